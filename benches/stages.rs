@@ -1,7 +1,7 @@
-//! The stages of a comparison: `cargo bench --bench stages`, or `-- align` for one of them.
+//! Benchmarks of the stages of a comparison: `cargo bench --bench stages`, or `-- align` for one.
 //!
-//! They run on the sample traces of the repository, and on those of `TRACETREE_TRACES` where it is
-//! set. Bytes per second are those of the unpacked traces.
+//! They run on the sample traces of the repository and, if `TRACETREE_TRACES` is set, on traces in
+//! that folder. Bytes per second refer to unpacked traces.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -12,8 +12,8 @@ use tracetree::report::Report;
 use tracetree::trace::ReadOptions;
 use tracetree::{Analysis, CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// Pairs in the repository, and pairs below `TRACETREE_TRACES`: with Python frames, without, of the
-/// format of 2021.
+/// Two pairs in the repository, then three below `TRACETREE_TRACES`: with Python frames, without
+/// them, and in the format of 2021.
 const PAIRS: [(&str, [&str; 2]); 5] = [
     ("examples/traces", ["resnet.rocm.json.gz", "resnet.cuda.json.gz"]),
     ("examples/traces", ["cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"]),
@@ -26,7 +26,7 @@ fn main() {
     divan::main();
 }
 
-/// The pairs that are there, by position in [`PAIRS`].
+/// Positions in [`PAIRS`] of the pairs whose files exist.
 fn pairs() -> impl Iterator<Item = usize> {
     (0..PAIRS.len()).filter(|&at| paths(at).is_some_and(|paths| paths.baseline.exists()))
 }
@@ -40,17 +40,17 @@ fn paths(at: usize) -> Option<PerSide<PathBuf>> {
     Some(PerSide::new(folder.join(names[0]), folder.join(names[1])))
 }
 
-/// The traces of a pair, and their size in bytes.
+/// The traces of a pair and their total unpacked size.
 fn traces(at: usize) -> (PerSide<Arc<Trace>>, BytesCount) {
-    let paths = paths(at).expect("a pair that is there");
+    let paths = paths(at).expect("an existing pair");
     let traces = paths.map(|path| Arc::new(Trace::open(path).expect("a trace")));
     let bytes: u64 = Side::BOTH.iter().map(|&side| traces[side].unpacked_bytes()).sum();
     (traces, BytesCount::new(bytes))
 }
 
-/// The text of the baseline of a pair, and its packed bytes.
+/// The baseline of a pair: its unpacked text and its packed bytes.
 fn texts(at: usize) -> (Vec<u8>, Vec<u8>) {
-    let paths = paths(at).expect("a pair that is there");
+    let paths = paths(at).expect("an existing pair");
     let packed = std::fs::read(paths.baseline).expect("a file");
     let mut text = Vec::new();
     flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut text).expect("gzip");
@@ -103,7 +103,7 @@ fn account(bencher: Bencher<'_, '_>, at: usize) {
     bencher.counter(bytes).bench_local(|| Analysis::new(black_box(diff.clone())));
 }
 
-/// The tables, the page and the Markdown, with what they find out about steps and layers.
+/// The tables, the page and the Markdown, including the analysis of steps and layers they need.
 #[divan::bench(args = pairs())]
 fn write(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);

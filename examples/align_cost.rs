@@ -1,14 +1,14 @@
-//! How the time to align grows with the traces, against the time to read them.
+//! How alignment time grows with the size of the traces, compared with the time to read them.
 //!
 //! ```text
 //! cargo run --release --example align_cost -- [MOST_EVENTS]
 //! ```
 //!
-//! The traces are made in memory: training steps of modules, ops, launches and kernels, as many as
-//! are asked for. A trace is aligned against one that is alike (other times), against one in which
-//! every tenth op has another name, against one in which everything has another name, and against
-//! one that has other shapes, too, so that the two share nothing but that they launch. Times are those of
-//! the processor, the least of three rounds (wall time where the system does not tell it).
+//! The traces are generated in memory: training steps of modules, ops, launches and kernels, in
+//! sizes up to MOST_EVENTS. Each trace is aligned with an equal one (shifted in time), with one in
+//! which every tenth op has another name, with one in which all names differ, and with one that has
+//! different shapes as well, so that the two share nothing but their launches. Times are processor
+//! time: the minimum of three rounds for aligning, of the four candidates for reading.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -21,10 +21,10 @@ use std::sync::Arc;
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// Sizes that are measured, in events for each trace.
+/// Measured sizes, in events per trace.
 const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
 
-/// Ops of one layer: a name, and how many kernels it launches.
+/// Ops of one layer: name and number of kernels launched.
 const OPS: [(&str, usize); 8] = [
     ("aten::layer_norm", 1),
     ("aten::linear", 1),
@@ -54,7 +54,7 @@ const CHANGES: [Change; 4] =
 fn main() -> Result<(), Box<dyn Error>> {
     let most = std::env::args().nth(1).map_or(Ok(SIZES[SIZES.len() - 1]), |text| text.parse())?;
     println!(
-        "| events of each | read both ms | align, alike ms | 10 % changed ms | other names ms | nothing shared ms |"
+        "| events of each | read both ms | align, equal ms | 10% changed ms | other names ms | nothing shared ms |"
     );
     println!("|---|---|---|---|---|---|");
     for size in SIZES.into_iter().filter(|&size| size <= most) {
@@ -108,7 +108,7 @@ fn text(size: usize, shift: usize, change: Change) -> String {
     writer.text
 }
 
-/// Events that are written one after the other; the end of an outer one is known in advance.
+/// Writes events in the order of their start. The duration of an outer event is known in advance.
 struct Writer {
     text: String,
     time: usize,

@@ -1,13 +1,16 @@
-//! How the time to align grows on shapes that are hard for it: all doubles when the input doubles.
+//! How alignment time grows on difficult inputs: it should double when the input doubles.
 //!
 //! ```text
 //! cargo run --release --example align_shapes -- [TIMES] [SHAPE]
 //! ```
 //!
-//! The traces are made in memory, three sizes of each shape, `TIMES` (1) times as large as the
-//! smallest one that tells, or those whose name contains `SHAPE`: flat siblings that are all renamed, flat siblings in another order, flat siblings
-//! of a few names with other shapes each, many threads in another order, many threads against one that runs it all, and many steps of many layers.
-//! Times are those of the processor.
+//! The traces are generated in memory. Each shape has three sizes: `TIMES` (default 1) times its
+//! smallest meaningful size, twice that and four times that. `SHAPE` selects the shapes whose name
+//! contains it. Times are processor time.
+//!
+//! The shapes are flat siblings that are all renamed, flat siblings in a different order, flat
+//! siblings of a few names with different tensor shapes, many threads in a different order, many
+//! threads against a single one, and many steps of many layers.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -20,15 +23,15 @@ use std::sync::Arc;
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// A shape: its name, its smallest size, and the two traces of a size.
+/// A shape: its name, its smallest size, and a function that generates both traces for a size.
 type Shape = (&'static str, usize, fn(usize) -> PerSide<String>);
 
 const SHAPES: [Shape; 6] = [
     ("flat siblings, all renamed", 12_500, renamed),
-    ("flat siblings, another order", 12_500, shuffled),
-    ("flat siblings, other shapes", 12_500, reshaped),
-    ("threads, another order", 1_250, threads),
-    ("threads against one", 250, threads_against_one),
+    ("flat siblings, different order", 12_500, shuffled),
+    ("flat siblings, different shapes", 12_500, reshaped),
+    ("threads, different order", 1_250, threads),
+    ("many threads against one", 250, threads_against_one),
     ("steps of 100 layers", 125, steps),
 ];
 
@@ -52,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Events of the baseline, and the seconds that aligning takes.
+/// The number of baseline events and the processor time to align, in seconds.
 fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
     let read =
         |side: Side| Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default());
@@ -125,7 +128,7 @@ fn renamed(size: usize) -> PerSide<String> {
 }
 
 fn shuffled(size: usize) -> PerSide<String> {
-    // A step that has no part in common with any size: each number comes once.
+    // 7,919 is a prime that divides none of the sizes, so each number occurs exactly once.
     let other = move |at: usize| (at * 7_919 + 13) % size;
     PerSide::new(
         flat((0..size).map(|at| format!("op::n{at}"))),

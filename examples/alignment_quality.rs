@@ -1,4 +1,4 @@
-//! Traces → a table: for each known change, how much of the truth the alignment finds.
+//! Traces → a table: for each known change, how much of the true matching the alignment finds.
 //!
 //! ```text
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
@@ -6,10 +6,14 @@
 //! ```
 //! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its
 //! changed copy, with and without Python frames. Columns: precision and recall of the UID map for
-//! calls on the GPU path and for all host calls, then the share of the GPU path's pairs that are
-//! right to the event. `--to` goes on to further seeds, `--below` shows only what falls short of a
-//! share in precision or recall, `--only` takes the changes whose name contains the text; `--wrong` shows the
-//! first wrong entries of each map; `--write` writes both traces of each shown row, for `tracetree diff`.
+//! calls on the GPU path and for all host calls, then the share of the true matches that are found
+//! exactly, event by event (on the GPU path, or over host calls if that path is empty).
+//!
+//! - `--to` runs all seeds from `--seed` up to this one.
+//! - `--only` selects the changes whose name contains TEXT.
+//! - `--below` shows only the rows whose precision or recall is below SHARE.
+//! - `--wrong` shows the first N wrong entries of each map.
+//! - `--write` writes both traces of each shown row to FOLDER, for `tracetree diff`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -70,8 +74,9 @@ impl Request {
 fn run(request: &Request) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
     for path in &request.traces {
-        let recording = Recording::read(&unpacked(Path::new(path))?)
-            .ok_or_else(|| Error::other(format!("{path}: no trace (expected a Kineto trace)")))?;
+        let recording = Recording::read(&unpacked(Path::new(path))?).ok_or_else(|| {
+            Error::other(format!("{path}: not a trace (expected a Kineto trace)"))
+        })?;
         for seed in request.seed..=request.to.max(request.seed) {
             writeln!(out, "{path}: {} events, seed {seed}", recording.events.len())?;
             print_table(&mut out, request, &recording, seed)?;
@@ -132,7 +137,7 @@ fn print_row(
 ) -> Result<(), Error> {
     write!(out, "{:<30} {:<10} ", change.label(), mode.label())?;
     match scores {
-        None => writeln!(out, "nothing to change so"),
+        None => writeln!(out, "not applicable"),
         Some(Scores { gpu_path, host }) => {
             let exact = if gpu_path.true_pairs > 0 { gpu_path } else { host }.exactness();
             writeln!(out, "{} {} {exact:>7.4}", both(&gpu_path), both(&host))

@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
 //! ```
-//! The regression analysis of `docs/walkthrough.md` by hand: take the rows of one op, group them by
-//! what goes in, and lay the ops and kernels of both sides next to each other. Without arguments it
-//! takes the ResNet pair of `examples/traces`.
+//! This does the regression analysis of `docs/walkthrough.md` by hand: it takes the rows of one op,
+//! groups them by input shapes, and lists the ops and kernels of each side. Without arguments it
+//! uses the ResNet pair of `examples/traces`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
-/// The lowest op that holds a convolution on every platform, and that of its backward.
+/// The lowest ops that contain a whole convolution, forward and backward, on every platform.
 const CONVOLUTIONS: [&str; 2] = ["aten::_convolution", "aten::convolution_backward"];
 const WIDTH: usize = 58;
 
@@ -26,7 +26,7 @@ const WIDTH: usize = 58;
 struct Lowering {
     rows: usize,
     time: PerSide<Nanos>,
-    /// (launching op, kernel) → how often, and how long.
+    /// (launching op, kernel) → count and total time.
     parts: PerSide<BTreeMap<(String, String), (usize, Nanos)>>,
 }
 
@@ -44,18 +44,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             (Reverse(difference(lowering).abs()), shapes.clone())
         });
         for (shapes, lowering) in lowerings {
-            writeln!(out, "{op} of {shapes}, {} times", lowering.rows)?;
+            writeln!(out, "{op} of {shapes} (count: {})", lowering.rows)?;
             show(&lowering, &mut out)?;
         }
     }
     Ok(())
 }
 
-/// The rows of `op`, by the shapes of the inputs, weights and bias.
+/// The rows of `op`, grouped by the shapes of inputs, weights and bias.
 fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
     for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
-        // Shapes of both sides come first, the baseline's in front; scalars have none.
+        // Tensors come first; scalars and lists have the empty shape `[]` and are dropped.
         let shapes = analysis.argument_text(row, Argument::Shape, Side::Baseline);
         let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
         let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();

@@ -1,12 +1,13 @@
-//! Traces → a table: what reading makes of them after seeded damage.
+//! Traces → a table: how well they are read after seeded damage.
 //!
 //! ```text
-//! cargo run --release --example damage -- TRACE… [--cases N] [--seed N] [--show N]
+//! cargo run --release --example damage -- TRACE… [--cases N] [--seed N] [--show N] [--only N]
 //! ```
-//! Each case damages one of the traces in one way, reads it, and holds what comes out against what
-//! the damage did not touch (`tests/support/damage.rs`). The last four columns must be 0: events
-//! lost or damage passed without a note, wrong counts, texts that are no JSON accepted by `strict`,
-//! panics. `--show` prints so many failures, with the case that repeats each (`--only N`).
+//! Each case damages one of the traces in one way, reads it, and checks the result against the events
+//! that the damage did not touch (`tests/support/damage.rs`). The last four columns must be 0: loss
+//! or damage without a note, wrong counts, invalid JSON accepted by `strict`, panics. `--show` prints
+//! the first N failures with their case numbers. `--only` repeats one case and writes the damaged
+//! text to `damaged.json`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -18,7 +19,7 @@ use support::damage::{Kind, Outcome, Sample, judge};
 use support::files::unpacked;
 use support::splitmix::SplitMix;
 
-/// What to do.
+/// The command-line arguments.
 struct Request {
     traces: Vec<String>,
     cases: usize,
@@ -46,7 +47,7 @@ impl Request {
         while let Some(argument) = arguments.next() {
             let mut number = || {
                 let value = arguments.next().and_then(|value| value.parse::<u64>().ok());
-                value.ok_or_else(|| Error::other(format!("{argument} wants a number")))
+                value.ok_or_else(|| Error::other(format!("{argument} needs a number")))
             };
             match argument.as_str() {
                 "--cases" => request.cases = number()? as usize,
@@ -60,14 +61,17 @@ impl Request {
     }
 }
 
-/// Prints the table; how many cases failed.
+/// Prints the table and returns the number of failed cases.
 fn run(request: &Request) -> Result<usize, Error> {
     // Panics are counted, not shown.
     std::panic::set_hook(Box::new(|_| {}));
     let mut samples = Vec::new();
     for path in &request.traces {
         let sample = Sample::new(unpacked(Path::new(path))?);
-        samples.push(sample.ok_or_else(|| Error::other(format!("{path} is no sound trace")))?);
+        samples.push(
+            sample
+                .ok_or_else(|| Error::other(format!("{path}: not an intact trace with events")))?,
+        );
     }
     let mut counts = [[0usize; Outcome::ALL.len()]; Kind::ALL.len()];
     let mut shown = 0;
@@ -76,7 +80,8 @@ fn run(request: &Request) -> Result<usize, Error> {
         let mut random =
             SplitMix::new(request.seed.wrapping_mul(1 << 32).wrapping_add(case as u64));
         let kind = Kind::ALL[case % Kind::ALL.len()];
-        let sample = random.pick(&samples).ok_or_else(|| Error::other("give a trace"))?;
+        let sample =
+            random.pick(&samples).ok_or_else(|| Error::other("name at least one trace"))?;
         let damaged = sample.damaged(kind, &mut random);
         let (outcome, message) = judge(&damaged);
         counts[kind as usize][outcome as usize] += 1;
@@ -97,7 +102,7 @@ fn table(
 ) -> Result<usize, Error> {
     writeln!(
         out,
-        "| damage | cases | still JSON | refused | nothing whole lost | lost and told | silent | wrong count | accepted by strict | panics |"
+        "| damage | cases | still JSON | refused | nothing intact lost | lost and reported | silent | wrong count | accepted by strict | panics |"
     )?;
     writeln!(out, "|---|---|---|---|---|---|---|---|---|---|")?;
     let mut sums = [0; Outcome::ALL.len()];

@@ -3,8 +3,8 @@
 //! ```text
 //! cargo run --example diff_two_traces [-- BASELINE CANDIDATE [REPORT]]
 //! ```
-//! Without arguments it takes the ResNet pair of `examples/traces`. With REPORT it leaves the report
-//! folder there, the same one that `tracetree diff` writes.
+//! Without arguments it uses the ResNet pair of `examples/traces`. With REPORT it also writes the
+//! report folder there, as `tracetree diff` does.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -33,19 +33,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     points(comparison.diff(), &mut out)?;
     if let Some(folder) = arguments.next() {
         let files = comparison.report(ReportOptions::default()).write(&folder)?;
-        writeln!(out, "\n{} files in {folder}", files.len())?;
+        writeln!(out, "\nFiles written to {folder}: {}", files.len())?;
     }
     Ok(())
 }
 
-/// The totals, and that the rows add up to them.
+/// Prints the totals and whether the rows add up to them.
 fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     let account = analysis.account();
     for side in Side::BOTH {
         let totals = &account.totals[side];
         writeln!(
             out,
-            "{} {}: {:.3} ms in {} events, {:.3} ms of it without launch in the trace",
+            "{} {}: GPU time {:.3} ms, GPU events: {}, launch not in trace: {:.3} ms",
             side.label(),
             analysis.tree(side).trace().source(),
             totals.time.as_millis(),
@@ -53,22 +53,22 @@ fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
             totals.unlinked.as_millis(),
         )?;
     }
-    let exact = if account.is_exact() { "exactly" } else { "NOT" };
-    writeln!(out, "{} rows add up to that {exact}", analysis.rows().len())
+    let exact = if account.is_exact() { "exactly the totals" } else { "NOT the totals" };
+    writeln!(out, "sum of all {} rows: {exact}", analysis.rows().len())
 }
 
-/// The names with the largest differences.
+/// Prints the names with the largest differences.
 fn names(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     let mut groups = analysis.by_name();
     groups.sort_by_key(|group| {
         let difference = group.time.candidate - group.time.baseline;
         (std::cmp::Reverse(difference.abs()), group.name.clone())
     });
-    writeln!(out, "\n{:>10} {:>10} {:>10}  rows", "trace1 ms", "trace2 ms", "diff ms")?;
+    writeln!(out, "\n{:>12} {:>12} {:>10}  rows", "baseline ms", "candidate ms", "diff ms")?;
     for group in groups.iter().take(TOP) {
         writeln!(
             out,
-            "{:>10.3} {:>10.3} {:>+10.3}  {} x {}",
+            "{:>12.3} {:>12.3} {:>+10.3}  {} x {}",
             group.time.baseline.as_millis(),
             group.time.candidate.as_millis(),
             (group.time.candidate - group.time.baseline).as_millis(),
@@ -79,7 +79,7 @@ fn names(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The points of difference with GPU work, equal ones together.
+/// Prints the points of difference with GPU work, grouped by description.
 fn points(diff: &TraceDiff, out: &mut impl Write) -> std::io::Result<()> {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for point in diff.differences().iter().filter(|point| point.gpu_events > 0) {
@@ -89,7 +89,7 @@ fn points(diff: &TraceDiff, out: &mut impl Write) -> std::io::Result<()> {
     }
     let mut kinds: Vec<(usize, String)> = kinds.into_iter().map(|(k, n)| (n, k)).collect();
     kinds.sort_by_key(|(count, kind)| (std::cmp::Reverse(*count), kind.clone()));
-    writeln!(out, "\npoints of difference with GPU work")?;
+    writeln!(out, "\nPoints of difference with GPU work")?;
     for (count, kind) in kinds.iter().take(TOP) {
         writeln!(out, "{count:>6} x {kind}")?;
     }

@@ -1,11 +1,11 @@
-//! An event of one trace → the event of the other trace that is the same work, with both call stacks.
+//! An event of one trace → its counterpart in the other trace, with both call stacks.
 //!
 //! ```text
 //! cargo run --example follow_uid [-- BASELINE CANDIDATE UID]
 //! ```
 //! UID is a position in `traceEvents` of the baseline, from 0, such as `uid1` of `diff_stats.csv` or
-//! `gpu_op_uid` of `diff_stats_kernels.csv`. Without arguments it follows the longest kernel of the
-//! ResNet pair of `examples/traces` that has a partner.
+//! `gpu_op_uid` of `diff_stats_kernels.csv`. Without arguments it follows the longest matched kernel
+//! of the ResNet pair of `examples/traces`.
 
 use std::error::Error;
 use std::io::Write;
@@ -27,10 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let comparison = Comparison::open(baseline.as_str(), candidate.as_str(), &options)?;
     let (diff, trees) = (comparison.diff(), comparison.diff().trees());
     let call = match wanted {
-        Some(uid) => {
-            call_at(trees.baseline, uid).ok_or("the event is no host call and no GPU event")?
-        }
-        None => longest_kernel(diff).ok_or("no kernel has a partner")?,
+        Some(uid) => call_at(trees.baseline, uid)
+            .ok_or("the event is neither a host call nor a GPU event")?,
+        None => longest_kernel(diff).ok_or("no kernel of the baseline has a counterpart")?,
     };
 
     let mut out = std::io::stdout().lock();
@@ -41,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => {
             let common = diff.lowest_common(Side::Baseline, call);
             let name = common.map_or("nothing", |above| trees.baseline.name(above));
-            writeln!(out, "no partner; the lowest common node above it is {name}")?;
+            writeln!(out, "no counterpart; the lowest common node above it is {name}")?;
         }
     }
     Ok(())
@@ -51,7 +50,7 @@ fn call_at(tree: &CallTree, uid: Uid) -> Option<CallId> {
     tree.call_of(tree.trace().event_at(uid)?)
 }
 
-/// The kernel of the baseline that takes longest among those with a partner.
+/// The longest kernel of the baseline that has a counterpart.
 fn longest_kernel(diff: &TraceDiff) -> Option<CallId> {
     let tree = diff.tree(Side::Baseline);
     let category = |call: CallId| tree.event(call).map(|event| tree.trace().category(event));
@@ -61,7 +60,7 @@ fn longest_kernel(diff: &TraceDiff) -> Option<CallId> {
         .max_by_key(|&call| (tree.duration(call), std::cmp::Reverse(call)))
 }
 
-/// The call and all calls above it, outermost first.
+/// Prints the call and all calls above it, outermost first.
 fn stack(tree: &CallTree, call: CallId, out: &mut impl Write) -> std::io::Result<()> {
     let mut stack: Vec<CallId> = tree.ancestors(call).collect();
     stack.reverse();

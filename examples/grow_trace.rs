@@ -1,4 +1,4 @@
-//! A trace → a larger one: its events again and again, with times and ids shifted each time.
+//! A trace → a larger one: its events are repeated, with times and ids shifted each time.
 //!
 //! ```text
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --target-mb 600
@@ -6,15 +6,15 @@
 //! ```
 //!
 //! INPUT is JSON, plain or gzip. OUTPUT is gzip if its name ends in `.gz`, zstd if it ends in `.zst`,
-//! and plain otherwise. Each round is as sound as the trace itself: correlations, flows, forward
-//! and backward links stay inside it, and it starts where the round before it ended.
+//! and plain otherwise. Each round is as consistent as the original trace: correlations, flows and
+//! forward-backward links stay within it, and it starts after the previous round has ended.
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 
-/// Keys whose numbers name something; those of one group name the same thing.
+/// Keys whose values are times or ids. Keys of one group share their ids and are shifted together.
 const SHIFTED: [(&str, Group); 13] = [
     ("ts", Group::Time),
     ("correlation", Group::Correlation),
@@ -43,17 +43,17 @@ enum Group {
     Sequence,
 }
 
-/// How many groups there are.
+/// Number of groups.
 const GROUPS: usize = Group::Sequence as usize + 1;
 
-/// A number of the text that grows with each round.
+/// A number in the text that is increased in each round.
 struct Number {
     place: Range<usize>,
     value: u64,
     group: Group,
 }
 
-/// What the command line asks for.
+/// The command-line arguments.
 struct Request {
     input: String,
     output: String,
@@ -64,14 +64,14 @@ struct Request {
 fn main() -> Result<(), Box<dyn Error>> {
     let request = request(std::env::args().skip(1))?;
     let text = read(&request.input)?;
-    let events = events_range(&text).ok_or("no list of events in the input")?;
+    let events = events_range(&text).ok_or("the input has no list of events")?;
     let numbers = numbers(&text, events.clone());
     let strides = strides(&text, &numbers);
     let round_bytes = events.len().max(1) as u64;
     let times = match (request.times, request.target_bytes) {
         (Some(times), _) => times,
         (None, Some(bytes)) => bytes.div_ceil(round_bytes),
-        (None, None) => return Err("give --times N or --target-mb N".into()),
+        (None, None) => return Err("pass --times N or --target-mb N".into()),
     };
     let mut out = writer(&request.output)?;
     out.write_all(&text[..events.start])?;
@@ -105,7 +105,7 @@ fn request(mut args: impl Iterator<Item = String>) -> Result<Request, Box<dyn Er
             _ => paths.push(arg),
         }
     }
-    let [input, output] = <[String; 2]>::try_from(paths).map_err(|_| "give INPUT and OUTPUT")?;
+    let [input, output] = <[String; 2]>::try_from(paths).map_err(|_| "pass INPUT and OUTPUT")?;
     Ok(Request { input, output, times, target_bytes })
 }
 
@@ -133,7 +133,7 @@ fn writer(path: &str) -> Result<Box<dyn Write>, Box<dyn Error>> {
     })
 }
 
-/// What stands between the brackets of `traceEvents`, or of the list that is the whole text.
+/// The bytes between the brackets of `traceEvents`, or of the list if the whole text is one.
 fn events_range(text: &[u8]) -> Option<Range<usize>> {
     const KEY: &[u8] = b"\"traceEvents\"";
     let start = match text.trim_ascii_start().first()? {
@@ -156,7 +156,7 @@ fn events_range(text: &[u8]) -> Option<Range<usize>> {
     None
 }
 
-/// Strings (with their quotes), numbers and single bytes, blanks left out.
+/// Iterates over strings (with their quotes), numbers and single bytes, without whitespace.
 struct Tokens<'a> {
     text: &'a [u8],
     at: usize,
@@ -191,7 +191,7 @@ fn number_length(text: &[u8]) -> usize {
     text.iter().position(|b| !is_number(b)).unwrap_or(text.len())
 }
 
-/// All numbers that are shifted, in order. Negative ones name nothing and stay.
+/// All numbers to shift, in order. Negative numbers are not ids and stay unchanged.
 fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     let mut numbers = Vec::new();
     let mut group = None;
@@ -221,7 +221,7 @@ fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     numbers
 }
 
-/// The digits before the point of a number, plain or in quotes.
+/// The digits before the decimal point of a number, plain or in quotes.
 fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     let start = token.start + usize::from(text[token.start] == b'"');
     let length = text[start..token.end].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -230,7 +230,7 @@ fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     (length > 0 && length < 19 && ends_well).then(|| start..start + length)
 }
 
-/// By how much each group grows in a round: more than it spans.
+/// The amount added to each group per round: more than the range of its values.
 fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     let mut strides = [0; GROUPS];
     for (group, stride) in strides.iter_mut().enumerate() {
@@ -246,7 +246,7 @@ fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     strides
 }
 
-/// The longest duration, in whole microseconds: the last event ends at most that much later.
+/// The longest duration in µs, rounded up. All events end within this time after the last start.
 fn longest(text: &[u8]) -> u64 {
     let mut longest = 0;
     let mut after_key = false;
@@ -266,7 +266,7 @@ fn longest(text: &[u8]) -> u64 {
     longest + 1
 }
 
-/// Writes all events, each number grown by the shift of its group.
+/// Writes all events, with each number increased by the shift of its group.
 fn write_round(
     out: &mut dyn Write,
     text: &[u8],

@@ -1,9 +1,9 @@
-//! Writes the two traces of each folder of `tests/fixtures` that shows a phenomenon.
+//! Writes the two traces of each folder of `tests/fixtures` that demonstrates one phenomenon.
 //!
 //! ```text
 //! cargo run --example make_fixtures
 //! ```
-//! A test compares the files with what this program writes, so they cannot drift apart.
+//! A test compares the files with the output of the same generator, so they cannot drift apart.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

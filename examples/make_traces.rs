@@ -1,10 +1,10 @@
 //! Writes the generated traces of this repository: the ResNet pair of `examples/traces`, and the
-//! small pairs of `tests/fixtures` that show one phenomenon of lowering each.
+//! small pairs of `tests/fixtures` that each demonstrate one phenomenon of lowering.
 //!
 //! ```text
 //! cargo run --example make_traces [-- ROOT]
 //! ```
-//! writes below ROOT (`.`). The same version of the generator writes the same bytes.
+//! Writes below ROOT (default `.`). One version of the generator always writes the same bytes.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -17,7 +17,7 @@ use support::fixtures::FIXTURES;
 use support::resnet;
 use support::trace_builder::Platform;
 
-/// Recorded steps of each trace.
+/// Number of steps in each trace.
 const STEPS: u32 = 3;
 
 fn main() -> Result<()> {

@@ -1,5 +1,5 @@
-//! Where does a performance model lose its accuracy? Prints what it covers of a profile, and the
-//! kernel types that add most to its error, with the ops of the model to look at.
+//! Where does a performance model lose its accuracy? Prints how much of a profile it covers, and the
+//! kernel types that contribute most to its error, with the model ops to look at.
 //!
 //! ```sh
 //! cargo run --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml
@@ -21,7 +21,7 @@ fn main() -> tracetree::Result<()> {
     Ok(())
 }
 
-/// The files of the command line, or the sample with its two forward passes.
+/// The files named on the command line, or the sample with its two forward passes.
 fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
     if let (Some(model_trace), Some(profile)) = (files.next(), files.next()) {
         let mut scenario = Scenario::new(model_trace, profile);
@@ -37,20 +37,20 @@ fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
 }
 
 fn print_coverage(comparison: &ModelComparison) {
-    println!("{}: of the profile's time the model has", comparison.scenario.name);
+    println!("{}: coverage of the profile's time", comparison.scenario.name);
     for part in &comparison.accuracy.coverage {
         let share = part.share_pct.unwrap_or_default();
-        println!("  {:<10} {share:5.1} %  kernel types: {}", part.status, part.kernel_types);
+        println!("  {:<10} {share:5.1}%  kernel types: {}", part.status, part.kernel_types);
     }
 }
 
 fn print_contributors(comparison: &ModelComparison) {
     let whole = comparison.accuracy.weighted_error_pct.unwrap_or_default();
-    println!("its weighted error is {whole:.1} %, most of it from");
+    println!("weighted error {whole:.1}%, largest contributors:");
     for contributor in comparison.accuracy.contributors.iter().take(3) {
         let row = &comparison.rows[contributor.row.0];
         let ops = row.model_ops.join(", ");
-        let ops = if ops.is_empty() { "no op of the model" } else { &ops };
-        println!("  {:<26} {:5.2} points, {ops}", row.kernel_type, contributor.points);
+        let ops = if ops.is_empty() { "no model op" } else { &ops };
+        println!("  {:<26} {:5.2} percentage points, {ops}", row.kernel_type, contributor.points);
     }
 }

@@ -1,9 +1,9 @@
-//! One trace → its call tree: what launched which GPU work, with times.
+//! One trace → its call tree: which calls launched which GPU work, with times.
 //!
 //! ```text
 //! cargo run --example print_tree [-- TRACE [LINES]]
 //! ```
-//! Prints the first LINES (60) calls on the GPU path. Without arguments it takes a trace of
+//! Prints the first LINES (default 60) calls on the GPU path. Without arguments it uses a trace of
 //! `examples/traces`.
 
 use std::error::Error;
@@ -14,7 +14,7 @@ use tracetree::tree::{CallId, CallKind, CallTree};
 
 const TRACE: &str = "examples/traces/resnet.rocm.json.gz";
 const LINES: usize = 60;
-/// Kernel names can have thousands of letters.
+/// Kernel names can be thousands of characters long.
 const WIDTH: usize = 60;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,11 +24,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tree = CallTree::build(trace.clone());
 
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: {} calls, {} steps", trace.source(), tree.len(), Steps::of(&tree).len())?;
+    writeln!(out, "{} (calls: {}, steps: {})", trace.source(), tree.len(), Steps::of(&tree).len())?;
     for note in trace.notes().iter().chain(tree.notes()) {
         writeln!(out, "{}: {}", note.code, note.message)?;
     }
-    // Calls are numbered in preorder: going through them in order is walking the tree.
+    // Call ids are in preorder, so iterating over them walks the tree.
     for call in tree.calls().filter(|&call| tree.is_gpu_path(call)).take(lines) {
         writeln!(
             out,
@@ -45,7 +45,7 @@ fn line(tree: &CallTree, call: CallId) -> String {
     let name: String = tree.name(call).chars().take(WIDTH).collect();
     match tree.kind(call) {
         CallKind::Thread | CallKind::Unlinked => {
-            format!("{name}: {} GPU events", tree.gpu_events(call))
+            format!("{name}  GPU events: {}", tree.gpu_events(call))
         }
         CallKind::Frame | CallKind::Op | CallKind::Runtime => {
             format!("{name}  {} us on the host", tree.duration(call))

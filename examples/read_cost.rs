@@ -1,12 +1,13 @@
-//! What reading a trace costs: time against inflating alone, and the highest memory of the process.
+//! What reading a trace costs: time compared with inflating alone, and peak memory.
 //!
 //! ```text
 //! cargo run --release --example read_cost -- TRACE.json.gz
 //! ```
 //!
-//! Times are those of the processor, the least of several rounds, in which reading and inflating
-//! alternate, of all threads: where a core has nothing to do, one more inflates ahead. The memory is that of the
-//! first read, before anything else is measured, without the 2 to 3 MB of the program itself.
+//! Times are processor time of all threads, the minimum of several rounds in which reading and
+//! inflating alternate. If a core is free, another thread inflates ahead, which adds processor time.
+//! Memory is the peak of the first read, before anything else is measured, without the 2 to 3 MB of
+//! the program itself.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -17,17 +18,17 @@ use std::error::Error;
 use std::time::Instant;
 use tracetree::trace::{ReadOptions, Trace};
 
-/// Rounds that are measured, but no longer than [`ENOUGH_SECONDS`].
+/// Maximum number of rounds.
 const ROUNDS: usize = 30;
 
-/// Large files are measured less often.
+/// No round starts later than this, so large files get fewer rounds.
 const ENOUGH_SECONDS: f64 = 5.0;
 
-/// The buffer that is inflated into when nothing else is done.
+/// Size of the output buffer for inflating alone, in bytes.
 const BUFFER: usize = 256 * 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args().nth(1).ok_or("give a trace, packed with gzip")?;
+    let path = std::env::args().nth(1).ok_or("pass a trace compressed with gzip")?;
     println!(
         "| trace | MB | events | read ms | GB/s | inflate ms | ratio | peak MB | bytes per byte |"
     );
@@ -73,22 +74,22 @@ fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<f64, E> {
     Ok(processor_seconds() - start)
 }
 
-/// Inflates one gzip member without looking at what comes out, not even its checksum.
+/// Inflates one gzip member and discards the output, without verifying its checksum.
 fn inflate_all(packed: &[u8]) -> Result<(), Box<dyn Error>> {
     let mut inflate = flate2::Decompress::new(false);
     let mut out = vec![0; BUFFER];
-    let data = packed.get(header_length(packed)..).ok_or("no gzip file")?;
+    let data = packed.get(header_length(packed)..).ok_or("not a gzip file")?;
     loop {
         let rest = &data[inflate.total_in() as usize..];
         match inflate.decompress(rest, &mut out, flate2::FlushDecompress::None)? {
             flate2::Status::StreamEnd => return Ok(()),
             flate2::Status::Ok => {}
-            flate2::Status::BufError => return Err("the gzip data are cut off".into()),
+            flate2::Status::BufError => return Err("the gzip data is cut off".into()),
         }
     }
 }
 
-/// Length of a gzip header with at most a name in it.
+/// Length of a gzip header that has no optional field except a file name.
 fn header_length(packed: &[u8]) -> usize {
     let has_name = packed.get(3).is_some_and(|flags| flags & 8 != 0);
     let name = packed.iter().skip(10).position(|&b| b == 0).map_or(0, |length| length + 1);

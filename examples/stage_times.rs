@@ -4,9 +4,9 @@
 //! cargo run --release --example stage_times -- BASELINE CANDIDATE [ROUNDS]
 //! ```
 //!
-//! Wall time and processor time are the medians of the rounds; memory is the highest of the process
-//! within the stage, with all that the stages before it keep. Bytes are those of both traces,
-//! unpacked. Where `/proc` does not tell processor time or memory, 0 is printed.
+//! All figures are medians of the rounds. Memory is the peak of the process during the stage,
+//! including what earlier stages keep, or 0 if `/proc` does not report it. Bytes are those of both
+//! traces, unpacked.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -21,13 +21,13 @@ use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::trace::ReadOptions;
 use tracetree::{Analysis, CallTree, PerSide, Trace, TraceDiff};
 
-/// Rounds where the command line names no number.
+/// Default number of rounds.
 const ROUNDS: usize = 5;
 
 /// The stages, in order.
-const STAGES: [&str; 6] = ["read", "build", "align", "account", "write tables", "write page"];
+const STAGES: [&str; 6] = ["read", "build", "align", "attribute", "write tables", "write page"];
 
-/// What one stage cost in one round.
+/// Cost of one stage in one round: seconds and bytes.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     wall: f64,
@@ -35,7 +35,7 @@ struct Cost {
     peak: u64,
 }
 
-/// What one round cost, and what was compared in it.
+/// Costs of one round, and the size of the compared traces.
 struct Round {
     costs: Vec<Cost>,
     events: usize,
@@ -45,7 +45,7 @@ struct Round {
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [baseline, candidate, rest @ ..] = &args[..] else {
-        return Err("give BASELINE and CANDIDATE".into());
+        return Err("pass BASELINE and CANDIDATE".into());
     };
     let rounds = rest.first().map_or(Ok(ROUNDS), |number| number.parse())?;
     let paths = PerSide::new(Path::new(baseline), Path::new(candidate));
@@ -92,7 +92,7 @@ fn measured<T>(costs: &mut Vec<Cost>, work: impl FnOnce() -> T) -> T {
 
 fn print_table(rounds: &[Round]) {
     let (events, bytes) = (rounds[0].events, rounds[0].bytes as f64);
-    println!("{events} events, {:.1} MB unpacked, {} rounds\n", bytes / 1e6, rounds.len());
+    println!("events: {events}, unpacked: {:.1} MB, rounds: {}\n", bytes / 1e6, rounds.len());
     println!("| stage | wall ms | processor ms | MB/s | peak MB | peak bytes per byte |");
     println!("|---|---|---|---|---|---|");
     let mut total = (0.0, 0.0, 0.0f64);
@@ -124,8 +124,8 @@ fn median(rounds: &[Round], stage: usize, of: fn(&Cost) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
-/// Sets the highest memory of the process to what it has now.
+/// Resets the peak memory of the process to its current memory.
 fn forget_peak() {
-    // It is only a figure: where the system has no such file, the peak stays that of all stages.
+    // Without this file the peak covers all stages so far, which is good enough for a figure.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

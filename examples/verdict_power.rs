@@ -1,17 +1,19 @@
-//! How far the verdicts can be trusted: what they find in real traces where nothing changed, and
-//! where one place was made slower by a known factor.
+//! How far verdicts can be trusted: what they report on real traces in which nothing changed, and in
+//! which one call site was slowed down by a known factor.
 //!
 //! ```sh
 //! TRACETREE_TRACES=DIR cargo run --release --example verdict_power        # all traces with steps below DIR
 //! cargo run --release --example verdict_power -- TRACE…
 //! ```
-//! The steps of one trace are divided into two sides. Nothing differs between them but noise, so that
-//! each `slower` or `faster` is false. Then the times of one place on one side are multiplied by a
-//! factor, as if its kernels took so much longer, and the verdict on that place is asked for; this for
-//! every place and every division. For more steps a side than a trace has, they are drawn from all of
-//! its steps with replacement: the table calls them *drawn*, and they flatter, since a step that is
-//! drawn twice agrees with itself. Scaled times keep their fractions, as in a copy of the trace. Places
-//! without work in some step are judged by another rule (see `docs/report.md`) and left out.
+//! The steps of one trace are divided into two sides. Only noise differs between them, so every
+//! `slower` or `faster` is false. Then the times of one call site on one side are multiplied by a
+//! factor, as if its kernels took that much longer, and the call site is tested. This is repeated for
+//! every call site and every division.
+//!
+//! If a trace has too few steps for two sides, the steps of both are drawn from all of its steps with
+//! replacement. The table marks these rows as *drawn*. They look better than they are, because a step
+//! that is drawn twice agrees with itself. Scaled times are not rounded to the clock of the trace.
+//! Call sites without work in some step follow another rule (see `docs/report.md`) and are ignored.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -22,16 +24,16 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result, Side};
 
-/// Steps of each side.
+/// Numbers of steps per side.
 const STEPS: [usize; 4] = [2, 3, 5, 6];
 
-/// By how much a place is made slower: the last one for places with much noise of their own.
+/// How much a call site is slowed down. The last factor is for noisy call sites.
 const FACTORS: [f64; 4] = [1.05, 1.1, 1.5, 3.0];
 
-/// A place is quiet where the logarithms of its times have at most this standard deviation.
+/// A call site is quiet if the logarithms of its times have at most this standard deviation.
 const QUIET: f64 = 0.02;
 
-/// No more divisions of the steps than this are tried.
+/// Maximum number of ways to divide the steps of a trace into two sides that are tested.
 const DIVISIONS: usize = 20;
 
 fn main() -> Result<()> {
@@ -41,7 +43,7 @@ fn main() -> Result<()> {
         Some(_) | None => named,
     };
     println!(
-        "| trace | steps a side | places | quiet | false calls | false totals | ×1.05 | ×1.10 | ×1.5 | others ×3 |"
+        "| trace | steps per side | call sites | quiet | false calls | false totals | ×1.05 | ×1.10 | ×1.5 | others ×3 |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     for path in paths {
@@ -74,11 +76,11 @@ fn traces_below(folder: &Path) -> Vec<PathBuf> {
     paths.iter().filter(|path| !is_damaged(path)).flat_map(below).filter(is_trace).collect()
 }
 
-/// The time of each place in each step of one trace.
+/// The time of each call site in each step of one trace.
 struct Recording {
     steps: usize,
     places: Vec<Vec<f64>>,
-    /// Time of all places in each step, with those that are left out.
+    /// Time of all call sites in each step, including the ignored ones.
     total: Vec<f64>,
 }
 
@@ -95,7 +97,7 @@ impl Recording {
         Recording { steps, places: places.into_iter().filter(has_all).collect(), total }
     }
 
-    /// Whether so many steps a side have to be drawn.
+    /// Whether this many steps per side have to be drawn with replacement.
     fn is_drawn(&self, count: usize) -> bool {
         self.steps < 2 * count
     }
@@ -104,7 +106,8 @@ impl Recording {
         deviation_of_logs(&self.places[place]) <= QUIET
     }
 
-    /// Ways to divide the steps into two sides of so many: all where few, else some of them, evenly.
+    /// Ways to divide the steps into two sides of `count` steps: all, or an evenly spaced selection if
+    /// there are more than [`DIVISIONS`].
     fn divisions(&self, count: usize) -> Vec<PerSide<Vec<usize>>> {
         if self.is_drawn(count) {
             return (0..DIVISIONS as u64).map(|seed| drawn(self.steps, count, seed)).collect();
@@ -150,7 +153,7 @@ fn question(times: &[f64], sides: &PerSide<Vec<usize>>) -> Question {
     Question { samples, ..Question::default() }
 }
 
-/// So many of so many.
+/// A count out of a total.
 #[derive(Default, Clone, Copy)]
 struct Share {
     of_all: usize,
@@ -166,12 +169,12 @@ impl Share {
     fn percent(self) -> String {
         match self.of_all {
             0 => "–".to_owned(),
-            all => format!("{:.1} %", 100.0 * self.found as f64 / all as f64),
+            all => format!("{:.1}%", 100.0 * self.found as f64 / all as f64),
         }
     }
 }
 
-/// What the verdicts found over all divisions.
+/// What the verdicts reported over all divisions.
 #[derive(Default)]
 struct Counts {
     false_calls: Share,
@@ -182,7 +185,7 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // Two or three of three steps, drawn, are often one step alone: no noise is left.
+        // Two or three steps drawn from three are often one step repeated, which has no noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

@@ -1,11 +1,11 @@
-//! A request to stop, shared between who may ask for it and who works.
+//! A request to stop, shared between the code that may ask for it and the code that does the work.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request to stop that can be made from another thread. Clones stand for the same request.
+/// A request to stop that can be made from another thread. Clones share one request.
 ///
 /// ```
 /// use tracetree::{Cancel, Comparison, ComparisonOptions, ErrorKind};
@@ -21,25 +21,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// No request yet.
+    /// A request that has not been made yet.
     pub fn new() -> Cancel {
         Cancel::default()
     }
 
-    /// Asks for the work to stop.
+    /// Asks the work to stop.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
+    /// Whether a stop was requested.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Stops the work on `path` where somebody asked for it.
+    /// Fails for `path` if a stop was requested.
     ///
     /// # Errors
-    /// Of kind [`ErrorKind::Cancelled`].
+    /// If a stop was requested, an error of kind [`ErrorKind::Cancelled`].
     pub(crate) fn check(&self, path: impl AsRef<Path>) -> Result<()> {
         match self.is_requested() {
             true => Err(Error::new(ErrorKind::Cancelled, path, "stopped on request")),

@@ -1,21 +1,22 @@
-//! The one grammar of limits, for gates of every sort: `error>20% & share>1%`, `gpu_time{phase="decode"} < 12 ms`.
+//! The one grammar for limits in gates of every kind: `error>20% & share>1%`,
+//! `gpu_time{phase="decode"} < 12 ms`.
 //!
 //! ```text
-//! condition = [subject ":"] bound { "&" bound }      all bounds hold at once
+//! condition = [subject ":"] bound { "&" bound }      all bounds must hold
 //! bound     = quantity ["{" label "=" "\"" text "\"" {"," …} "}"] relation number [unit]
 //! relation  = ">" | ">=" | "<" | "<="
 //! ```
-//! Which quantities, labels and units there are is said by those who use it.
+//! The callers define which quantities, labels and units exist.
 
-/// Subject and bounds as they were written.
+/// A condition as it was written: subject and bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition<'t> {
-    /// What stands before the colon.
+    /// The text before the colon.
     pub(crate) subject: Option<&'t str>,
     pub(crate) bounds: Vec<Bound<'t>>,
 }
 
-/// One bound as it was written.
+/// A bound as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bound<'t> {
     pub(crate) quantity: &'t str,
@@ -23,11 +24,11 @@ pub(crate) struct Bound<'t> {
     pub(crate) relation: Relation,
     /// The number without its unit.
     pub(crate) number: &'t str,
-    /// What follows the number; empty without unit.
+    /// The text after the number; empty if there is no unit.
     pub(crate) unit: &'t str,
 }
 
-/// How a value is held against a limit.
+/// How a value is compared with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relation {
     Above,
@@ -36,7 +37,7 @@ pub(crate) enum Relation {
     AtMost,
 }
 
-/// The relations as they are written; the longer ones first, so that `>=` is not read as `>`.
+/// The relations as they are written. The longer ones come first, so that `>=` is not read as `>`.
 const RELATIONS: [(&str, Relation); 4] = [
     (">=", Relation::AtLeast),
     ("<=", Relation::AtMost),
@@ -56,9 +57,9 @@ impl Relation {
 }
 
 impl<'t> Condition<'t> {
-    /// Takes a text apart; what is wrong with it where it is no condition.
+    /// Parses a condition. On failure, returns what is wrong with the text.
     pub(crate) fn parse(text: &'t str) -> Result<Condition<'t>, String> {
-        // Subjects may hold colons and anything in quotes; quantities do not.
+        // Subjects may contain colons, and anything in quotes; quantities contain no colons.
         let (subject, bounds) = match last_outside_of_quotes(text, ':') {
             Some(at) => (Some(text[..at].trim()), &text[at + 1..]),
             None => (None, text),
@@ -86,7 +87,8 @@ impl<'t> Bound<'t> {
             .find_map(|(sign, relation)| Some((*relation, bound[at..].strip_prefix(sign)?.trim())));
         let (relation, limit) = split.ok_or("expected `>`, `>=`, `<` or `<=`")?;
         let (quantity, labels) = labels(bound[..at].trim())?;
-        // A limit that is no number is told as a whole by who knows the units.
+        // A limit that does not start with a number is kept whole: the caller, which knows the
+        // units, reports it.
         let end = limit
             .find(|c: char| !(c.is_ascii_digit() || ".+-_".contains(c)))
             .filter(|&end| end > 0)
@@ -101,13 +103,13 @@ impl<'t> Bound<'t> {
     }
 }
 
-/// A quantity, its labels.
+/// A quantity and its labels.
 type Labelled<'t> = (&'t str, Vec<(&'t str, &'t str)>);
 
 fn labels(text: &str) -> Result<Labelled<'_>, String> {
     let Some((quantity, labels)) = text.split_once('{') else { return Ok((text, Vec::new())) };
     let mut rest =
-        labels.strip_suffix('}').ok_or_else(|| format!("the `{{` of `{text}` is not closed"))?;
+        labels.strip_suffix('}').ok_or_else(|| format!("the `{{` in `{text}` is not closed"))?;
     let mut found = Vec::new();
     while !rest.trim().is_empty() {
         let (label, after) =
@@ -117,7 +119,7 @@ fn labels(text: &str) -> Result<Labelled<'_>, String> {
         let quote = quote.ok_or_else(|| format!("expected `label=\"text\"` in `{text}`"))?;
         let (value, after) = after[1..]
             .split_once(quote)
-            .ok_or_else(|| format!("a quote of `{text}` is not closed"))?;
+            .ok_or_else(|| format!("a quote in `{text}` is not closed"))?;
         found.push((label.trim(), value));
         rest = after.trim_start().trim_start_matches(',');
     }

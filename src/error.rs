@@ -1,4 +1,4 @@
-//! What can go wrong: one opaque [`Error`] that names the file, the place in it and the remedy.
+//! What can go wrong: one opaque [`Error`] that names the file, the position in it and the remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The result of everything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with the file or the text it is about, where in the file, and what to do.
+/// An error with the file or text that it is about, the position in the file, and what to do.
 ///
 /// Displays as one line: `file: what happened (remedy)`.
 #[derive(Debug)]
@@ -27,34 +27,36 @@ struct Parts {
 enum Subject {
     /// A file or folder.
     File(PathBuf),
-    /// What was asked for: a text that was to be read, or the name of a request.
+    /// A request: a text that was to be parsed, or the name of what was requested.
     Text(String),
 }
 
-/// What sort of error it is, for programs that react to it.
+/// The kind of an error, for programs that react to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A file or folder could not be opened, read or written.
     Io,
-    /// The bytes are not what the file should hold (not JSON, not gzip, cut off under `--strict`).
+    /// The bytes are not what the file should contain (not JSON, not gzip, truncated under
+    /// `--strict`).
     Malformed,
-    /// The file is well formed, but it is no trace, or nothing in it can be compared.
+    /// The file is well formed, but it is not a trace, or nothing in it can be compared.
     NotATrace,
-    /// A stated bound was reached (unpacked size, depth, length of a name).
+    /// A documented limit was exceeded (unpacked size, depth, length of a name).
     LimitExceeded,
     /// The work was stopped on request (see [`Cancel`](crate::Cancel)).
     Cancelled,
-    /// The request itself cannot be met (a uid that the trace does not have, an output in the way).
+    /// The request itself cannot be fulfilled (a uid that is not in the trace, an output that
+    /// already exists).
     Usage,
 }
 
-/// Where in the input something was found.
+/// A position in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Byte offset in the unpacked text, from 0.
     pub offset: u64,
-    /// Position in `traceEvents` (or the line of a table), from 0, where it is known.
+    /// Position in `traceEvents` (or the line of a table), from 0, if it is known.
     pub event: Option<u64>,
 }
 
@@ -69,13 +71,14 @@ impl fmt::Display for Place {
 }
 
 impl Error {
-    /// An error about `path`. The message is lower case and has no full stop.
+    /// An error about `path`. Write the message in lower case, without a full stop.
     pub fn new(kind: ErrorKind, path: impl AsRef<Path>, message: impl Into<String>) -> Self {
         Error::about(kind, Subject::File(path.as_ref().to_path_buf()), message.into())
     }
 
-    /// An error about a request that cannot be met: a text that says nothing (`9..3`), or what was
-    /// asked for (`gate`). The message is lower case and has no full stop.
+    /// An error about a request that cannot be fulfilled: a text that makes no sense (`9..3`), or
+    /// the name of what was requested (`gate`). Write the message in lower case, without a full
+    /// stop.
     pub fn usage(asked: impl Into<String>, message: impl Into<String>) -> Self {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
     }
@@ -91,7 +94,7 @@ impl Error {
         error
     }
 
-    /// Adds where in the file it happened.
+    /// Adds the position in the file.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
         self.0.place = Some(place);
@@ -105,12 +108,12 @@ impl Error {
         self
     }
 
-    /// What sort of error it is.
+    /// The kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The file or folder that the error is about; `None` where it is about a text or a request.
+    /// The file or folder that the error is about; `None` if it is about a text or a request.
     pub fn path(&self) -> Option<&Path> {
         match &self.0.subject {
             Subject::File(path) => Some(path),
@@ -118,12 +121,12 @@ impl Error {
         }
     }
 
-    /// What happened: without file, place and remedy.
+    /// What happened, without file, position and remedy.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where in the file, if that is known.
+    /// The position in the file, if it is known.
     pub fn place(&self) -> Option<Place> {
         self.0.place
     }
@@ -172,8 +175,8 @@ mod tests {
 
     #[test]
     fn an_error_about_a_text_has_no_path() {
-        let error = Error::usage("9..3", "holds no step").remedy("write 3..9");
-        assert_eq!(error.to_string(), "9..3: holds no step (write 3..9)");
+        let error = Error::usage("9..3", "contains no step").remedy("write 3..9");
+        assert_eq!(error.to_string(), "9..3: contains no step (write 3..9)");
         assert_eq!((error.kind(), error.path()), (ErrorKind::Usage, None));
     }
 }

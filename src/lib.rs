@@ -1,23 +1,23 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 //!
-//! Two traces of the same work, before and after a change or on two platforms: *where does the GPU
-//! time differ, by how much, and what in the call stack is the reason?* Kernel names cannot tell,
-//! because the same op launches other kernels on another platform, in another version, or under a
-//! compiler. So both traces become call trees, the trees are aligned, and every microsecond of GPU
-//! time is accounted to the lowest op that both have.
+//! Given two traces of the same work, before and after a change or on two platforms: *where does
+//! the GPU time differ, by how much, and which calls in the stack cause it?* Kernel names cannot
+//! answer that, because the same op launches different kernels on another platform, in another
+//! version, or under a compiler. So both traces become call trees, the trees are aligned, and every
+//! microsecond of GPU time is attributed to the lowest op that both traces have.
 //!
 //! # A tour
 //!
 //! ```text
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┐
-//!                                                                ├─align─▶ TraceDiff ─account─▶ Analysis ─▶ tables ─▶ report
+//!                                                                ├─align─▶ TraceDiff ─attribute─▶ Analysis ─▶ tables ─▶ report
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┘
 //! ```
 //!
 //! The modules are the stages: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] →
-//! [`tables`] → [`report`]. Each value owns what it stands on, so that any of them can be kept, returned
-//! and sent to another thread, and is complete when it exists; nothing changes its input, nothing
-//! prints. [`Comparison::open`] runs the whole line.
+//! [`tables`] → [`report`]. Each value owns the values it was built from, so any of them can be
+//! kept, returned and sent to another thread. A value is complete once it exists. No stage changes
+//! its input or prints. [`Comparison::open`] runs the whole pipeline.
 //!
 //! ```
 //! use tracetree::report::ReportOptions;
@@ -38,7 +38,7 @@
 //! // Every GPU event is in exactly one row, so the rows add up.
 //! assert!(analysis.account().is_exact());
 //!
-//! // The same files that the command line leaves.
+//! // The same files that the command line writes.
 //! let folder = std::env::temp_dir().join(format!("tracetree-tour-{}", std::process::id()));
 //! let files = comparison.report(ReportOptions::default()).write(&folder)?;
 //! assert!(files.contains(&"diff_stats.csv".to_owned()));
@@ -46,30 +46,31 @@
 //! # Ok::<(), tracetree::Error>(())
 //! ```
 //!
-//! # Which value answers what
+//! # Which value answers which question
 //!
 //! | question | ask |
 //! |---|---|
-//! | which events are in the file, what was odd about it | [`Trace::events`], [`Trace::notes`] |
+//! | which events are in the file, what was irregular about it | [`Trace::events`], [`Trace::notes`] |
 //! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`program::Steps::step`] |
 //! | which backward op belongs to a forward op | [`CallTree::backward_links`], [`CallTree::links`] |
-//! | which event of the other trace is this one | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
-//! | where do the traces part, and below which common node | [`TraceDiff::differences`] |
+//! | which event of the other trace corresponds to this one | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
+//! | where do the traces diverge, and below which common node | [`TraceDiff::differences`] |
 //! | both trees in one | [`TraceDiff::merged`] |
 //! | where does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |
 //! | what did an op become on each side | [`Analysis::lowerings`] |
 //! | do the rows add up | [`Analysis::account`] |
 //! | files for people and programs | [`Report::write`], [`report::summarise`] |
 //!
-//! # Words and rules
+//! # Terms and conventions
 //!
-//! A [`Side`] is the baseline or the candidate; tables call them `trace1` and `trace2`. Differences are
-//! candidate − baseline, ratios candidate / baseline, and undefined ratios are `None`. A
-//! [`Uid`] is a position in `traceEvents`. Times are whole nanoseconds ([`trace::Nanos`]). What is odd
-//! about the data is counted in notes; an [`Error`] names the file, the place in it and what to do.
+//! A [`Side`] is the baseline or the candidate; tables call them `trace1` and `trace2`. Differences
+//! are candidate − baseline, ratios are candidate / baseline, and undefined ratios are `None`. A
+//! [`Uid`] is a position in `traceEvents`. Times are whole nanoseconds ([`trace::Nanos`]).
+//! Irregularities in the data are counted in notes. An [`Error`] names the file, the position in it
+//! and what to do.
 //!
-//! The module `model` stands beside the line: it compares the predicted trace of a performance model
-//! with a measured kernel profile.
+//! The module `model` is not part of this pipeline: it compares the predicted trace of a
+//! performance model with a measured kernel profile.
 //!
 //! # Features
 //!
@@ -79,13 +80,16 @@
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
 //! | `parquet` | tables as Parquet files, and [`fleet`]: the traces of thousands of ranks |
-//! | `remote` | addresses (`s3://`, `gs://`, `az://`, `https://`) wherever a path of a trace, fleet or report stands; not in `cli` |
+//! | `remote` | addresses (`s3://`, `gs://`, `az://`, `https://`) wherever the path of a trace, fleet or report is accepted; not in `cli` |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
-//! | `junit` | a gate as JUnit |
+//! | `junit` | the result of a gate as JUnit XML |
 //! | `model` | the module `model` |
-//! | `cli` | the command `tracetree`, with all of these; on by default |
+//! | `cli` | the command `tracetree`, with all of the above except `remote`; on by default |
 
-// The command line names the library as other programs do.
+// Only `storage` writes files.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+// The command line refers to the library by the same name as other programs do.
 #[cfg(feature = "cli")]
 extern crate self as tracetree;
 
@@ -97,6 +101,7 @@ mod comparison;
 mod condition;
 pub mod diff;
 pub mod error;
+mod escape;
 #[cfg(feature = "parquet")]
 pub mod fleet;
 pub mod gate;
@@ -118,10 +123,11 @@ pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};
 pub use report::Report;
 pub use side::{PerSide, Presence, Side};
+pub use storage::write_file;
 pub use trace::{Trace, Uid};
 pub use tree::CallTree;
 
-/// The documents, so that the Rust in them is compiled and run as tests.
+/// The documents, included so that their Rust examples are compiled and run as tests.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../README.md")]

@@ -5,9 +5,10 @@ use std::ops::{Index, IndexMut};
 /// One of the two traces. The baseline always comes first; tables call it `trace1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The trace that is compared against: before, or the platform one comes from.
+    /// The trace that is compared against: the state before a change, or the platform to migrate
+    /// from.
     Baseline,
-    /// The trace that is looked at: after, or the platform one goes to.
+    /// The trace that is examined: the state after a change, or the platform to migrate to.
     Candidate,
 }
 
@@ -30,6 +31,14 @@ impl Side {
             Side::Candidate => "trace2",
         }
     }
+
+    /// The word for the side in sentences: `baseline` or `candidate`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Side::Baseline => "baseline",
+            Side::Candidate => "candidate",
+        }
+    }
 }
 
 /// A value for each side, indexed by [`Side`].
@@ -47,7 +56,7 @@ impl<T> PerSide<T> {
         PerSide { baseline, candidate }
     }
 
-    /// The value of one side and that of the other.
+    /// Puts `mine` on `side` and `theirs` on the other one.
     pub(crate) fn seen_from(side: Side, mine: T, theirs: T) -> Self {
         match side {
             Side::Baseline => PerSide::new(mine, theirs),
@@ -60,7 +69,7 @@ impl<T> PerSide<T> {
         PerSide { baseline: make(Side::Baseline), candidate: make(Side::Candidate) }
     }
 
-    /// The same, both at once where two threads are free.
+    /// Same as [`PerSide::from_fn`], in parallel if two threads are free.
     pub(crate) fn from_fn_at_once(make: impl Fn(Side) -> T + Sync) -> Self
     where
         T: Send,
@@ -111,12 +120,12 @@ impl<T> IndexMut<Side> for PerSide<T> {
 pub enum Presence {
     /// Both sides, or neither.
     Both,
-    /// One side alone.
+    /// Only one side.
     Only(Side),
 }
 
 impl Presence {
-    /// Which side has something, by how much each has.
+    /// Which side has a nonzero count.
     pub fn of(counts: PerSide<u64>) -> Presence {
         match (counts.baseline, counts.candidate) {
             (1.., 0) => Presence::Only(Side::Baseline),

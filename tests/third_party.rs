@@ -1,5 +1,5 @@
-//! `THIRD-PARTY.md` names what the command is made of: each crate with its version, and no other; `deny.toml` says
-//! what its dependencies may be, and what is tested here needs no cargo-deny.
+//! `THIRD-PARTY.md` names exactly the crates in the command, with their versions. `deny.toml` has the rules
+//! for dependencies; the rules tested here do not need cargo-deny.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,8 +20,8 @@ fn named(notices: &str) -> Crates {
     words.filter(|words| words.ends_with(|end: char| end.is_ascii_digit())).collect()
 }
 
-/// The crates that the command is made of on this machine. Cargo looks at the lock file and at what it
-/// has compiled, and asks nobody.
+/// The crates in the command on this machine. Cargo reads the lock file and local packages, without network
+/// access.
 fn linked() -> Crates {
     let arguments = [
         "tree",
@@ -48,7 +48,7 @@ fn linked() -> Crates {
         .collect()
 }
 
-/// All crates of the lock file, also those of tests and of other systems.
+/// All crates of the lock file, including those of tests and of other systems.
 fn locked() -> Crates {
     let lock = read("Cargo.lock");
     let value = |line: &str, key: &str| {
@@ -73,7 +73,7 @@ fn texts(list: &toml::Value) -> Vec<&str> {
     list.iter().map(|text| text.as_str().expect("a text")).collect()
 }
 
-/// The older versions that are allowed beside newer ones: `syn@2`.
+/// The older versions that are allowed next to newer ones, such as `syn@2`.
 fn allowed_duplicates(rules: &toml::Table) -> Vec<&str> {
     let skipped = rules["bans"]["skip"].as_array().expect("a list");
     skipped.iter().map(|entry| entry["crate"].as_str().expect("a text")).collect()
@@ -86,7 +86,7 @@ fn is_version_of(package: &str, allowed: &str) -> bool {
 }
 
 #[test]
-fn every_crate_comes_from_the_registry_that_the_rules_allow() {
+fn every_crate_comes_from_a_registry_that_the_rules_allow() {
     let rules = rules();
     let allowed = texts(&rules["sources"]["allow-registry"]);
     let lock = read("Cargo.lock");
@@ -95,12 +95,12 @@ fn every_crate_comes_from_the_registry_that_the_rules_allow() {
     assert!(sources.len() > 100, "{sources:?}");
     for source in sources {
         let registry = source.trim_matches('"').strip_prefix("registry+").unwrap_or(source);
-        assert!(allowed.contains(&registry), "{source} is no source that deny.toml allows");
+        assert!(allowed.contains(&registry), "deny.toml does not allow the source {source}");
     }
 }
 
 #[test]
-fn no_crate_of_the_command_is_there_twice_but_those_that_the_rules_name() {
+fn only_crates_that_the_rules_name_are_in_the_command_twice() {
     let (rules, linked) = (rules(), linked());
     let allowed = allowed_duplicates(&rules);
     let mut versions: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
@@ -118,14 +118,14 @@ fn no_crate_of_the_command_is_there_twice_but_those_that_the_rules_name() {
 }
 
 #[test]
-fn the_licences_that_the_rules_allow_are_those_of_the_notices() {
+fn the_rules_and_the_notices_allow_the_same_licences() {
     let (rules, about): (toml::Table, toml::Table) =
         (rules(), read("about.toml").parse().expect("TOML"));
     assert_eq!(texts(&rules["licenses"]["allow"]), texts(&about["accepted"]));
     assert_eq!(texts(&rules["graph"]["targets"]), texts(&about["targets"]));
 }
 
-const REMEDY: &str = "make THIRD-PARTY.md again: CONTRIBUTING.md has the command";
+const REMEDY: &str = "regenerate THIRD-PARTY.md: just notices";
 
 #[test]
 fn every_crate_of_the_command_is_named_with_its_version() {
@@ -136,14 +136,14 @@ fn every_crate_of_the_command_is_named_with_its_version() {
 }
 
 #[test]
-fn no_crate_is_named_that_is_gone() {
+fn the_notices_name_no_removed_crate() {
     let (named, locked) = (named(&read("THIRD-PARTY.md")), locked());
     let gone: Vec<&String> = named.difference(&locked).collect();
     assert!(gone.is_empty(), "{gone:?} are not in Cargo.lock; {REMEDY}");
 }
 
 #[test]
-fn the_licence_of_what_every_flame_graph_contains_is_told() {
+fn the_licence_of_the_code_in_every_flame_graph_is_named() {
     let notices = read("THIRD-PARTY.md");
     assert!(notices.contains("## Common Development and Distribution License 1.0\n\n- inferno "));
     assert!(read("README.md").contains("CDDL-1.0"));

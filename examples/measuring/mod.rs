@@ -1,14 +1,14 @@
-//! What the measuring programs ask the system: processor time and memory.
+//! Processor time and peak memory of this process, for the examples that measure.
 
-#![allow(dead_code, unreachable_pub, reason = "every program uses another part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each example uses a different part")]
 
-/// Processor time of all threads of the process, those that have ended included, in seconds.
+/// Processor time of all threads of the process, including ended ones, in seconds.
 pub fn processor_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The highest memory of the process so far, in bytes; 0 where `/proc` does not tell it.
+/// Peak resident memory of the process so far, in bytes; 0 if `/proc` does not report it.
 pub fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,33 +1,32 @@
-"""Records the training of a small transformer on an NVIDIA GPU, each time with one change that people make.
+"""Records the training of a small transformer on an NVIDIA GPU, each time with one common change.
 
-    python record_changes.py FOLDER          # all of them, each in a process of its own
+    python record_changes.py FOLDER          # all variants, each in a process of its own
     python record_changes.py FOLDER item     # one: FOLDER/train_item.pt.trace.json.gz
 
-| variant | what differs from `base` |
+| variant | change from `base` |
 |---|---|
 | `base`, `again` | nothing |
-| `item` | the loss is read in each step: `loss.item()` for `loss.detach()` |
-| `layer_gone` | one block of three is gone |
+| `item` | the loss is read in each step: `loss.item()` instead of `loss.detach()` |
+| `layer_gone` | two blocks instead of three |
 | `batch` | twice as many sequences in a batch |
 | `fused_adam` | `AdamW(fused=True)` |
 | `foreach_off` | `AdamW(foreach=False)` |
 | `clip` | `clip_grad_norm_` before the optimizer |
 | `loader` | the loader takes 4 ms longer |
-| `gelu` | the GELU is written out, as five ops |
-| `dropout` | a dropout behind each attention |
-| `relu` | ReLU for GELU |
-| `five_steps` | five steps are recorded, not two |
+| `gelu` | the GELU is written out as separate ops |
+| `dropout` | a dropout after each attention |
+| `relu` | ReLU instead of GELU |
+| `five_steps` | five steps are recorded instead of two |
 """
 
 import sys
 import time
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from record_compiled import STEPS
-from record_cuda import WARM_UP, profiled, record_each
+from record_cuda import WARM_UP, profiled, record_given
 
 VARIANTS = [
     "base", "again", "item", "layer_gone", "batch", "fused_adam", "foreach_off", "clip", "loader", "gelu",
@@ -97,7 +96,7 @@ class Net(nn.Module):
 
 
 def load(batches, number, variant):
-    """The next batch, on the GPU."""
+    """Returns the next batch, on the GPU."""
     if variant == "loader":
         time.sleep(0.004)
     return batches[number % len(batches)].cuda(non_blocking=True)
@@ -130,13 +129,5 @@ def record(folder, variant):
     profiled(step, folder / f"train_{variant}.pt.trace.json", steps)
 
 
-def main(folder, *only):
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    if only:
-        return record(folder, *only)
-    record_each(__file__, folder, [(variant,) for variant in VARIANTS])
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    record_given(__file__, record, [(variant,) for variant in VARIANTS], *sys.argv[1:])

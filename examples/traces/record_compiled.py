@@ -1,13 +1,13 @@
 """Records the training of two small models on the CPU, eager and compiled by `torch.compile`.
 
-    python record_compiled.py cnn eager    # writes cnn_eager.pt.trace.json.gz beside this file
+    python record_compiled.py cnn eager    # writes cnn_eager.pt.trace.json.gz next to this file
     python record_compiled.py cnn compiled
     python record_compiled.py tfm eager
     python record_compiled.py tfm compiled
-    python record_compiled.py tfm compiled_blocks   # each block a region of its own
+    python record_compiled.py tfm compiled_blocks   # compiles each block separately
 
-Recorded with PyTorch 2.6.0; any 2.x with a C++ compiler will do. The model is built, and warmed up, in
-the same way on both sides: what differs is the call of `torch.compile`.
+The bundled traces were recorded with PyTorch 2.6.0; any 2.x with a C++ compiler works. The model is built
+and warmed up in the same way on both sides; only the call of `torch.compile` differs.
 """
 
 import gzip
@@ -24,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 STEPS = 2
 WARM_UP = 4
 
-# What every trace holds.
+# What every trace records.
 RECORDED = {"record_shapes": True, "with_stack": True, "with_modules": True}
 
 
@@ -122,7 +122,7 @@ def record(name, how, path):
 
 
 def profiled(step, path, activities=(ProfilerActivity.CPU,), steps=STEPS):
-    """Runs `step(number)` once unrecorded, then a few times into the trace at `path`, which is packed."""
+    """Runs `step(number)` once unrecorded, then `steps` times into a trace, written to `path` + ".gz"."""
     with profile(
         activities=activities,
         schedule=schedule(wait=0, warmup=1, active=steps, repeat=1),
@@ -136,14 +136,15 @@ def profiled(step, path, activities=(ProfilerActivity.CPU,), steps=STEPS):
 
 
 def tidied(path):
-    """The same trace without what names the machine, packed."""
+    """Replaces the trace at `path` by a gzip file without anything that identifies the machine."""
     text = path.read_text()
     text = text.replace(f"{Path(__file__).resolve().parent}/", "")
     text = re.sub(r"/[^\s\"]*?/site-packages/", "", text)
     text = re.sub(r"/[^\s\"]*?/(lib/python3\.\d+)/", r"\1/", text)
     text = re.sub(r"/[^\s\"]*?/([a-z0-9]{2}/c[a-z0-9]{40,60}\.py)", r"\1", text)
     trace = json.loads(text)
-    trace.pop("traceName", None)
+    for key in ("traceName", "host_name", "trace_id"):
+        trace.pop(key, None)
     packed = path.with_name(path.name + ".gz")
     body = json.dumps(trace, separators=(",", ":")).encode()
     packed.write_bytes(gzip.compress(body, mtime=0))
@@ -153,7 +154,7 @@ def tidied(path):
 if __name__ == "__main__":
     name, how = sys.argv[1:]
     torch.set_num_threads(1)
-    # Else the loops that Inductor generates leave no trace.
+    # Without this, the loops that Inductor generates are not recorded.
     torch._inductor.config.cpp.enable_kernel_profile = True
     path = Path(__file__).with_name(f"{name}_{how}.pt.trace.json")
     record(name, how, path)

@@ -1,15 +1,15 @@
 """Records a small ResNet and a small transformer on an NVIDIA GPU, each in several variants.
 
-    python record_cuda.py FOLDER                   # all of them, each in a process of its own
+    python record_cuda.py FOLDER                   # all variants, each in a process of its own
     python record_cuda.py FOLDER resnet eager      # one: FOLDER/resnet_eager.pt.trace.json.gz
 
 | program | variants |
 |---|---|
-| `resnet`: training, float32 | `eager`, `amp` (autocast to bfloat16), `channels_last`, `compiled`, `reduce_overhead`, `tf32_off`, `benchmark`; `…_again`, `…_third`: the same, run again |
-| `tfm`: training of a transformer, bfloat16 | `math`, `flash`, `efficient`, `cudnn`: the backend of scaled dot product attention; `compiled` |
+| `resnet`: training, float32 | `eager`, `amp` (autocast to bfloat16), `channels_last`, `compiled`, `reduce_overhead`, `tf32_off`, `benchmark`; `…_again`, `…_third`: the same variant, run again |
+| `tfm`: training of a transformer, bfloat16 | `math`, `flash`, `efficient` and `cudnn`, named after the backend of scaled dot product attention; `compiled` |
 | `decode`: inference of the same blocks, few tokens | `eager`, `compiled`, `eager_streams` (attention and MLP on two streams); `graph`, `graph_streams`, `reduce_overhead`: replays of CUDA graphs, each with the trace of its capture as `decode_….capture.pt.trace.json.gz` |
 
-A model is built and warmed up in the same way on both sides of a pair: what differs is the variant.
+A model is built and warmed up in the same way on both sides of a pair; only the variant differs.
 """
 
 import subprocess
@@ -118,7 +118,7 @@ class Block(nn.Module):
 
 
 class Branched(nn.Module):
-    """A block whose attention and MLP run on two streams at once."""
+    """A block whose attention and MLP run concurrently on two streams."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -154,7 +154,7 @@ class Tfm(nn.Module):
 
 
 def profiled(step, path, steps=record_compiled.STEPS):
-    """Runs `step(number)` once unrecorded, then a few times into the trace at `path`."""
+    """Runs `step(number)` once unrecorded, then `steps` times into a trace, written to `path` + ".gz"."""
 
     def whole_step(number):
         step(number)
@@ -164,7 +164,7 @@ def profiled(step, path, steps=record_compiled.STEPS):
 
 
 def captured(capture, path):
-    """The trace of what `capture()` does, without steps."""
+    """Records what `capture()` does, without steps."""
     with profile(activities=ACTIVITIES, **record_compiled.RECORDED) as profiler:
         capture()
         torch.cuda.synchronize()
@@ -224,7 +224,7 @@ def record_decode(variant, path):
     model = Tfm(block, layers=4).cuda().bfloat16().eval()
     tokens = {batch: torch.randint(4096, (batch, 16), device="cuda") for batch in DECODE_BATCHES}
 
-    # Each step runs both batch sizes, so that both graphs of a capture are replayed.
+    # Each step runs both batch sizes, so both captured graphs are replayed.
     def step_of(run):
         def step(_number):
             for batch in DECODE_BATCHES:
@@ -252,7 +252,7 @@ def record_decode(variant, path):
         else:
             if not variant.startswith("eager"):
                 mode = "reduce-overhead" if variant == "reduce_overhead" else None
-                # Dynamic shapes would compile the second batch size into the first's code.
+                # With dynamic shapes both batch sizes would share one compiled graph.
                 model = torch.compile(model, mode=mode, dynamic=False)
             step = step_of(lambda batch: model(tokens[batch]))
         if variant == "reduce_overhead":
@@ -270,10 +270,10 @@ def record(folder, program, variant):
 
 
 def record_each(script, folder, recordings):
-    """Runs `script FOLDER …` once for each of the recordings."""
+    """Runs `script FOLDER …` once for each recording."""
     failed = []
     for recording in recordings:
-        # A process each: choices of algorithms and compiled code are kept for a process's life.
+        # One process each: selected algorithms and compiled code are kept until a process ends.
         done = subprocess.run([sys.executable, script, str(folder), *recording])
         print(*recording, "failed" if done.returncode else "recorded", flush=True)
         if done.returncode:
@@ -282,14 +282,15 @@ def record_each(script, folder, recordings):
         sys.exit(f"not recorded: {', '.join(failed)}")
 
 
-def main(folder, *only):
+def record_given(script, record, recordings, folder, *only):
+    """Records one of them, `record(folder, *only)`, or all, each in a process of its own."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if only:
         return record(folder, *only)
-    recordings = [(program, one) for program, variants in VARIANTS.items() for one in variants]
-    record_each(__file__, folder, recordings)
+    record_each(script, folder, recordings)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    recordings = [(program, one) for program, variants in VARIANTS.items() for one in variants]
+    record_given(__file__, record, recordings, *sys.argv[1:])

@@ -1,4 +1,4 @@
-//! Any bytes → traces → trees → comparison → account, and the laws of all of them.
+//! Any bytes → traces → trees → comparison → totals, all of which must satisfy their invariants.
 //!
 //! ```text
 //! cargo +nightly fuzz run compare fuzz/corpus/compare fuzz/seeds/compare -- -dict=fuzz/trace.dict

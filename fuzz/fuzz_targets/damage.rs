@@ -1,8 +1,8 @@
-//! Bytes as a list of changes to a sound trace → nothing whole is lost in silence.
+//! Bytes as a list of edits to an intact trace → no untouched event is lost without a note.
 //!
-//! The bytes choose a kind of damage and its places: elements cut, doubled or exchanged, brackets,
-//! quotes, control bytes, holes. What the reader makes of the text is held against the elements that
-//! were not touched, which serde_json told (`tests/support/damage.rs`).
+//! The bytes choose a kind of damage and where it happens: elements cut, doubled or swapped, brackets,
+//! quotes, control bytes, holes. The trace that is read is checked against the elements that were not
+//! touched, as found by serde_json (`tests/support/damage.rs`).
 //!
 //! ```text
 //! cargo +nightly fuzz run damage fuzz/corpus/damage fuzz/seeds/damage

@@ -1,4 +1,4 @@
-//! Any bytes → no panic, and the same trace however many bytes are held at once.
+//! Any bytes → no panic, and the same trace for every block size.
 //!
 //! ```text
 //! cargo +nightly fuzz run read fuzz/corpus/read fuzz/seeds/read -- -dict=fuzz/trace.dict

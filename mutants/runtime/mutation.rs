@@ -1,12 +1,12 @@
-//! Which mutant is switched on: `TT_MUTANT` names it; with `TT_REACHED` the numbers of all that are
-//! reached go into that file.
+//! The switches of the mutants. `TT_MUTANT` is the number of the active one. If `TT_REACHED` is set,
+//! the numbers of all mutants that are reached are appended to that file.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// No list of mutants is longer.
+/// Maximum number of mutants.
 const MOST: usize = 1 << 14;
 
 static ACTIVE: LazyLock<u32> = LazyLock::new(|| {
@@ -20,7 +20,7 @@ static RECORD: LazyLock<Option<File>> = LazyLock::new(|| {
 
 static SEEN: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
 
-/// Whether mutant `number` is switched on.
+/// Whether mutant `number` is active.
 pub fn is(number: u32) -> bool {
     if let Some(mut file) = RECORD.as_ref()
         && !SEEN[number as usize].load(Ordering::Relaxed)

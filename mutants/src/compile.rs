@@ -1,4 +1,4 @@
-//! The tree with mutants → which of them do not compile; then its test programs.
+//! The tree with mutants → the mutants that do not compile, then the test programs of the rest.
 
 use crate::Places;
 use crate::mutant::Mutant;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::{fs, io};
 
-/// Tests of the sources as text, which are not these any more.
+/// Tests that check the source text, which the mutants change.
 const NO_TESTS: [&str; 2] = ["layering", "third_party"];
 
 fn cargo(places: &Places, arguments: &[&str]) -> io::Result<Output> {
@@ -25,7 +25,7 @@ fn messages(output: &Output) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Mutants that the compiler refuses, as far as this round tells.
+/// Mutants that the compiler rejects. Others may follow in the next round, after these are removed.
 pub fn broken(
     places: &Places,
     mutants: &[Mutant],
@@ -54,14 +54,14 @@ pub fn broken(
             let all = spans.iter().flat_map(|span| in_function(written(span), mutants));
             found.extend(all.filter(is_new));
         }
-        assert!(!found.is_empty(), "an error of no mutant: {}", message["rendered"]);
+        assert!(!found.is_empty(), "this error belongs to no mutant: {}", message["rendered"]);
         broken.extend(found);
     }
     assert!(output.status.success() || !broken.is_empty(), "the tree does not build");
     Ok(broken)
 }
 
-/// Where the macros were called that a place of the compiler is inside of.
+/// The outermost macro call around a span of the compiler, or the span itself outside of macros.
 fn written(mut span: &Value) -> &Value {
     while span["expansion"].is_object() {
         span = &span["expansion"]["span"];
@@ -69,7 +69,7 @@ fn written(mut span: &Value) -> &Value {
     span
 }
 
-/// The mutant whose text stands around a place.
+/// The mutant whose text contains the byte at `at`.
 fn around(source: &str, at: usize) -> Option<usize> {
     let before = source.get(..at)?;
     let start = before.rfind("/*<")?;
@@ -78,7 +78,7 @@ fn around(source: &str, at: usize) -> Option<usize> {
     (!is_closed).then_some(number)
 }
 
-/// All mutants of the function that a compiler's place is in: one of them changed a type around it.
+/// All mutants of the function around a span of the compiler: one of them changed a type there.
 fn in_function(span: &Value, mutants: &[Mutant]) -> Vec<usize> {
     let (file, line) = (span["file_name"].as_str(), span["line_start"].as_u64());
     let is_in = |mutant: &Mutant| {
@@ -90,7 +90,7 @@ fn in_function(span: &Value, mutants: &[Mutant]) -> Vec<usize> {
     (0..mutants.len()).filter(|&at| is_in(&mutants[at])).collect()
 }
 
-/// Builds the tests: their programs, by name.
+/// Builds the tests and returns their programs by name.
 pub fn test_programs(places: &Places) -> io::Result<BTreeMap<String, PathBuf>> {
     let output = cargo(places, &["test", "--no-run"])?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,25 +1,25 @@
-//! How many small faults in the code do the tests notice?
+//! Mutation testing: how many small faults in the code do the tests detect?
 //!
-//! `cargo mutants` lists the faults and tries each in a build of its own, which takes minutes. Here all of
-//! them are compiled into one copy of the sources, each behind a switch, so that one costs only the tests that
-//! reach it:
+//! `cargo mutants` lists the faults and tries each in a separate build, which takes minutes. Here all
+//! of them are compiled into one copy of the sources, each behind a switch, so that a fault costs only
+//! the tests that reach it:
 //!
 //! ```text
 //! cargo mutants --list --json          every mutant
 //!   → switches    a + b  becomes  (if is(7) { a - b } else { a + b })
-//!   → compile     mutants that do not compile are left out, round by round
+//!   → compile     mutants that do not compile are removed, round by round
 //!   → reached     which test reaches which mutant
 //!   → outcome     a sample of them, each against the tests that reach it
 //! ```
 //!
-//! `cargo run --release -- [SAMPLE] [SEED]` in this folder; cargo-mutants must be installed. What was found out
-//! about one state of the sources is kept in `target/kept`, and not run again.
+//! Run `cargo run --release -- [SAMPLE] [SEED]` in this folder, with cargo-mutants installed. Results
+//! are cached in `target/kept` for each state of the sources, and are not computed again.
 
 mod compile;
 mod mutant;
 mod outcome;
 mod reached;
-#[allow(dead_code, reason = "tests use more of it")]
+#[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../../tests/support/splitmix.rs"]
 mod splitmix;
 mod switches;
@@ -31,18 +31,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// What the figure is of: the folders that decide what a report says.
+/// The folders that are mutated: those that determine the content of a report.
 const FOLDERS: [&str; 4] = ["program", "diff", "analysis", "tables"];
 
-/// Where everything is.
+/// The folders in use.
 struct Places {
     repository: PathBuf,
-    /// The copy of it that holds the mutants.
+    /// The copy of the repository that contains the mutants.
     tree: PathBuf,
-    /// Build folder of the copy.
+    /// The build folder of the copy.
     target: PathBuf,
-    /// What is known of the sources as they are now, and of them with their tests.
+    /// Cached results for the current sources.
     sources: PathBuf,
+    /// Cached results for the current sources and tests.
     tests: PathBuf,
 }
 
@@ -67,7 +68,7 @@ impl Places {
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let number = |at: usize, otherwise| match arguments.get(at) {
-        Some(text) => text.parse().expect("SAMPLE and SEED are numbers"),
+        Some(text) => text.parse().expect("SAMPLE and SEED must be numbers"),
         None => otherwise,
     };
     let (sample, seed) = (number(0, 300), number(1, 1));
@@ -92,7 +93,7 @@ fn list(places: &Places) -> io::Result<Vec<Mutant>> {
     Ok(serde_json::from_slice(&command.output()?.stdout)?)
 }
 
-/// Makes the copy with all mutants that compile: which ones.
+/// Creates the copy with all mutants that compile, and returns their numbers.
 fn prepare(places: &Places, mutants: &[Mutant]) -> io::Result<Vec<usize>> {
     let kept = places.sources.join("left_out.json");
     let mut left_out: BTreeSet<usize> = match fs::read(&kept) {
@@ -113,7 +114,7 @@ fn prepare(places: &Places, mutants: &[Mutant]) -> io::Result<Vec<usize>> {
     Ok(compiled)
 }
 
-/// Files that git knows below some folders, or all of them.
+/// Files tracked by git in these folders, or in the whole repository if none is given.
 fn files(repository: &Path, folders: &[&str]) -> io::Result<Vec<String>> {
     let output =
         Command::new("git").current_dir(repository).arg("ls-files").args(folders).output()?;
@@ -128,7 +129,7 @@ fn hash(repository: &Path, folders: &[&str]) -> io::Result<u64> {
     Ok(hasher.finish())
 }
 
-/// Copies what git knows, as it stands now.
+/// Copies the files tracked by git, with uncommitted changes.
 fn copy(places: &Places) -> io::Result<()> {
     for file in files(&places.repository, &[])? {
         let (from, to) = (places.repository.join(&file), places.tree.join(&file));

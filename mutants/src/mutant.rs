@@ -1,4 +1,4 @@
-//! A mutant as `cargo mutants --list --json` tells it.
+//! A mutant as listed by `cargo mutants --list --json`.
 
 use serde::Deserialize;
 
@@ -19,11 +19,11 @@ pub enum Genre {
     FnValue,
     BinaryOperator,
     UnaryOperator,
-    /// An arm of a `match`, which goes.
+    /// An arm of a `match`, which is removed.
     MatchArm,
-    /// The condition of an arm, by `true` or `false`.
+    /// The guard of an arm, by `true` or `false`.
     MatchArmGuard,
-    /// A field of a struct that is made from another one, which goes.
+    /// A field of a struct expression with a base (`..base`), which is removed.
     StructField,
 }
 
@@ -46,7 +46,7 @@ pub struct Position {
 }
 
 impl Mutant {
-    /// The folder of the sources it stands in.
+    /// The folder of `src` that contains it.
     pub fn folder(&self) -> &str {
         self.file.split('/').nth(1).unwrap_or_default()
     }

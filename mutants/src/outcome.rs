@@ -1,4 +1,4 @@
-//! Mutants → whether a test notices each, and the table of it.
+//! Mutants → whether a test detects each of them, and a table of the results.
 
 use crate::Places;
 use crate::mutant::Mutant;
@@ -15,25 +15,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Seconds that the first batch of tests takes; each one after it takes three times as long.
+/// Duration of the first batch of tests in seconds. Each later batch takes three times as long.
 const FIRST_BATCH: f64 = 0.5;
 
-/// Tests that take more seconds are left out: a few, each of many real traces. So the share is a lower bound.
+/// Tests that take longer (in seconds) are skipped: a few that read many real traces. The detected share
+/// is therefore a lower bound.
 const SLOWEST: f64 = 5.0;
 
-/// How much longer than without a mutant tests may take, before they count as failed.
+/// Time limit of tests with a mutant, as a multiple of their time without one (20 s are added).
 const SLOWER: f64 = 10.0;
 
-/// What became of a mutant.
+/// The result for one mutant.
 #[derive(Debug, Serialize, Deserialize, Clone)]
 pub struct Outcome {
     pub mutant: usize,
     pub name: String,
-    /// The test program that noticed it; none where no test did.
+    /// The test program that detected it; `None` if no test did.
     pub noticed_by: Option<String>,
 }
 
-/// `count` of the mutants, by a seed.
+/// A random sample of `count` mutants.
 pub fn sample(mutants: &[usize], count: usize, seed: usize) -> Vec<usize> {
     let mut random = SplitMix::new(seed as u64);
     let mut keyed: Vec<(u64, usize)> = mutants.iter().map(|&at| (random.next(), at)).collect();
@@ -41,7 +42,7 @@ pub fn sample(mutants: &[usize], count: usize, seed: usize) -> Vec<usize> {
     keyed.into_iter().map(|(_, at)| at).take(count).collect()
 }
 
-/// Runs what was not run before, on all cores.
+/// Tests the chosen mutants that have no cached outcome, on all cores.
 pub fn run(
     places: &Places,
     programs: &BTreeMap<String, PathBuf>,
@@ -80,7 +81,7 @@ pub fn run(
     Ok(chosen.iter().filter_map(|at| outcomes.get(at)).cloned().collect())
 }
 
-/// Which test program notices a mutant: quick tests first, in growing batches.
+/// The test program that detects a mutant. Fast tests run first, in growing batches.
 fn noticed_by(
     places: &Places,
     programs: &BTreeMap<String, PathBuf>,
@@ -114,7 +115,7 @@ fn noticed_by(
 fn pass(places: &Places, program: &Path, tests: &[&Test], mutant: usize) -> bool {
     let seconds: f64 = tests.iter().map(|test| test.seconds).sum();
     let child = command(places, program)
-        // To stop at the first test that fails is not stable yet.
+        // `--fail-fast` is not stable yet.
         .env("RUSTC_BOOTSTRAP", "1")
         .args(["-Zunstable-options", "--fail-fast", "--exact", "--test-threads", "1"])
         .args(tests.iter().map(|test| &test.name))
@@ -125,7 +126,7 @@ fn pass(places: &Places, program: &Path, tests: &[&Test], mutant: usize) -> bool
     wait(&mut child, limit)
 }
 
-/// Whether a program ends well before a time.
+/// Whether a program succeeds before the time limit.
 fn wait(child: &mut Child, limit: Instant) -> bool {
     loop {
         match child.try_wait().expect("a child") {
@@ -140,7 +141,7 @@ fn wait(child: &mut Child, limit: Instant) -> bool {
     }
 }
 
-/// Prints the share of each folder, and what was not noticed.
+/// Prints the undetected mutants and the detected share of each folder.
 pub fn print(mutants: &[Mutant], outcomes: &[Outcome]) {
     let mut folders: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for outcome in outcomes {
@@ -151,10 +152,10 @@ pub fn print(mutants: &[Mutant], outcomes: &[Outcome]) {
         }
     }
     for outcome in outcomes.iter().filter(|outcome| outcome.noticed_by.is_none()) {
-        println!("not noticed: {}", outcome.name);
+        println!("not detected: {}", outcome.name);
     }
     for (folder, (noticed, count)) in folders {
         let share = 100.0 * f64::from(noticed) / f64::from(count);
-        println!("{folder:<10} {noticed:>5} of {count:>5}  {share:.1} %");
+        println!("{folder:<10} {noticed:>5} of {count:>5}  {share:.1}%");
     }
 }

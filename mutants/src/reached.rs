@@ -1,4 +1,4 @@
-//! Test programs → which test reaches which mutant, and how long it takes.
+//! Test programs → the mutants that each test reaches, and how long it takes.
 
 use crate::Places;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Test {
     pub reaches: BTreeSet<usize>,
 }
 
-/// A test program, ready to be run.
+/// The command that runs a test program.
 pub fn command(places: &Places, program: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -38,7 +38,7 @@ pub fn command(places: &Places, program: &Path) -> Command {
     command
 }
 
-/// All tests, from what is kept of them if it is there.
+/// All tests, from the cache if it exists.
 pub fn read_or_record(
     places: &Places,
     programs: &BTreeMap<String, PathBuf>,
@@ -52,7 +52,7 @@ pub fn read_or_record(
         for name in names(places, path)? {
             match record(places, program, path, &name)? {
                 Some(test) => tests.push(test),
-                None => println!("left out, as it fails alone: {name}"),
+                None => println!("skipped because it fails on its own: {name}"),
             }
         }
     }

@@ -1,8 +1,8 @@
-//! A source file and its mutants → the file with all of them, each behind a switch.
+//! A source file and its mutants → the file with all mutants, each behind a switch.
 //!
-//! Text is only put in, never taken out, and no lines are added: a mutant is the unchanged text of its
-//! expression with its own change, written before the expression that holds the switches of what is nested
-//! inside. So the file grows by its depth, not by its power.
+//! Text is only inserted, never removed, and no lines are added. A mutant is a copy of its expression
+//! with one change, inserted before the original expression. The copy contains no switches of nested
+//! mutants; the original does. So the file grows with the nesting depth, not exponentially.
 
 use crate::Places;
 use crate::mutant::{Genre, Mutant, Position};
@@ -13,7 +13,7 @@ use std::{fs, io};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// Writes all files with mutants into the tree. Which mutants are in them.
+/// Writes all files with mutants into the tree, and returns the mutants they contain.
 pub fn write(
     places: &Places,
     mutants: &[Mutant],
@@ -21,7 +21,7 @@ pub fn write(
 ) -> io::Result<Vec<usize>> {
     let mut files: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, mutant) in mutants.iter().enumerate() {
-        // A file is written again when none of its mutants is left.
+        // A file is rewritten even if none of its mutants is left.
         let numbers = files.entry(&mutant.file).or_default();
         numbers.extend((!left_out.contains(&at)).then_some(at));
     }
@@ -55,7 +55,8 @@ fn switched(source: &str, mutants: &[Mutant], numbers: &[usize]) -> (String, Vec
         Switches { source, mutants, by_place, insertions: Vec::new(), used: Vec::new() };
     switches.visit_file(&file);
     let Switches { mut insertions, used, .. } = switches;
-    // At one place ends come before starts, inner ends before outer ones, outer starts before inner ones.
+    // At one position, ends come before starts, inner ends before outer ones, and outer starts before
+    // inner ones.
     insertions.sort_by_key(|insertion| (insertion.at, insertion.rank));
     let mut text = String::new();
     let mut from = 0;
@@ -82,7 +83,7 @@ struct Switches<'a> {
 }
 
 impl Switches<'_> {
-    /// The mutants of a genre that start where `span` does.
+    /// The mutants of a genre that start at the start of `span`.
     fn at(&mut self, span: Span, genre: Genre) -> Vec<usize> {
         let start = span.start();
         let place = Position { line: start.line, column: start.column + 1 };
@@ -119,12 +120,12 @@ impl Switches<'_> {
     }
 }
 
-/// Text of tokens, without lines and comments.
+/// The tokens as text, without line breaks and comments.
 fn plain(tokens: &impl ToTokens) -> String {
     tokens.to_token_stream().to_string()
 }
 
-/// Whether a condition binds names.
+/// Whether a condition contains `let`, so that it cannot be wrapped.
 fn holds_let(expression: &syn::Expr) -> bool {
     match expression {
         syn::Expr::Let(_) => true,
@@ -144,7 +145,7 @@ impl<'ast> Visit<'ast> for Switches<'_> {
         }
     }
 
-    // Constants are worked out by the compiler, where no switch can be asked.
+    // Constants are evaluated by the compiler, when no switch can be read.
     fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
     fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
     fn visit_impl_item_const(&mut self, _: &'ast syn::ImplItemConst) {}
@@ -207,7 +208,7 @@ impl<'ast> Visit<'ast> for Switches<'_> {
             match &arm.guard {
                 Some((_, guard)) => {
                     let range = guard.span().byte_range();
-                    // Outside of the switches of the condition itself.
+                    // Around the switches of the guard itself.
                     self.insert(range.start, range.end, format!("{off} && ("), ")");
                 }
                 None => self.insert(at, at, format!(" if {off} "), ""),
@@ -237,7 +238,7 @@ impl<'ast> Visit<'ast> for Switches<'_> {
 }
 
 impl Switches<'_> {
-    /// A body that may return something else at once.
+    /// Lets a body return another value immediately.
     fn body(&mut self, block: &syn::Block) {
         let Some(first) = block.stmts.first() else { return };
         let at = first.span().byte_range().start;

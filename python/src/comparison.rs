@@ -1,4 +1,4 @@
-//! Two traces, compared: every table, both trees, the answer, the report.
+//! The Python class of a comparison: all tables, both trees, the answer, the report.
 
 use crate::errors::{raise, usage};
 use crate::explanation::Explanation;
@@ -18,30 +18,30 @@ use tracetree::cli::summary_text;
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{
-    Emit, ReportOptions, answer, answer_remarks, cause_lines, evidence, node_name, summarise,
-    verdict, write_merged_tree, write_summary,
+    ChangeLine, Emit, Existing, ReportOptions, answer, answer_remarks, cause_lines, change_lines,
+    evidence, node_name, summarise, verdict, write_merged_tree, write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
 use tracetree::tree::CallId;
 use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 
-/// Two traces, compared. It owns all that it needs: files, profilers and buffers that it was made from
-/// may be gone. `tracetree.diff` makes it.
+/// The comparison of two traces, returned by `tracetree.diff`. It owns all its data: the files, profilers
+/// and buffers it was made from are no longer needed.
 ///
-/// Every table is an attribute. `print` shows what the command line prints, a notebook shows a card.
+/// Every table is an attribute. `print` shows what the command line prints; a notebook shows a card.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
 /// ...                    "examples/traces/resnet.cuda.json.gz")
 /// >>> d.answer.split(":")[0]
-/// 'step 5.336 → 5.024 ms (−5.8 %)'
+/// 'step 5.336 → 5.024 ms (−5.8%)'
 /// >>> len(d.rows)
 /// 469
 #[pyclass(frozen, module = "tracetree")]
 pub(crate) struct Comparison {
     comparison: tracetree::Comparison,
-    /// The folder of the last report that has a page.
+    /// The page of the last report that has one.
     page: Mutex<Option<PathBuf>>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn compare(
     let options = options.cancel(watch.cancel.clone());
     let inputs = |runs: Vec<Source<'_>>| runs.into_iter().map(Source::into_input).collect();
     let runs: PerSide<Vec<Input>> = PerSide::new(inputs(baseline), inputs(candidate));
-    // A thread for each trace.
+    // One thread for each trace.
     let compared = work::run(py, 2, &watch, move |teller| {
         let options = match tells {
             true => options.watch(move |stage| teller.tell(stage)),
@@ -73,10 +73,10 @@ pub(crate) fn compare(
     Ok(Comparison { comparison, page: Mutex::new(None) })
 }
 
-/// A node of both trees: its name, the uid of each side, the id of the node above, and which side has it.
+/// A node of the merged tree: name, uid on each side, id of the parent, and whether each side has it.
 type Merged = (String, Option<u32>, Option<u32>, Option<usize>, bool, bool);
 
-/// The name of a table in Python: that of its file without what all such files share.
+/// The name of a table in Python: that of its file, shortened for the TraceLens-compatible tables.
 fn name_of(kind: TableKind) -> &'static str {
     match kind {
         TableKind::Rows => "rows",
@@ -98,7 +98,7 @@ impl Comparison {
         let event = u32::try_from(uid).ok().and_then(|uid| tree.trace().event_at(Uid(uid)));
         event.and_then(|event| tree.call_of(event)).ok_or_else(|| {
             let message = format!(
-                "event {uid} of the {} is no host call and no GPU event that is compared",
+                "event {uid} of the {} is neither a host call nor a GPU event of the comparison",
                 crate::node::side_name(side)
             );
             let error = Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(
@@ -114,7 +114,7 @@ fn side_of(name: &str) -> PyResult<Side> {
         "baseline" | "trace1" => Ok(Side::Baseline),
         "candidate" | "trace2" => Ok(Side::Candidate),
         _ => Err(PyValueError::new_err(format!(
-            "there is no side `{name}`: it is \"baseline\" or \"candidate\""
+            "there is no side `{name}`: use \"baseline\" or \"candidate\""
         ))),
     }
 }
@@ -127,9 +127,9 @@ impl Comparison {
         TableKind::ALL.into_iter().map(name_of).collect()
     }
 
-    /// The table of this name (`rows`), or of this file of the report (`diff_stats.csv`).
+    /// The table with this name (`rows`) or file name (`diff_stats.csv`).
     ///
-    /// Raises `KeyError`, with the nearest name, where there is none.
+    /// Raises `KeyError`, with the nearest name, if there is none.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let is_named = |kind: &TableKind| {
             name_of(*kind) == name || name.strip_suffix(".csv") == Some(kind.name())
@@ -145,19 +145,19 @@ impl Comparison {
         }
     }
 
-    /// The account: a row for each op at its lowest common node (`diff_stats.csv`).
+    /// GPU time attributed to ops: a row for each op at its lowest common node (`diff_stats.csv`).
     #[getter]
     fn rows(&self) -> Table {
         self.of_kind(TableKind::Rows)
     }
 
-    /// The rows by name and arguments (`diff_stats_unique_args_summary.csv`).
+    /// The rows grouped by name and arguments (`diff_stats_unique_args_summary.csv`).
     #[getter]
     fn unique_args(&self) -> Table {
         self.of_kind(TableKind::UniqueArgs)
     }
 
-    /// The rows by name, times in ms (`diff_stats_names_summary.csv`).
+    /// The rows grouped by name, times in ms (`diff_stats_names_summary.csv`).
     #[getter]
     fn names(&self) -> Table {
         self.of_kind(TableKind::Names)
@@ -169,43 +169,43 @@ impl Comparison {
         self.of_kind(TableKind::KernelEvents)
     }
 
-    /// Kernels by name, kind of work and op (`kernels.csv`).
+    /// Kernels grouped by name, category and op (`kernels.csv`).
     #[getter]
     fn kernel_summary(&self) -> Table {
         self.of_kind(TableKind::Kernels)
     }
 
-    /// Kernels that both sides run under paired ops (`same_kernels.csv`).
+    /// Kernels that both sides run below matched ops (`same_kernels.csv`).
     #[getter]
     fn same_kernels(&self) -> Table {
         self.of_kind(TableKind::SameKernels)
     }
 
-    /// Kinds of work in each phase (`categories.csv`).
+    /// Categories of work in each phase (`categories.csv`).
     #[getter]
     fn categories(&self) -> Table {
         self.of_kind(TableKind::Categories)
     }
 
-    /// Places where the sides run different numbers of kernels (`fusion.csv`).
+    /// Call sites at which the sides run different numbers of kernels (`fusion.csv`).
     #[getter]
     fn fusion(&self) -> Table {
         self.of_kind(TableKind::Fusion)
     }
 
-    /// Ops by the time that could be saved (`efficiency.csv`).
+    /// Ops, ordered by the time that could be saved (`efficiency.csv`).
     #[getter]
     fn efficiency(&self) -> Table {
         self.of_kind(TableKind::Efficiency)
     }
 
-    /// Every event and its partner in the other trace (`uid_map.csv`).
+    /// Every event and its counterpart in the other trace (`uid_map.csv`).
     #[getter]
     fn uid_map(&self) -> Table {
         self.of_kind(TableKind::UidMap)
     }
 
-    /// The steps of both traces, paired by position (`steps.csv`).
+    /// The steps of both traces, matched by position (`steps.csv`).
     #[getter]
     fn steps(&self) -> Table {
         self.of_kind(TableKind::Steps)
@@ -217,7 +217,7 @@ impl Comparison {
         self.of_kind(TableKind::Phases)
     }
 
-    /// Layers in each phase (`layers.csv`).
+    /// The layers in each phase (`layers.csv`).
     #[getter]
     fn layers(&self) -> Table {
         self.of_kind(TableKind::Layers)
@@ -229,37 +229,49 @@ impl Comparison {
         self.of_kind(TableKind::LayerOps)
     }
 
-    /// Places of the program with the verdict on each (`verdicts.csv`).
+    /// Call sites of the program with their verdicts (`verdicts.csv`).
     #[getter]
     fn verdicts(&self) -> Table {
         self.of_kind(TableKind::Verdicts)
     }
 
-    /// Why the wall time differs: causes that add up, the largest first (`causes.csv`).
+    /// What changed and what it costs, most expensive first (`changes.csv`).
+    #[getter]
+    fn changes(&self) -> Table {
+        self.of_kind(TableKind::Changes)
+    }
+
+    /// The calls of each change (`change_sites.csv`).
+    #[getter]
+    fn change_sites(&self) -> Table {
+        self.of_kind(TableKind::ChangeSites)
+    }
+
+    /// Why the wall time differs: causes that add up to the difference, largest first (`causes.csv`).
     #[getter]
     fn causes(&self) -> Table {
         self.of_kind(TableKind::Causes)
     }
 
-    /// The time in which no device ran anything, by who had it (`idle.csv`).
+    /// What the GPU was waiting for while it was idle (`idle.csv`).
     #[getter]
     fn idle(&self) -> Table {
         self.of_kind(TableKind::Idle)
     }
 
-    /// Launches of captured graphs, and the captures that their calls are of (`graphs.csv`).
+    /// Launches of captured graphs, and the captures their calls come from (`graphs.csv`).
     #[getter]
     fn graphs(&self) -> Table {
         self.of_kind(TableKind::Graphs)
     }
 
-    /// The baseline's trace: the part of it that is compared.
+    /// The compared part of the baseline's trace.
     #[getter]
     fn baseline(&self) -> Trace {
         Trace::of_tree(self.comparison.tree(Side::Baseline))
     }
 
-    /// The candidate's trace: the part of it that is compared.
+    /// The compared part of the candidate's trace.
     #[getter]
     fn candidate(&self) -> Trace {
         Trace::of_tree(self.comparison.tree(Side::Candidate))
@@ -276,8 +288,8 @@ impl Comparison {
         py.detach(|| answer(self.comparison.analysis()))
     }
 
-    /// The uid of the event in the other trace that corresponds to `uid` of `side`; `None` where it has
-    /// no partner.
+    /// The uid of the event in the other trace that corresponds to `uid` of `side`; `None` if it has no
+    /// counterpart.
     ///
     /// >>> import tracetree
     /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -292,9 +304,9 @@ impl Comparison {
         Ok(partner.map(|uid| uid.0))
     }
 
-    /// The call of the event at position `uid` in `traceEvents` of `side`, with its partner.
+    /// The call of the event at position `uid` in `traceEvents` of `side`, with its counterpart.
     ///
-    /// Raises `UsageError` where there is none, or the event takes no part in the comparison.
+    /// Raises `UsageError` if there is no such event or it is not part of the comparison.
     #[pyo3(signature = (uid, side="baseline"))]
     fn node(&self, py: Python<'_>, uid: i64, side: &str) -> PyResult<Node> {
         let side = side_of(side)?;
@@ -302,10 +314,10 @@ impl Comparison {
         Ok(Node::of_comparison(self.comparison.analysis(), side, call))
     }
 
-    /// The calls of `side` that a path query names, in the order of the trace: parts stand outermost
-    /// first, others may stand between them, and `*` stands for any letters.
+    /// The calls of `side` that match a path query, in the order of the trace. A query lists calls from
+    /// the outside in; other calls may occur between them, and `*` matches any text.
     ///
-    /// Raises `UsageError` for what is no query.
+    /// Raises `UsageError` if the query is invalid.
     ///
     /// >>> import tracetree
     /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -321,9 +333,9 @@ impl Comparison {
         Ok(calls.into_iter().map(node).collect())
     }
 
-    /// What the op of this name became on each side: its ops and kernels with counts and times in µs.
+    /// What the op with this name became on each side: its ops and kernels with counts and times in µs.
     ///
-    /// Raises `KeyError`, with the nearest name, where no row has it.
+    /// Raises `KeyError`, with the nearest name, if no row has this name.
     ///
     /// >>> import tracetree
     /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -346,9 +358,9 @@ impl Comparison {
         Ok(all)
     }
 
-    /// Why the event at position `baseline` (or `candidate`) has the partner that it has.
+    /// Why the event at position `baseline` (or `candidate`) is matched to its counterpart.
     ///
-    /// Raises `TypeError` unless one of the two is given, `UsageError` where there is no such call.
+    /// Raises `TypeError` unless exactly one of the two is given, `UsageError` if there is no such call.
     #[pyo3(signature = (*, baseline=None, candidate=None))]
     fn explain(
         &self,
@@ -360,7 +372,7 @@ impl Comparison {
             (Some(uid), None) => (Side::Baseline, uid),
             (None, Some(uid)) => (Side::Candidate, uid),
             _ => {
-                let message = "explain() takes one of baseline=uid and candidate=uid";
+                let message = "explain() takes exactly one of baseline=uid and candidate=uid";
                 return Err(pyo3::exceptions::PyTypeError::new_err(message));
             }
         };
@@ -370,19 +382,23 @@ impl Comparison {
     }
 
     /// Writes the report folder: every table as CSV, the merged tree, `summary.json`, and the formats
-    /// that `emit` names (`html`, `md`, `xlsx`, `svg`, `perfetto`, or `all`; by default `html` and
-    /// `md`). Returns the files.
+    /// named in `emit` (`html`, `md`, `xlsx`, `svg`, `perfetto`, `all` or `none`; by default `html` and
+    /// `md`). Returns the paths of the files.
     ///
-    /// Raises `OSError` where the folder cannot be written, `UsageError` where it is a file or a
-    /// format is not known.
-    #[pyo3(signature = (folder, emit=None))]
+    /// Raises `OSError` if the folder cannot be written, `UsageError` if it is a file, a format is unknown, or
+    /// the folder contains files of the same names that tracetree did not write (`force` overwrites them).
+    #[pyo3(signature = (folder, emit=None, *, force=false))]
     fn report(
         &self,
         py: Python<'_>,
         folder: PathBuf,
         emit: Option<Emits>,
+        force: bool,
     ) -> PyResult<Vec<PathBuf>> {
         let mut options = ReportOptions::default();
+        if force {
+            options.existing = Existing::Replace;
+        }
         if let Some(emit) = emit {
             options.emits = emit.formats(py)?;
         }
@@ -393,7 +409,7 @@ impl Comparison {
         let written = work::run(py, work::all_cores(), &watch, move |_| {
             comparison.report(options).write(target)
         });
-        // Nothing half-written is left where the caller was interrupted.
+        // Remove the unfinished folder if the caller was interrupted.
         let written = written.inspect_err(|_| unfinished.remove())?;
         let names = written.map_err(|error| raise(py, &error))?;
         if has_page {
@@ -403,7 +419,8 @@ impl Comparison {
         Ok(names.iter().map(|name| folder.join(name)).collect())
     }
 
-    /// The result as a dictionary: what `summary.json` holds, and `tracetree diff --format json` prints.
+    /// The result as a dictionary: the content of `summary.json`, as printed by
+    /// `tracetree diff --format json`.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let json = py.detach(|| {
             let mut json = Vec::new();
@@ -412,7 +429,7 @@ impl Comparison {
         py.import("json")?.call_method1("loads", (json?,))
     }
 
-    /// Both call trees in one, as text: line `n` is the node with id `n - 1`.
+    /// The merged call tree as text. Line `n` is the node with id `n - 1`.
     fn merged_tree(&self, py: Python<'_>) -> PyResult<String> {
         let text = py.detach(|| {
             let mut text = Vec::new();
@@ -421,7 +438,7 @@ impl Comparison {
         Ok(String::from_utf8_lossy(&text?).into_owned())
     }
 
-    /// The nodes of the merged tree, by id: name, uid of each side, and the id of the node above.
+    /// The nodes of the merged tree, by id.
     fn _merged_nodes(&self) -> Vec<Merged> {
         let (analysis, merged) = (self.comparison.analysis(), self.comparison.diff().merged());
         let uid = |side: Side, node: MergedNode| {
@@ -455,10 +472,11 @@ impl Comparison {
         slf.py().import("tracetree._card")?.call_method1("comparison", (slf,))
     }
 
-    /// What the card of a notebook says.
+    /// The content of the notebook card.
     fn _card<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let analysis = self.comparison.analysis();
-        let (summary, (causes, rest)) = py.detach(|| (summarise(analysis), cause_lines(analysis)));
+        let (summary, (causes, rest), what) =
+            py.detach(|| (summarise(analysis), cause_lines(analysis), change_lines(analysis)));
         let card = PyDict::new(py);
         card.set_item("answer", answer(analysis))?;
         card.set_item("remarks", answer_remarks(analysis))?;
@@ -473,6 +491,14 @@ impl Comparison {
         });
         card.set_item("causes", lines.collect::<Vec<_>>())?;
         card.set_item("rest", rest)?;
+        let line = |line: ChangeLine| {
+            (line.difference, line.sentence, line.detail, line.time > Nanos::ZERO)
+        };
+        card.set_item("headline", what.headline)?;
+        card.set_item("changes", what.changes.into_iter().map(line).collect::<Vec<_>>())?;
+        card.set_item("more_changes", what.rest)?;
+        let same_program = what.same_program.into_iter().map(line).collect::<Vec<_>>();
+        card.set_item("same_program", same_program)?;
         let sides = PyList::empty(py);
         for (side, about) in Side::BOTH.into_iter().zip([&summary.trace1, &summary.trace2]) {
             let totals = &analysis.account().totals[side];
@@ -518,7 +544,7 @@ fn lowered<'py>(py: Python<'py>, side: &LoweringSide) -> PyResult<Bound<'py, PyD
     Ok(all)
 }
 
-/// The formats that a report shall have.
+/// The formats of a report: one name or several.
 #[derive(FromPyObject)]
 enum Emits {
     One(String),
@@ -545,6 +571,6 @@ impl Emits {
 
 fn unknown_format(py: Python<'_>, name: &str) -> PyErr {
     let known: Vec<&str> = Emit::ALL.iter().map(|emit| emit.label()).collect();
-    let message = format!("is no format of the report; known are {}, all", known.join(", "));
+    let message = format!("not a report format; expected one of {}, all", known.join(", "));
     usage(py, name, message)
 }

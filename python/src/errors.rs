@@ -1,4 +1,4 @@
-//! [`tracetree::Error`] → a Python exception with the file, the place and the remedy.
+//! [`tracetree::Error`] → a Python exception with the file, the position in it and the remedy.
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -6,11 +6,11 @@ use pyo3::types::PyDict;
 use std::error::Error as _;
 use tracetree::{Error, ErrorKind};
 
-/// The exception for an error: an `OSError` of the right kind where the system refused something, else a
+/// The exception for an error: an `OSError` of the right class if the system reported one, otherwise a
 /// `TraceError`.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     match system_code(error) {
-        // Python makes a FileNotFoundError, a PermissionError, … of it.
+        // From the code, Python chooses FileNotFoundError, PermissionError, …
         Some(code) => {
             let message = error.message().replace(&format!(" (os error {code})"), "");
             PyOSError::new_err((code, message, path(error)))
@@ -19,12 +19,12 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// The file that it is about; empty where it is about what was asked for.
+/// The file that the error concerns; empty if it concerns the request.
 fn path(error: &Error) -> String {
     error.path().map_or_else(String::new, |path| path.to_string_lossy().into_owned())
 }
 
-/// The number that the system gave.
+/// The error number of the operating system.
 fn system_code(error: &Error) -> Option<i32> {
     let source = error.source()?.downcast_ref::<std::io::Error>()?;
     source.raw_os_error()

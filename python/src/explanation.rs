@@ -1,4 +1,4 @@
-//! Why a call has the partner that it has.
+//! The Python class that explains why a call is matched to its counterpart.
 
 use crate::node::Node;
 use pyo3::prelude::*;
@@ -8,8 +8,8 @@ use tracetree::cli::explanation_text;
 use tracetree::diff::{self, PairEvidence};
 use tracetree::{Analysis, Comparison};
 
-/// Why a call has the partner that it has, with the other calls that it could have had. Prints as
-/// `tracetree explain` does.
+/// Why a call is matched to its counterpart, with the other candidates. Prints as `tracetree explain`
+/// does.
 #[pyclass(frozen, module = "tracetree")]
 pub(crate) struct Explanation {
     comparison: Comparison,
@@ -38,7 +38,7 @@ impl Explanation {
         Node::of_comparison(self.analysis(), self.explanation.side, self.explanation.call)
     }
 
-    /// Its partner; `None` without one.
+    /// Its counterpart; `None` if there is none.
     #[getter]
     fn partner(&self) -> Option<Node> {
         self.explanation.partner.as_ref().map(|evidence| self.other(evidence))
@@ -50,13 +50,13 @@ impl Explanation {
         self.explanation.relation.label()
     }
 
-    /// What speaks for the partner, as a dictionary; `None` without one.
+    /// The evidence for the match, as a dictionary; `None` if there is no counterpart.
     #[getter]
     fn evidence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.explanation.partner.as_ref().map(|found| evidence(py, found)).transpose()
     }
 
-    /// The best other calls in the same place, best first: `(node, why it is not the partner)`.
+    /// The best other candidates at this call site, best first: `(node, why it is not the match)`.
     #[getter]
     fn others(&self) -> Vec<(Node, String)> {
         let others = self.explanation.others.iter();

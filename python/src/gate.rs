@@ -1,20 +1,20 @@
-//! The gate: runs against runs, or against a baseline file, by rules.
+//! The gate: checks runs against other runs or a baseline file, by rules.
 
 use crate::errors::raise;
+use crate::read::open;
 use crate::source::{Capture, Source, captures};
-use crate::trace::open;
 use crate::work::{self, Watch, all_cores};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use tracetree::gate::{Date, Digest, Digester, Gate, GateFormat, Outcome, Rules, run_files};
+use tracetree::gate::{Date, Gate, GateFormat, Outcome, Recorder, Recording, Rules, run_files};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 use tracetree::{Cancel, Error, Input, Result};
 
-/// End of the names of baseline files.
+/// File name extension of baseline files.
 const BASELINE: &str = "ttb";
 
-/// What the gate says: `pass`, `fail` or `inconclusive`, then its text and its JSON.
+/// The result of the gate: `pass`, `fail` or `inconclusive`, then its report as text and as JSON.
 #[pyfunction]
 pub(crate) fn gate(
     py: Python<'_>,
@@ -47,7 +47,7 @@ fn chosen(rules: Option<&Path>, inconclusive: Option<&str>) -> Result<Rules> {
     Ok(rules)
 }
 
-/// The runs of a side, and where the captures of their graphs are.
+/// The runs of a side, and the source of their graph captures.
 type Runs<'a> = (Vec<Input>, &'a CaptureSource);
 
 fn check(
@@ -59,16 +59,15 @@ fn check(
     let baseline = match baseline.as_slice() {
         [Input::File(path)] if path.extension().is_some_and(|end| end == BASELINE) => {
             if !matches!(before, CaptureSource::Beside) {
-                let message = "captures of a baseline file are chosen when it is recorded";
-                return Err(Error::usage(path.display().to_string(), message).remedy(
-                    "leave baseline_captures out, or record with `baseline record --capture`",
-                ));
+                let message = "the captures of a baseline file are chosen when it is recorded";
+                return Err(Error::usage(path.display().to_string(), message)
+                    .remedy("omit baseline_captures, or record with `baseline record --capture`"));
             }
-            Digest::read_baseline(path)?
+            Recording::read_baseline(path)?
         }
-        _ => digest(baseline, before, reading)?,
+        _ => record(baseline, before, reading)?,
     };
-    let candidate = digest(candidate, after, reading)?;
+    let candidate = record(candidate, after, reading)?;
     let gate = Gate::check(&baseline, &candidate, rules, Date::today());
     let outcome = match gate.outcome {
         Outcome::Pass => "pass",
@@ -83,19 +82,19 @@ fn check(
     Ok((outcome, write(GateFormat::Text), write(GateFormat::Json)))
 }
 
-/// Reads the runs of one side, one after the other: only their digest is kept.
-fn digest(runs: Vec<Input>, captures: &CaptureSource, reading: &ReadOptions) -> Result<Digest> {
-    let mut digester = Digester::default().captures(captures.clone());
+/// Reads the runs of one side in sequence and records them.
+fn record(runs: Vec<Input>, captures: &CaptureSource, reading: &ReadOptions) -> Result<Recording> {
+    let mut recorder = Recorder::default().captures(captures.clone());
     for run in runs {
         match run {
             Input::File(path) => {
                 for file in run_files(&[path])? {
                     let trace = open(Input::File(file.clone()), reading)?;
-                    digester.add_trace(trace, Some(&file), reading)?;
+                    recorder.add_trace(trace, Some(&file), reading)?;
                 }
             }
-            other => digester.add_trace(open(other, reading)?, None, reading)?,
+            other => recorder.add_trace(open(other, reading)?, None, reading)?,
         }
     }
-    Ok(digester.finish())
+    recorder.finish()
 }

@@ -1,8 +1,7 @@
-//! The native half of the Python package `tracetree`: owned objects around the library's values.
+//! The native half of the Python package `tracetree`: Python objects that own values of the library.
 //!
-//! Nothing is worked out here. What a Python user sees is documented in `docs/python.md`; the other half
-//! of the package, in Python, turns what it is given into what this half takes, and draws the card of a
-//! notebook.
+//! Nothing is computed here. `docs/python.md` documents the interface for users. The other half of the
+//! package, in Python, converts arguments for this half and draws the notebook cards.
 
 mod comparison;
 mod errors;
@@ -10,6 +9,7 @@ mod explanation;
 mod gate;
 mod node;
 mod options;
+mod read;
 mod source;
 mod table;
 mod trace;
@@ -32,14 +32,16 @@ mod _native {
     #[pymodule_export]
     use super::node::Node;
     #[pymodule_export]
+    use super::read::read;
+    #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]
-    use super::trace::{Trace, Tree, read};
+    use super::trace::{Trace, Tree};
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 }
 
-/// Runs the command line; returns its exit code.
+/// Runs the command line and returns its exit code.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| tracetree::cli::run(arguments))

@@ -1,4 +1,4 @@
-//! One call of a tree, with what stands around it, and its partner where two trees are compared.
+//! The Python class of a call in a tree: its surroundings and, in a comparison, its counterpart.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,7 +24,7 @@ use tracetree::{Analysis, CallTree, Side};
 pub(crate) struct Node {
     tree: Arc<CallTree>,
     call: CallId,
-    /// The comparison that it is looked at in, and its side there.
+    /// The comparison it belongs to, and its side there.
     within: Option<(Arc<Analysis>, Side)>,
 }
 
@@ -57,7 +57,7 @@ impl Node {
     }
 }
 
-/// As Python calls a side.
+/// The name of a side in Python.
 pub(crate) fn side_name(side: Side) -> &'static str {
     match side {
         Side::Baseline => "baseline",
@@ -67,13 +67,13 @@ pub(crate) fn side_name(side: Side) -> &'static str {
 
 #[pymethods]
 impl Node {
-    /// Position of its event in `traceEvents`, from 0; `None` for roots, which are no events.
+    /// Position of its event in `traceEvents`, from 0; `None` for roots, which have no event.
     #[getter]
     fn uid(&self) -> Option<u32> {
         self.tree.event(self.call).map(|event| self.tree.trace().uid(event).0)
     }
 
-    /// Its name; of a thread, the recorded one.
+    /// Its name; for a thread, the recorded name.
     #[getter]
     fn name(&self) -> &str {
         self.tree.name(self.call)
@@ -92,32 +92,32 @@ impl Node {
         }
     }
 
-    /// When it started, in µs, on the clock of its trace; `None` for roots.
+    /// Start time in µs, on the clock of its trace; `None` for roots.
     #[getter]
     fn start_us(&self) -> Option<f64> {
         self.tree.event(self.call).map(|event| self.tree.trace().start(event).as_micros())
     }
 
-    /// How long it took, in µs; 0 for roots.
+    /// Duration in µs; 0 for roots.
     #[getter]
     fn duration_us(&self) -> f64 {
         self.tree.duration(self.call).as_micros()
     }
 
-    /// Time of the GPU events at or below it, in µs: the sum of their durations.
+    /// Sum of the durations of the GPU events at or below it, in µs.
     #[getter]
     fn kernel_time_us(&self) -> f64 {
         let gpu = self.tree.subtree(self.call).filter(|&c| self.tree.kind(c) == CallKind::Gpu);
         gpu.map(|call| self.tree.duration(call)).sum::<tracetree::trace::Nanos>().as_micros()
     }
 
-    /// The call above; `None` for roots.
+    /// The parent call; `None` for roots.
     #[getter]
     fn parent(&self) -> Option<Node> {
         self.tree.parent(self.call).map(|call| self.with(call))
     }
 
-    /// The calls directly below, by start.
+    /// The child calls, ordered by start.
     #[getter]
     fn children(&self) -> Vec<Node> {
         self.tree.children(self.call).map(|call| self.with(call)).collect()
@@ -140,7 +140,7 @@ impl Node {
         gpu.map(|call| self.with(call)).collect()
     }
 
-    /// Name of the innermost `nn.Module` around it, with its instance number; `None` without one.
+    /// Name of the innermost `nn.Module` around it, with its instance number; `None` if there is none.
     #[getter]
     fn module(&self) -> Option<&str> {
         let module = self.tree.module(self.call)?;
@@ -156,8 +156,8 @@ impl Node {
         names
     }
 
-    /// The recorded arguments of an op, as the texts of the trace: `input_shape`, `input_type`,
-    /// `input_strides`, `concrete_inputs`. Empty where none was recorded.
+    /// The recorded arguments of an op, as text from the trace: `input_shape`, `input_type`,
+    /// `input_strides`, `concrete_inputs`. Empty if none were recorded.
     #[getter]
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
@@ -177,13 +177,13 @@ impl Node {
         Ok(all)
     }
 
-    /// `baseline` or `candidate`; `None` for a call of a tree that is not compared.
+    /// `baseline` or `candidate`; `None` outside of a comparison.
     #[getter]
     fn side(&self) -> Option<&'static str> {
         self.within.as_ref().map(|(_, side)| side_name(*side))
     }
 
-    /// The same call in the other trace; `None` where it has none, or the tree is not compared.
+    /// Its counterpart in the other trace; `None` if there is none, and outside of a comparison.
     #[getter]
     fn partner(&self) -> Option<Node> {
         let (analysis, side) = self.within.as_ref()?;
@@ -191,8 +191,7 @@ impl Node {
         Some(Node::of_comparison(analysis, side.other(), partner))
     }
 
-    /// `same`, `renamed`, `moved`, `trace1_only` or `trace2_only`; `None` where the tree is not
-    /// compared.
+    /// `same`, `renamed`, `moved`, `trace1_only` or `trace2_only`; `None` outside of a comparison.
     #[getter]
     fn relation(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;

@@ -1,4 +1,4 @@
-//! The keyword arguments of `tracetree.diff` → the options of the library: those of the command line.
+//! The keyword arguments of `tracetree.diff` → the options of the library, as on the command line.
 
 use crate::errors::{raise, usage};
 use crate::source::{Capture, captures};
@@ -11,7 +11,7 @@ use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Error};
 
-/// What the user chose, as a dictionary.
+/// The options as a dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options<'py> {
@@ -35,7 +35,7 @@ pub(crate) struct Options<'py> {
 }
 
 impl Options<'_> {
-    /// The options of the library. Reads the files that are named.
+    /// The options of the library. Reads the rule files they name.
     pub(crate) fn of_comparison(mut self, py: Python<'_>) -> PyResult<ComparisonOptions> {
         let frames = if self.python { Frames::Kept } else { Frames::LeftOut };
         let repeats = if self.repeats { RepeatDetection::Found } else { RepeatDetection::Off };
@@ -63,7 +63,7 @@ impl Options<'_> {
         let phase = self.phase.as_ref().map(|name| {
             Phase::from_label(name).ok_or_else(|| {
                 let known = Phase::ALL.map(Phase::label).join(", ");
-                usage(py, name, format!("there is no such phase; known are {known}"))
+                usage(py, name, format!("unknown phase; expected one of {known}"))
             })
         });
         let failed = |error: Error| raise(py, &error);
@@ -90,7 +90,7 @@ impl Options<'_> {
     }
 }
 
-/// How a trace is read.
+/// The options for reading a trace.
 pub(crate) fn reading(strict: bool, max_unpacked: Option<u64>) -> ReadOptions {
     let mut options = ReadOptions::default();
     (options.strict, options.max_unpacked) = (strict, max_unpacked);

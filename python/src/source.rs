@@ -1,4 +1,4 @@
-//! What Python gives → what the library reads.
+//! Trace arguments from Python → inputs of the library.
 
 use crate::trace::Trace;
 use pyo3::prelude::*;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tracetree::Input;
 use tracetree::program::CaptureSource;
 
-/// A trace: read before, bytes with the name that stands for them in messages, the same with what gives
-/// further bytes when it is called, or a file.
+/// A trace: one that is already read; bytes with their name in messages; the same with a function that
+/// returns further bytes; or a file.
 #[derive(FromPyObject)]
 pub(crate) enum Source<'py> {
     Trace(Bound<'py, Trace>),
@@ -33,17 +33,17 @@ impl Source<'_> {
     }
 }
 
-/// A capture of graphs: a file or folder, or a trace that was read before.
+/// A capture of graphs: a file or folder, or a trace that is already read.
 #[derive(FromPyObject)]
 pub(crate) enum Capture<'py> {
     Trace(Bound<'py, Trace>),
     File(PathBuf),
 }
 
-/// Where captures come from: nothing given is the folder beside the trace, no capture is nowhere.
+/// The source of captures: `None` is the folder next to the trace, an empty list means that there are no captures.
 ///
 /// # Errors
-/// If a file that is named beside traces cannot be read.
+/// If traces and files are mixed and a file cannot be read.
 pub(crate) fn captures(given: Option<Vec<Capture<'_>>>) -> tracetree::Result<CaptureSource> {
     let Some(given) = given else { return Ok(CaptureSource::Beside) };
     if given.is_empty() {
@@ -77,7 +77,7 @@ impl Read for Bytes {
     }
 }
 
-/// Reads a file object of Python, a piece at a time, while whoever waits has let the interpreter go.
+/// Reads a Python file object piece by piece. The waiting caller has released the interpreter.
 struct Pieces {
     current: Bytes,
     next: Py<PyAny>,
@@ -95,7 +95,7 @@ impl Read for Pieces {
     }
 }
 
-/// An error of the file object, which the user knows.
+/// An error raised by the file object, with its message.
 fn failed(error: PyErr) -> io::Error {
     io::Error::other(error.to_string())
 }

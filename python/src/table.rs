@@ -1,22 +1,24 @@
-//! A table of a comparison, as Arrow, as CSV and as Python's own values.
+//! The Python class of a table: as Arrow, as CSV and as Python values.
 
+use crate::errors::raise;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use tracetree::report::{ArrowTable, column_name, write_csv};
+use tracetree::report::{ArrowTable, CsvTexts, column_name, write_csv_with};
 use tracetree::tables::{self, Cell, ColumnType, RowSink};
+use tracetree::write_file;
 
 /// A table of a comparison.
 ///
-/// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream take it as it is. No
-/// package is needed for `to_pylist`, `column` and `to_csv`. Columns are told by `columns` and
-/// `schema`; what is undefined or not known is null. Times are in the unit that ends a column's name.
+/// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream can read it directly.
+/// `to_pylist`, `column` and `to_csv` need no package. `columns` and `schema` describe the columns.
+/// Undefined and unknown values are null. The name of a column ends in its unit, if it has one.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -37,7 +39,7 @@ impl Table {
         Table { name, table, arrow: OnceLock::new() }
     }
 
-    /// The table in memory; made once, while the interpreter goes on.
+    /// The table in memory. It is built once, with the interpreter released.
     fn arrow(&self, py: Python<'_>) -> &ArrowTable {
         match self.arrow.get() {
             Some(arrow) => arrow,
@@ -66,7 +68,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// Name of the table: that of the attribute of a comparison.
+    /// Name of the table, which is also the attribute of the comparison.
     #[getter]
     fn name(&self) -> &'static str {
         self.name
@@ -78,7 +80,7 @@ impl Table {
         format!("{}.csv", self.table.name())
     }
 
-    /// What a row stands for, and in which order the rows are.
+    /// What a row represents, and the order of the rows.
     #[getter]
     fn description(&self) -> &'static str {
         self.table.about()
@@ -90,7 +92,7 @@ impl Table {
         self.table.columns().iter().map(column_name).collect()
     }
 
-    /// The columns: a dictionary with `name`, `type`, `unit`, `description` and `csv_name` for each.
+    /// A dictionary with `name`, `type`, `unit`, `description` and `csv_name` for each column.
     ///
     /// Types are `text`, `word` (one of a few), `names` (a list of texts), `json`, `int`, `float` and
     /// `bool`.
@@ -128,8 +130,8 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, for readers of the Arrow C stream interface. They share the memory of this table. The
-    /// table has one schema; a requested one is left to the reader to cast to.
+    /// The rows, for readers of the Arrow C stream interface, which share the memory of this table. A
+    /// requested schema is ignored; the reader has to cast.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -141,9 +143,9 @@ impl Table {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// The values of one column as a list; `None` where a value is undefined or not known.
+    /// The values of one column as a list; `None` for undefined and unknown values.
     ///
-    /// Raises `KeyError` for a name that the table does not have.
+    /// Raises `KeyError`, with the nearest name, if there is no such column.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let values = PyList::empty(py);
         let mut one = OneColumn {
@@ -164,7 +166,7 @@ impl Table {
         self.column(py, name)
     }
 
-    /// The rows as a list of dictionaries; at most `limit` of them where it is given.
+    /// The rows as a list of dictionaries; the first `limit` rows if it is given.
     #[pyo3(signature = (limit=None))]
     fn to_pylist<'py>(
         &self,
@@ -190,48 +192,48 @@ impl Table {
         let visited = self.visit(&mut dictionaries);
         match (dictionaries.failed, dictionaries.left) {
             (Some(error), _) => Err(error),
-            // All rows that were wanted are there.
+            // The visit was stopped after the last wanted row.
             (None, 0) => Ok(rows),
             (None, _) => visited.map(|()| rows),
         }
     }
 
-    /// The table as a pandas data frame: whole numbers as `Int64` with `<NA>`, words as categories.
+    /// The table as a pandas data frame: whole numbers as `Int64` with `<NA>`, enumerations as
+    /// categories. It is faster if pyarrow is installed.
     ///
-    /// Raises `ImportError` without pandas. With pyarrow it is faster.
+    /// Raises `ImportError` if pandas is not installed.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tracetree._frames")?.call_method1("to_pandas", (slf,))
     }
 
-    /// The table as a polars data frame. Raises `ImportError` without polars.
+    /// The table as a polars data frame. Raises `ImportError` if polars is not installed.
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tracetree._frames")?.call_method1("to_polars", (slf,))
     }
 
-    /// The table as a `pyarrow.Table`. Raises `ImportError` without pyarrow.
+    /// The table as a `pyarrow.Table`. Raises `ImportError` if pyarrow is not installed.
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tracetree._frames")?.call_method1("to_arrow", (slf,))
     }
 
-    /// The table as CSV, with the columns of the report folder. Returns the text, or writes it to
-    /// `path` and returns `None`.
-    #[pyo3(signature = (path=None))]
-    fn to_csv(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<Option<String>> {
+    /// The table as CSV, with the columns of the file in the report folder. Returns the text, or writes
+    /// it to `path` and returns `None`.
+    ///
+    /// As in the report folder, texts that a spreadsheet would take for a formula get a leading `'`, and
+    /// control characters are escaped; `raw` keeps all texts as they are in the trace.
+    #[pyo3(signature = (path=None, *, raw=false))]
+    fn to_csv(&self, py: Python<'_>, path: Option<PathBuf>, raw: bool) -> PyResult<Option<String>> {
+        let texts = if raw { CsvTexts::AsTheyAre } else { CsvTexts::default() };
         let text = py.detach(|| {
             let mut text = Vec::new();
-            write_csv(&self.table, &mut text).map(|()| text)
+            write_csv_with(&self.table, texts, &mut text).map(|()| text)
         });
         let text = text.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let Some(path) = path else {
             return Ok(Some(String::from_utf8_lossy(&text).into_owned()));
         };
-        match py.detach(|| std::fs::write(&path, &text)) {
-            Ok(()) => Ok(None),
-            Err(error) => {
-                let message = "cannot write the table";
-                Err(PyOSError::new_err((error.raw_os_error(), message, path)))
-            }
-        }
+        let written = py.detach(|| write_file(&path, &text));
+        written.map(|()| None).map_err(|error| raise(py, &error))
     }
 }
 
@@ -247,7 +249,7 @@ fn type_name(kind: ColumnType) -> &'static str {
     }
 }
 
-/// The Python value of a cell: what the same cell is in Arrow.
+/// The Python value of a cell, equal to its Arrow value.
 fn value<'py>(py: Python<'py>, cell: &Cell<'_>, unit: &str) -> PyResult<Bound<'py, PyAny>> {
     let text = |text: &str| match text {
         "" => Ok(py.None().into_bound(py)),
@@ -292,7 +294,7 @@ impl RowSink for OneColumn<'_, '_> {
     }
 }
 
-/// Collects rows.
+/// Collects rows as dictionaries.
 struct Dictionaries<'a, 'py> {
     py: Python<'py>,
     names: Vec<String>,
@@ -325,7 +327,7 @@ impl RowSink for Dictionaries<'_, '_> {
     }
 }
 
-/// Ends a visit where no more rows are wanted.
+/// Ends a visit if no more rows are wanted.
 fn stop_if(enough: bool) -> io::Result<()> {
     if enough { Err(io::Error::other("no more rows are wanted")) } else { Ok(()) }
 }

@@ -1,23 +1,20 @@
-//! One trace and its call tree, as Python objects that own what they stand on.
+//! The Python classes of a trace and its call tree, which own their data.
 
-use crate::errors::{raise, usage};
+use crate::errors::usage;
 use crate::node::Node;
-use crate::options::reading;
-use crate::source::Source;
-use crate::work::{self, Watch};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, OnceLock};
+use tracetree::CallTree;
 use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::program::TraceInfo;
 use tracetree::report::{DescribedTrace, write_info_json};
-use tracetree::trace::{ReadOptions, ReadProgress, Uid};
-use tracetree::{CallTree, Cancel, Input, Side, Stage};
+use tracetree::trace::Uid;
 
-/// How many ops that are far from their roofline are told.
+/// Number of reported ops that are farthest from their roofline.
 const FURTHEST: usize = 10;
 
-/// A trace that was read. `tracetree.open` makes it; `tracetree.diff` takes it.
+/// A trace, returned by `tracetree.open` and accepted by `tracetree.diff`.
 ///
 /// >>> import tracetree
 /// >>> t = tracetree.open("examples/traces/resnet.rocm.json.gz")
@@ -36,7 +33,7 @@ impl Trace {
         Trace { trace, tree: OnceLock::new() }
     }
 
-    /// The trace of a tree that is there already.
+    /// The trace of a tree that is already built.
     pub(crate) fn of_tree(tree: &Arc<CallTree>) -> Trace {
         Trace { trace: tree.trace().clone(), tree: OnceLock::from(tree.clone()) }
     }
@@ -51,60 +48,20 @@ impl Trace {
     }
 }
 
-/// Reads a trace.
-#[pyfunction]
-pub(crate) fn read(
-    py: Python<'_>,
-    source: Source<'_>,
-    strict: bool,
-    max_unpacked: Option<u64>,
-    progress: Option<Bound<'_, PyAny>>,
-) -> PyResult<Trace> {
-    let tells = progress.is_some();
-    let watch = Watch { progress, cancel: Cancel::new() };
-    let options = reading(strict, max_unpacked).cancel(watch.cancel.clone());
-    let input = source.into_input();
-    let trace = work::run(py, 1, &watch, move |teller| {
-        let options = match tells {
-            true => options.progress(ReadProgress::new(move |bytes| {
-                teller.tell(Stage::Reading(Side::Baseline, bytes));
-            })),
-            false => options,
-        };
-        open(input, &options)
-    })?;
-    Ok(Trace::new(trace.map_err(|error| raise(py, &error))?))
-}
-
-/// Reads what a source stands for.
-pub(crate) fn open(
-    input: Input,
-    options: &ReadOptions,
-) -> tracetree::Result<Arc<tracetree::Trace>> {
-    match input {
-        Input::File(path) => tracetree::Trace::open_with(path, options).map(Arc::new),
-        Input::Reader(name, reader) => {
-            tracetree::Trace::from_reader(&name, reader, options).map(Arc::new)
-        }
-        Input::Trace(trace) => Ok(trace),
-        _ => unreachable!("the sources are files, readers and traces"),
-    }
-}
-
 #[pymethods]
 impl Trace {
-    /// The file, as it was named; what stands for it where it was none.
+    /// The file, as it was passed, or a placeholder such as `<bytes>`.
     #[getter]
     fn source(&self) -> &str {
         self.trace.source()
     }
 
-    /// Number of elements of `traceEvents`.
+    /// Number of elements in `traceEvents`.
     fn __len__(&self) -> usize {
         self.trace.total_events() as usize
     }
 
-    /// What was odd about the file: a dictionary with `code`, `count`, `message` and `hint` for each.
+    /// Warnings about the file: a dictionary with `code`, `count`, `message` and `hint` for each.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let notes = self.trace.notes().iter().map(|note| {
@@ -118,12 +75,12 @@ impl Trace {
         notes.collect()
     }
 
-    /// The call tree: thread, Python frame, op, launch, kernel. Built once.
+    /// The call tree: thread, Python frame, op, launch, kernel. It is built once.
     fn tree(&self, py: Python<'_>) -> Tree {
         Tree { tree: self.call_tree(py).clone() }
     }
 
-    /// What is in the trace, as a dictionary: what `tracetree info --format json` prints.
+    /// A description of the trace as a dictionary, as printed by `tracetree info --format json`.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let tree = self.call_tree(py).clone();
         let json = py.detach(move || {
@@ -164,7 +121,7 @@ impl Tree {
 
 #[pymethods]
 impl Tree {
-    /// The trace that it was built from.
+    /// The trace it was built from.
     #[getter]
     fn trace(&self) -> Trace {
         Trace::of_tree(&self.tree)
@@ -178,13 +135,13 @@ impl Tree {
 
     /// The call of the event at this position in `traceEvents`.
     ///
-    /// Raises `UsageError` where there is none, or the event is no part of the tree.
+    /// Raises `UsageError` if there is no such event or it is not part of the tree.
     fn node(&self, py: Python<'_>, uid: i64) -> PyResult<Node> {
         let known = u32::try_from(uid).ok();
         let event = known.and_then(|uid| self.tree.trace().event_at(Uid(uid)));
         let call = event.and_then(|event| self.tree.call_of(event));
         let call = call.ok_or_else(|| {
-            let message = format!("event {uid} is no host call and no GPU event");
+            let message = format!("event {uid} is neither a host call nor a GPU event");
             usage(py, self.tree.trace().source(), message)
         })?;
         Ok(Node::of_tree(&self.tree, call))
@@ -195,7 +152,7 @@ impl Tree {
         self.tree.len()
     }
 
-    /// All calls, each before those below it.
+    /// All calls in preorder.
     fn __iter__(&self) -> Calls {
         Calls { tree: self.tree.clone(), next: 0 }
     }
@@ -205,7 +162,7 @@ impl Tree {
     }
 }
 
-/// The calls of a tree, one after the other.
+/// Iterator over the calls of a tree.
 #[pyclass]
 struct Calls {
     tree: Arc<CallTree>,

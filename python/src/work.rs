@@ -1,12 +1,12 @@
-//! Long work → its result: beside the interpreter, which goes on, and stops at Ctrl-C.
+//! Runs long work on other threads while the interpreter keeps running, until it ends or Ctrl-C stops it.
 //!
 //! ```text
-//! caller   ─ start ─ wait … check for Ctrl-C … tell of progress … ─ take the result
-//! threads        └─ work ──────────────────────────────────────┘
+//! caller   ─ start ─ wait … check for Ctrl-C … report progress … ─ take the result
+//! threads        └─ work ─────────────────────────────────────┘
 //! ```
 //!
-//! The threads of a piece of work live as long as it does. A pool that outlives its work is lost in a
-//! forked process, where anything that asks it for help would wait for ever.
+//! Each piece of work has its own thread pool. The threads of a longer-lived pool would not exist in a
+//! forked process, where work sent to that pool would wait forever.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -16,35 +16,35 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use tracetree::{Cancel, Side, Stage};
 
-/// How often the caller looks for Ctrl-C.
+/// How often the caller checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the threads tell the caller.
+/// A message from the threads to the caller.
 enum Message<T> {
     Told(Stage),
     Done(std::thread::Result<T>),
 }
 
-/// How the work tells of its stages.
+/// Reports the stages of the work to the caller.
 pub(crate) struct Teller<T>(Sender<Message<T>>);
 
 impl<T> Teller<T> {
-    /// Tells of a stage. Nobody listens any more where the caller was interrupted.
+    /// Reports a stage. If the caller was interrupted, the message is dropped.
     pub(crate) fn tell(&self, stage: Stage) {
         let _ = self.0.send(Message::Told(stage));
     }
 }
 
-/// What the caller of a piece of work may do meanwhile.
+/// How the caller follows and cancels a piece of work.
 pub(crate) struct Watch<'py> {
-    /// Called with the name of a stage, the side and the bytes that were read.
+    /// Called with the name of a stage, the side and the number of bytes read.
     pub(crate) progress: Option<Bound<'py, PyAny>>,
-    /// What ends the work.
+    /// Cancels the work.
     pub(crate) cancel: Cancel,
 }
 
-/// Does `work` on `threads` threads of its own while the caller waits. At Ctrl-C the work is asked to
-/// stop and the caller does not wait for it.
+/// Runs `work` on `threads` new threads while the caller waits. Ctrl-C cancels the work, and the caller
+/// returns without waiting for it.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
@@ -55,7 +55,9 @@ pub(crate) fn run<T: Send + 'static>(
         .num_threads(threads)
         .thread_name(|at| format!("tracetree-{at}"))
         .build()
-        .map_err(|error| PyRuntimeError::new_err(format!("no thread to work on: {error}")))?;
+        .map_err(|error| {
+            PyRuntimeError::new_err(format!("cannot start worker threads: {error}"))
+        })?;
     let (sender, mut receiver) = channel();
     let teller = Teller(sender.clone());
     pool.spawn(move || {
@@ -70,7 +72,7 @@ pub(crate) fn run<T: Send + 'static>(
             Ok(Message::Done(Err(panic))) => return Err(broken(panic.as_ref())),
             Ok(Message::Told(stage)) => tell(watch, stage).and_then(|()| py.check_signals()),
             Err(RecvTimeoutError::Timeout) => py.check_signals(),
-            Err(RecvTimeoutError::Disconnected) => return Err(broken(&"its thread is gone")),
+            Err(RecvTimeoutError::Disconnected) => return Err(broken(&"its thread has ended")),
         };
         answer.inspect_err(|_| watch.cancel.request())?;
     }
@@ -96,16 +98,16 @@ fn tell(watch: &Watch<'_>, stage: Stage) -> PyResult<()> {
     progress.call1((name, side, bytes)).map(drop)
 }
 
-/// The exception for a fault of this library: the interpreter goes on.
+/// The exception for a bug in this library. The interpreter keeps running.
 fn broken(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
     PyRuntimeError::new_err(format!(
-        "tracetree has a fault, please report it with the traces if you can: {text}"
+        "internal error in tracetree; please report it, with the traces if you can: {text}"
     ))
 }
 
-/// Threads for work that shares itself among all cores.
+/// Number of threads for work that uses all cores.
 pub(crate) fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-"""What the tests share: the bundled pair, its comparison, and the other traces where they are at hand."""
+"""Shared fixtures: the bundled pair, its comparison, and the real traces if they are available."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIXTURES = ROOT / "tests" / "fixtures"
 
 @pytest.fixture(scope="session")
 def pair() -> tuple[Path, Path]:
-    """The bundled pair: one training, recorded on ROCm and on CUDA."""
+    """The bundled pair: the same training on ROCm and on CUDA."""
     return EXAMPLES / "resnet.rocm.json.gz", EXAMPLES / "resnet.cuda.json.gz"
 
 

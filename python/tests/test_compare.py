@@ -1,4 +1,4 @@
-"""Comparisons: what goes in, what can be asked, what the answers are."""
+"""Comparisons: accepted inputs, queries, results, and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def same(one: tracetree.Comparison, other: tracetree.Comparison) -> bool:
     return all(one.table(name).to_csv() == other.table(name).to_csv() for name in one.table_names)
 
 
-def test_a_trace_may_be_a_path_bytes_a_file_or_a_dict(
+def test_a_trace_can_be_a_path_bytes_a_file_or_a_dict(
     pair: tuple[Path, Path], d: tracetree.Comparison
 ) -> None:
     baseline, candidate = pair
@@ -43,19 +43,19 @@ def test_a_trace_may_be_a_path_bytes_a_file_or_a_dict(
         assert same(tracetree.diff(trace, candidate), d), type(trace)
     with baseline.open("rb") as file:
         assert same(tracetree.diff(file, candidate), d)
-    # A packed file that somebody opened as text.
+    # A packed file that was opened as text.
     with baseline.open() as text:
         assert same(tracetree.diff(text, candidate), d)
 
 
 class Remote(io.RawIOBase):
-    """A file somewhere else, which is read piece by piece; it may fail on the way."""
+    """A remote file that must be read in pieces and can fail midway."""
 
     def __init__(self, content: bytes, fails_at: int | None = None) -> None:
         self.content, self.fails_at, self.at, self.largest = content, fails_at, 0, 0
 
     def read(self, size: int = -1) -> bytes:
-        assert size > 0, "all of it was asked for at once"
+        assert size > 0, "the whole file was requested at once"
         self.largest = max(self.largest, size)
         if self.fails_at is not None and self.at + size > self.fails_at:
             raise ConnectionError("the bucket is gone")
@@ -63,23 +63,23 @@ class Remote(io.RawIOBase):
         return piece
 
 
-def test_a_file_object_is_read_piece_by_piece(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
-    # Spaces behind the trace make it large, and mean nothing.
+def test_a_file_object_is_read_in_pieces(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
+    # Trailing spaces make the trace large and have no meaning.
     baseline, candidate = (Remote(gzip.decompress(path.read_bytes()) + b" " * (40 << 20)) for path in pair)
     assert same(tracetree.diff(baseline, candidate), d)
     for file in (baseline, candidate):
         assert file.at >= len(file.content) and file.largest <= 1 << 20
 
 
-def test_a_file_object_that_fails_on_the_way_is_an_error(pair: tuple[Path, Path]) -> None:
+def test_a_file_object_that_fails_midway_is_an_error(pair: tuple[Path, Path]) -> None:
     file = Remote(gzip.decompress(pair[0].read_bytes()) + b" " * (40 << 20), fails_at=30 << 20)
     with pytest.raises(tracetree.TraceError, match="the bucket is gone"):
         tracetree.diff(file, pair[1])
 
 
-def test_two_traces_of_one_open_file_are_two_reads(pair: tuple[Path, Path]) -> None:
+def test_one_open_file_cannot_be_both_traces(pair: tuple[Path, Path]) -> None:
     with pair[0].open("rb") as file, pytest.raises(tracetree.TraceError, match=r"resnet\.rocm"):
-        # The second read gets nothing: an error, and no comparison with an empty trace.
+        # The second read would return nothing: an error instead of a comparison with an empty trace.
         tracetree.diff(file, file)
 
 
@@ -91,7 +91,7 @@ def test_the_answer_is_what_the_command_line_prints(
     command = [sys.executable, "-m", "tracetree", "diff", *paths, *output]
     env = {**os.environ, "COLUMNS": "100"}
     printed = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
-    # A screen shortens what a pipe is given whole.
+    # Output to a screen is shortened, output to a pipe is not.
     whole = [line for line in repr(tracetree.diff(*paths)).splitlines() if "…" not in line]
     assert len(whole) > 20
     assert [line for line in whole if line not in printed.splitlines()] == []
@@ -118,7 +118,7 @@ def test_explain_is_what_the_command_line_prints(pair: tuple[Path, Path]) -> Non
     assert mirrored.partner.uid == 39
 
 
-def test_both_sides_exchanged_mirror_the_comparison(
+def test_swapping_the_sides_mirrors_the_comparison(
     pair: tuple[Path, Path], d: tracetree.Comparison
 ) -> None:
     mirror = tracetree.diff(pair[1], pair[0])
@@ -128,7 +128,7 @@ def test_both_sides_exchanged_mirror_the_comparison(
     assert mirror.summary()["difference_us"] == -d.summary()["difference_us"]
 
 
-def test_a_uid_leads_to_its_partner_and_back(d: tracetree.Comparison) -> None:
+def test_a_uid_leads_to_its_counterpart_and_back(d: tracetree.Comparison) -> None:
     pairs = list(zip(d.uid_map.column("uid_baseline"), d.uid_map.column("uid_candidate")))
     for baseline, candidate in pairs:
         if baseline is not None:
@@ -140,7 +140,7 @@ def test_a_uid_leads_to_its_partner_and_back(d: tracetree.Comparison) -> None:
     assert d.corresponding_uid("baseline", 2**40) is None
 
 
-def test_a_node_knows_what_stands_around_it(d: tracetree.Comparison) -> None:
+def test_a_node_knows_its_surroundings(d: tracetree.Comparison) -> None:
     node = d.node(uid=38)
     assert (node.name, node.kind, node.side, node.uid) == ("aten::_convolution", "op", "baseline", 38)
     assert node.parent is not None and node in node.parent.children
@@ -150,7 +150,7 @@ def test_a_node_knows_what_stands_around_it(d: tracetree.Comparison) -> None:
     assert all(kernel.kind == "gpu" and node in kernel.ancestors for kernel in node.kernels)
     assert node.kernel_time_us == pytest.approx(sum(k.duration_us for k in node.kernels))
     row = next(row for row in d.rows.to_pylist() if row["uid_baseline"] == 38)
-    # Kernels of an op below that has a partner of its own are in that one's row.
+    # Kernels below a nested op that has its own counterpart are in the row of that op.
     names = [kernel.name for kernel in sorted(node.kernels, key=lambda k: k.start_us or 0.0)]
     left = iter(names)
     assert all(name in left for name in row["kernel_names_baseline"])
@@ -160,7 +160,7 @@ def test_a_node_knows_what_stands_around_it(d: tracetree.Comparison) -> None:
     assert node.relation == "same"
 
 
-def test_a_node_of_one_tree_has_no_partner(pair: tuple[Path, Path]) -> None:
+def test_a_node_of_one_tree_has_no_counterpart(pair: tuple[Path, Path]) -> None:
     trace = tracetree.open(pair[0])
     tree = trace.tree()
     node = tree.node(38)
@@ -172,7 +172,7 @@ def test_a_node_of_one_tree_has_no_partner(pair: tuple[Path, Path]) -> None:
     assert tree.trace.source == trace.source == str(pair[0])
 
 
-def test_a_trace_tells_what_is_in_it(pair: tuple[Path, Path]) -> None:
+def test_a_trace_describes_its_content(pair: tuple[Path, Path]) -> None:
     trace = tracetree.open(pair[0])
     command = [sys.executable, "-m", "tracetree", "info", str(pair[0]), "--format", "json"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -180,7 +180,7 @@ def test_a_trace_tells_what_is_in_it(pair: tuple[Path, Path]) -> None:
     assert len(trace) == trace.info()["events"]
 
 
-def test_the_lowering_of_an_op_tells_both_backends(d: tracetree.Comparison) -> None:
+def test_the_lowering_of_an_op_names_both_backends(d: tracetree.Comparison) -> None:
     lowering = d.lowering("aten::_convolution")
     assert lowering["row_count"] == 45
     names = [[op["name"] for op in lowering[side]["ops"]] for side in ("baseline", "candidate")]
@@ -204,14 +204,27 @@ def test_the_report_is_a_folder_and_the_card_links_to_its_page(
     assert "report.html" in d._repr_html_()
     assert d.report(tmp_path / "plain", emit="none")
     assert not (tmp_path / "plain" / "report.html").exists()
-    with pytest.raises(tracetree.UsageError, match="known are html, md, xlsx"):
+    with pytest.raises(tracetree.UsageError, match="expected one of html, md, xlsx"):
         d.report(tmp_path / "report", emit="pdf")
     (tmp_path / "file").write_text("")
-    with pytest.raises(tracetree.UsageError, match="is no folder"):
+    with pytest.raises(tracetree.UsageError, match="is not a folder"):
         d.report(tmp_path / "file")
 
 
-def test_the_card_says_what_the_terminal_says(d: tracetree.Comparison) -> None:
+def test_a_report_overwrites_files_of_others_only_by_force(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    d = tracetree.diff(*pair)
+    (tmp_path / "report.md").write_text("mine")
+    with pytest.raises(tracetree.UsageError, match="was not written by tracetree"):
+        d.report(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.md"]
+    assert (tmp_path / "report.md").read_text() == "mine"
+    assert d.report(tmp_path, force=True)
+    assert (tmp_path / "report.md").read_text() != "mine"
+
+
+def test_the_card_has_the_content_of_the_terminal(d: tracetree.Comparison) -> None:
     from html import unescape
 
     card = unescape(d._repr_html_())
@@ -222,7 +235,17 @@ def test_the_card_says_what_the_terminal_says(d: tracetree.Comparison) -> None:
     assert "<script" not in card and "<style" not in card
 
 
-def test_names_from_the_trace_cannot_write_into_the_card(tmp_path: Path) -> None:
+def test_the_costs_of_all_changes_add_up_like_the_causes(d: tracetree.Comparison) -> None:
+    causes = [row for row in d.causes.to_pylist() if row["reason"] != "before_window"]
+    changes = d.changes.to_pylist()
+    expected = sum(row["difference_per_step_us"] for row in causes)
+    assert sum(row["cost_us"] for row in changes) == pytest.approx(expected, abs=0.002)
+    sites = {row["change"] for row in d.change_sites.to_pylist()}
+    assert sites <= {row["change"] for row in changes}
+    assert changes[0]["sentence"] in d._repr_html_()
+
+
+def test_names_from_the_trace_are_escaped_in_the_card(tmp_path: Path) -> None:
     evil = "<img src=x onerror=alert(1)>"
     event = {"ph": "X", "cat": "cpu_op", "name": evil, "pid": 1, "tid": 1, "ts": 1, "dur": 5}
     other = {**event, "dur": 9}
@@ -256,7 +279,7 @@ def test_options_are_those_of_the_command_line(pair: tuple[Path, Path], tmp_path
 @pytest.mark.parametrize(
     ("given", "error", "says"),
     [
-        (3, TypeError, "a trace is a path, bytes.*not int"),
+        (3, TypeError, "a trace must be a path, bytes.*not int"),
         (None, TypeError, "not NoneType"),
         ([], ValueError, "the list of runs is empty"),
         ([[{"ph": "X"}]], TypeError, "traceEvents"),
@@ -264,7 +287,7 @@ def test_options_are_those_of_the_command_line(pair: tuple[Path, Path], tmp_path
         (b"{}", tracetree.TraceError, "traceEvents"),
         (b"\x1f\x8b\x08", tracetree.TraceError, "<bytes>"),
         ({"events": []}, tracetree.TraceError, "'events'"),
-        ({"traceEvents": [{1, 2}]}, TypeError, "no JSON"),
+        ({"traceEvents": [{1, 2}]}, TypeError, "cannot be written as JSON"),
         ({"traceEvents": []}, tracetree.TraceError, "nothing to compare"),
         ("missing.json", FileNotFoundError, "cannot open the trace.*missing.json"),
         ("examples", IsADirectoryError, "examples"),
@@ -272,7 +295,7 @@ def test_options_are_those_of_the_command_line(pair: tuple[Path, Path], tmp_path
         ("a\0b", tracetree.TraceError, "NUL byte"),
     ],
 )
-def test_bad_input_is_an_exception_that_says_what_to_do(
+def test_bad_input_raises_an_exception_with_a_remedy(
     pair: tuple[Path, Path], given: Any, error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
@@ -285,10 +308,10 @@ def test_several_runs_of_a_side_are_one_comparison(pair: tuple[Path, Path]) -> N
     several = tracetree.diff([pair[0], pair[0]], [pair[1], pair[1].read_bytes()])
     one = tracetree.diff(*pair)
     assert several.uid_map.to_csv() == one.uid_map.to_csv()
-    assert several.verdicts.to_csv() != one.verdicts.to_csv(), "verdicts rest on the runs"
+    assert several.verdicts.to_csv() != one.verdicts.to_csv(), "verdicts use the runs"
 
 
-def test_a_path_query_finds_the_calls_of_a_side(d: tracetree.Comparison) -> None:
+def test_a_path_query_finds_calls_of_a_side(d: tracetree.Comparison) -> None:
     found = d.find('op("aten::_convolution") / kernel("igemm_*")')
     assert found and all(node.kind == "gpu" and node.name.startswith("igemm_") for node in found)
     assert d.find('op("aten::no_such_op")', side="candidate") == []
@@ -296,7 +319,7 @@ def test_a_path_query_finds_the_calls_of_a_side(d: tracetree.Comparison) -> None
         d.find('kernal("gemm")')
 
 
-def test_a_closed_file_is_told(pair: tuple[Path, Path]) -> None:
+def test_a_closed_file_is_reported(pair: tuple[Path, Path]) -> None:
     with pair[0].open("rb") as file:
         pass
     with pytest.raises(ValueError, match="resnet.rocm.json.gz: the file is closed"):
@@ -313,10 +336,10 @@ def test_an_unreadable_file_is_a_permission_error(pair: tuple[Path, Path], tmp_p
         with pytest.raises(PermissionError, match="secret.json"):
             tracetree.diff(secret, pair[1])
     else:
-        pytest.skip("this user may read everything")
+        pytest.skip("this user can read every file")
 
 
-def test_an_error_tells_where(pair: tuple[Path, Path]) -> None:
+def test_an_error_has_a_position(pair: tuple[Path, Path]) -> None:
     text = b'{"traceEvents": [{"ph": "X", "name": "a", '
     with pytest.raises(tracetree.TraceError) as raised:
         tracetree.diff(text, pair[1], strict=True)
@@ -330,31 +353,31 @@ def test_an_error_tells_where(pair: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"steps": "9..3"}, tracetree.UsageError, "holds no step"),
+        ({"steps": "9..3"}, tracetree.UsageError, "contains no step"),
         ({"steps": 99}, tracetree.UsageError, "no work in steps 99"),
         ({"steps": -1}, ValueError, "positions from 0"),
         ({"steps": range(0, 9, 2)}, ValueError, "without gaps"),
         ({"steps": 1.5}, TypeError, "not float"),
-        ({"phase": "training"}, tracetree.UsageError, "known are prefill"),
-        ({"names": ("a", "a")}, ValueError, "give them two"),
+        ({"phase": "training"}, tracetree.UsageError, "expected one of prefill"),
+        ({"names": ("a", "a")}, ValueError, "give them different names"),
         ({"relative_threshold": float("nan")}, ValueError, "relative_threshold"),
         ({"aliases": "missing.toml"}, FileNotFoundError, "missing.toml"),
         ({"max_unpacked": 10}, tracetree.TraceError, "10"),
         ({"colour": True}, TypeError, "colour"),
     ],
 )
-def test_bad_options_are_told(
+def test_bad_options_are_reported(
     pair: tuple[Path, Path], options: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
         tracetree.diff(*pair, **options)
 
 
-def test_a_node_that_does_not_exist_is_told(d: tracetree.Comparison) -> None:
+def test_a_node_that_does_not_exist_is_reported(d: tracetree.Comparison) -> None:
     for uid in (10**6, -1, 2**40):
-        with pytest.raises(tracetree.UsageError, match=f"event {uid} of the baseline is no host call"):
+        with pytest.raises(tracetree.UsageError, match=f"event {uid} of the baseline is neither a host call"):
             d.node(uid)
-    with pytest.raises(ValueError, match='it is "baseline" or "candidate"'):
+    with pytest.raises(ValueError, match='use "baseline" or "candidate"'):
         d.node(38, side="left")
     with pytest.raises(TypeError, match="one of baseline=uid and candidate=uid"):
         d.explain(baseline=1, candidate=2)

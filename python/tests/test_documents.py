@@ -18,19 +18,19 @@ MODULES = ["tracetree", "tracetree._compare", "tracetree._native", "tracetree.tr
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings_hold(name: str) -> None:
+def test_examples_in_docstrings_are_correct(name: str) -> None:
     module = importlib.import_module(name)
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     found = [test for test in finder.find(module, name) if test.examples]
     found += native_examples(module) if name.endswith("_native") else []
-    assert found, "no example at all"
+    assert found, "no example found"
     for example in found:
         runner.run(example)
     assert runner.summarize(verbose=False).failed == 0
 
 
 def native_examples(module: ModuleType) -> list[doctest.DocTest]:
-    """The examples of native classes, which doctest does not look into."""
+    """The examples in docstrings of native classes, which doctest does not search."""
     parser = doctest.DocTestParser()
     documented: list[tuple[str, Any]] = []
     for name, kind in inspect.getmembers(module, inspect.isclass):

@@ -1,4 +1,4 @@
-"""Fleets: the local and the Ray backend give the same bytes, whoever is killed when."""
+"""Fleets: the local and the Ray backend write the same bytes, even if workers or the driver are killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RANKS = 8
 
 @pytest.fixture(scope="session")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight ranks before and after, one of them broken after; and a plan."""
+    """Eight ranks before and after a change, one of them broken after it, and a plan."""
     examples = Path(__file__).resolve().parents[2] / "examples" / "traces"
     place = tmp_path_factory.mktemp("job")
     for folder, name in (("before", "resnet.rocm.json.gz"), ("after", "resnet.cuda.json.gz")):
@@ -41,7 +41,7 @@ def expected(job: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    """A Ray cluster of this machine with two workers."""
+    """A Ray cluster on this machine with two workers."""
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
@@ -60,13 +60,13 @@ def test_a_broken_trace_is_a_result_and_everything_adds_up(job: Path, expected: 
     assert "ranks.csv" in expected and "7 ok" in repr(result)
 
 
-def test_any_executor_will_do(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_any_executor_works(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as threads:
         fleet.run(job / "plan.json", out=tmp_path, backend=threads)
     assert contents(tmp_path) == expected
 
 
-def test_shards_may_stand_elsewhere_and_another_command_do_the_work(
+def test_shards_can_be_elsewhere_and_another_command_can_do_the_work(
     job: Path, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = tmp_path / "calls"
@@ -81,7 +81,7 @@ def test_shards_may_stand_elsewhere_and_another_command_do_the_work(
     assert {**written, **shards} == expected and not any(name.startswith("shards") for name in written)
 
 
-def test_an_unknown_backend_and_a_missing_folder_say_so(job: Path, tmp_path: Path) -> None:
+def test_an_unknown_backend_and_a_missing_folder_are_reported(job: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='no backend "slurm"'):
         fleet.run(job / "plan.json", out=tmp_path, backend="slurm")
     with pytest.raises(ValueError, match="nowhere"):
@@ -89,13 +89,13 @@ def test_an_unknown_backend_and_a_missing_folder_say_so(job: Path, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("cluster")
-def test_ray_gives_the_same_bytes(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_ray_writes_the_same_bytes(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
     fleet.run(job / "plan.json", out=tmp_path, backend="ray")
     assert contents(tmp_path) == expected
 
 
 class Killing(fleet.Ray):
-    """Ray, with workers that are killed in the middle of some pairs: once, or each time."""
+    """Ray, with workers that are killed during some pairs: once, or every time."""
 
     def __init__(self, marks: Path, retries: int, always: bool) -> None:
         super().__init__(retries=retries)
@@ -124,7 +124,7 @@ def test_a_killed_worker_is_replaced(job: Path, expected: dict[str, bytes], tmp_
 
 
 @pytest.mark.usefixtures("cluster")
-def test_what_kills_every_worker_has_failed_and_the_rest_is_done(job: Path, tmp_path: Path) -> None:
+def test_a_pair_that_kills_every_worker_fails_and_the_rest_is_done(job: Path, tmp_path: Path) -> None:
     marks, out = tmp_path / "marks", tmp_path / "out"
     marks.mkdir()
     result = fleet.run(job / "plan.json", out=out, backend=Killing(marks, retries=1, always=True))
@@ -132,7 +132,7 @@ def test_what_kills_every_worker_has_failed_and_the_rest_is_done(job: Path, tmp_
     assert sorted(finding["code"] for finding in result.findings[:3]) == ["NOT_A_TRACE", "WORKER_LOST", "WORKER_LOST"]
 
 
-def test_a_killed_driver_goes_on_and_does_nothing_twice(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_killed_driver_resumes_and_repeats_nothing(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed")
     program = (
         "import ray, sys; from tracetree import fleet\n"
@@ -146,7 +146,7 @@ def test_a_killed_driver_goes_on_and_does_nothing_twice(job: Path, expected: dic
         time.sleep(0.02)
     driver.kill()
     driver.wait()
-    time.sleep(2)  # Its workers end with it.
+    time.sleep(2)  # Its workers end as well.
     before = {path: path.stat().st_mtime_ns for path in shards.glob("*.parquet")}
     assert before
     fleet.run(job / "plan.json", out=tmp_path)

@@ -1,4 +1,4 @@
-"""The package in its process: threads, forks, Ctrl-C, memory, what it imports."""
+"""The package within a process: threads, forks, Ctrl-C, memory, imports."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def everything(paths: tuple[Path, Path]) -> str:
     return repr(d) + "".join(d.table(name).to_csv() or "" for name in d.table_names)
 
 
-def test_eight_comparisons_at_once_give_the_same_bytes(pair: tuple[Path, Path]) -> None:
+def test_eight_concurrent_comparisons_give_the_same_bytes(pair: tuple[Path, Path]) -> None:
     wanted = everything(pair)
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(everything, [pair] * 8)) == [wanted] * 8
 
 
-def test_one_comparison_is_read_by_eight_threads_at_once(d: tracetree.Comparison) -> None:
+def test_one_comparison_is_read_by_eight_threads_concurrently(d: tracetree.Comparison) -> None:
     def read(_: int) -> list[int]:
         return [len(d.table(name)) for name in d.table_names]
 
@@ -44,9 +44,9 @@ def resident_kib() -> int:
     raise AssertionError("VmRSS is missing")
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no /proc")
 def test_a_loop_of_comparisons_does_not_grow_memory() -> None:
-    """TRACETREE_LOOP=1000 runs the loop for long."""
+    """Set TRACETREE_LOOP=1000 for a longer loop."""
     fixture = Path("tests/fixtures/bias_add")
     trace = (fixture / "baseline.json").read_bytes()
     rounds = int(os.environ.get("TRACETREE_LOOP", "200"))
@@ -68,20 +68,20 @@ def test_a_loop_of_comparisons_does_not_grow_memory() -> None:
     for _ in range(rounds):
         once()
     gc.collect()
-    # A comparison of this pair that was kept would take more than 20 KiB.
+    # Each comparison of this pair that is leaked takes more than 20 KiB.
     assert resident_kib() - before < 4096 + 4 * rounds
 
 
-def test_no_reference_to_what_was_given_is_kept(pair: tuple[Path, Path]) -> None:
+def test_no_reference_to_an_input_is_kept(pair: tuple[Path, Path]) -> None:
     trace = pair[0].read_bytes()
     before = sys.getrefcount(trace)
     d = tracetree.diff(trace, pair[1])
-    # The threads that read it may be about to let go of it.
+    # The threads that read it may not have released it yet.
     for _ in range(100):
         if sys.getrefcount(trace) == before:
             break
         time.sleep(0.01)
-        # What another thread let go of is counted when the interpreter is next asked.
+        # References released by other threads are counted at the next call into the native half.
         d.corresponding_uid("baseline", 0)
     assert sys.getrefcount(trace) == before
 
@@ -95,13 +95,13 @@ def test_a_comparison_outlives_its_file(pair: tuple[Path, Path], tmp_path: Path)
     assert d.report(tmp_path / "report")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_compares_on(pair: tuple[Path, Path]) -> None:
+def test_a_forked_process_can_compare(pair: tuple[Path, Path]) -> None:
     d = tracetree.diff(*pair)
     child = os.fork()
     if child == 0:
-        # Nothing of pytest may run in here.
+        # No code of pytest may run in the child.
         try:
             again = tracetree.diff(*pair)
             os._exit(0 if repr(again) == repr(d) and len(d.causes) == len(again.causes) else 1)
@@ -170,11 +170,11 @@ def test_other_threads_run_while_traces_are_compared(tmp_path: Path) -> None:
     stop.set()
     thread.join()
     within = [at for at in ticks if began < at < ended]
-    # With the interpreter held, there would be one or two.
+    # If the comparison held the GIL, there would be one or two.
     assert len(within) > 10
 
 
-def test_progress_tells_the_stages_in_their_order(pair: tuple[Path, Path]) -> None:
+def test_progress_reports_the_stages_in_order(pair: tuple[Path, Path]) -> None:
     told: list[tuple[str, int, int | None]] = []
     tracetree.diff(*pair, progress=lambda *about: told.append(about))
     stages = list(dict.fromkeys(stage for stage, _, _ in told))
@@ -186,7 +186,7 @@ def test_progress_tells_the_stages_in_their_order(pair: tuple[Path, Path]) -> No
     assert last["building"] == (0, None)
 
 
-def test_what_progress_raises_ends_the_comparison(pair: tuple[Path, Path]) -> None:
+def test_an_exception_in_progress_ends_the_comparison(pair: tuple[Path, Path]) -> None:
     def tell(stage: str, done: int, total: int | None) -> None:
         raise LookupError(stage)
 
@@ -195,7 +195,7 @@ def test_what_progress_raises_ends_the_comparison(pair: tuple[Path, Path]) -> No
     assert tracetree.diff(*pair, progress=False).answer
 
 
-def test_a_bar_is_drawn_where_it_is_wanted(
+def test_a_bar_is_drawn_if_requested(
     pair: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("tqdm")
@@ -214,7 +214,7 @@ def test_nothing_else_is_imported() -> None:
     assert done.stdout.split() == ["tracetree"]
 
 
-def test_the_command_is_that_of_the_binary(pair: tuple[Path, Path]) -> None:
+def test_the_command_equals_the_binary(pair: tuple[Path, Path]) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "tracetree", *arguments]
         return subprocess.run(command, capture_output=True, text=True)
@@ -225,7 +225,7 @@ def test_the_command_is_that_of_the_binary(pair: tuple[Path, Path]) -> None:
     assert "missing.json" in run("diff", "missing.json", str(pair[0])).stderr
     assert run("frobnicate").returncode == 2
     assert "aten::_convolution" in run("tree", str(pair[0])).stdout
-    # A reader that closes the pipe is no error.
+    # A reader that closes the pipe is not an error.
     shell = f"{sys.executable} -m tracetree tree {pair[0]} | head -1"
     closed = subprocess.run(shell, shell=True, capture_output=True, text=True)
     assert closed.stderr == "" and closed.stdout.count("\n") == 1

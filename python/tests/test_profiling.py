@@ -1,9 +1,10 @@
-"""Profilers in and out: with a stand-in everywhere, with torch's own where it is installed."""
+"""Profilers as input and recording: always with a stand-in, and with torch if it is installed."""
 
 from __future__ import annotations
 
 import gzip
 import importlib.util
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import tracetree
 
 
 class StandIn:
-    """What torch.profiler.profile is to us, for one trace."""
+    """The part of torch.profiler.profile that tracetree uses, for one trace."""
 
     def __init__(self, trace: Path, *, started: bool = True, stopped: bool = True) -> None:
         self.trace = trace
@@ -34,14 +35,14 @@ def test_a_stopped_profiler_is_a_trace(pair: tuple[Path, Path], d: tracetree.Com
     assert compared.baseline.source == "<profiler>"
 
 
-def test_a_profiler_that_is_not_stopped_is_told(pair: tuple[Path, Path]) -> None:
+def test_a_profiler_that_is_not_stopped_is_reported(pair: tuple[Path, Path]) -> None:
     with pytest.raises(tracetree.UsageError, match="was not stopped: .*stop"):
         tracetree.diff(StandIn(pair[0], stopped=False), pair[1])
     with pytest.raises(tracetree.UsageError, match="was never started"):
         tracetree.diff(StandIn(pair[0], started=False), pair[1])
 
 
-def test_a_profiler_that_gave_its_trace_away_is_told(pair: tuple[Path, Path]) -> None:
+def test_a_profiler_that_already_exported_its_trace_is_reported(pair: tuple[Path, Path]) -> None:
     class Saved(StandIn):
         def export_chrome_trace(self, path: str) -> None:
             raise RuntimeError("Trace is already saved.")
@@ -75,6 +76,20 @@ def test_a_failed_export_leaves_no_file(pair: tuple[Path, Path], tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_handler_follows_no_link_that_waits_under_a_temporary_name(
+    pair: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "0")
+    (tmp_path / "precious").write_text("mine")
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for name in [f".{os.getpid()}.rank0.json.gz", "rank0.json.gz", "rank0.json.gz.part"]:
+        (runs / name).symlink_to(tmp_path / "precious")
+    tracetree.trace_handler(runs)(StandIn(pair[0]))
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert not (runs / "rank0.json.gz").is_symlink()
+
+
 def test_recording_needs_torch(tmp_path: Path) -> None:
     if importlib.util.find_spec("torch") is not None:
         pytest.skip("torch is installed")
@@ -82,7 +97,7 @@ def test_recording_needs_torch(tmp_path: Path) -> None:
         tracetree.profile(tmp_path)
 
 
-def test_torch_records_and_is_compared(tmp_path: Path) -> None:
+def test_recordings_of_torch_can_be_compared(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed: no profiler object")
     with tracetree.profile(tmp_path) as recorded:
         for _ in range(3):

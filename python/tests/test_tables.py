@@ -1,4 +1,4 @@
-"""Tables: each equals its CSV file, in every package that reads Arrow."""
+"""Tables: each one equals its CSV file, in every package that reads Arrow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pairs(fixtures: Path) -> list[tuple[Path, Path]]:
 
 
 def shown(value: object, column: dict[str, str], decimals: int | None) -> str:
-    """The text of a value as the CSV file has it."""
+    """The text of a value in the CSV file."""
     is_uid = column["name"].endswith("_uid") or column["name"].startswith("uid_")
     if value is None:
         return "-1" if is_uid else ""
@@ -34,7 +34,7 @@ def shown(value: object, column: dict[str, str], decimals: int | None) -> str:
 
 
 def assert_equals_csv(table: tracetree.Table, text: str) -> int:
-    """Compares every cell with the CSV file. Returns how many there are."""
+    """Compares every cell with the CSV file. Returns the number of cells."""
     titles, *lines = list(csv.reader(io.StringIO(text)))
     schema = table.schema
     assert titles == [column["csv_name"] for column in schema]
@@ -71,7 +71,7 @@ def test_every_table_of_every_fixture_equals_its_csv() -> None:
     for baseline, candidate in pairs(fixtures):
         d = tracetree.diff(baseline, candidate)
         for name in d.table_names:
-            text = d.table(name).to_csv()
+            text = d.table(name).to_csv(raw=True)
             assert text is not None
             cells += assert_equals_csv(d.table(name), text)
     assert cells > 10_000
@@ -83,7 +83,7 @@ def test_every_table_of_a_real_pair_equals_its_csv(real: Path) -> None:
         folder / "timesformer.mi300.json.gz", folder / "timesformer.h100.json.gz"
     )
     for name in d.table_names:
-        text = d.table(name).to_csv()
+        text = d.table(name).to_csv(raw=True)
         assert text is not None
         assert_equals_csv(d.table(name), text)
 
@@ -94,7 +94,7 @@ def test_each_attribute_is_the_table_of_its_name(d: tracetree.Comparison) -> Non
         assert d.table(d.table(name).csv_name).name == name
 
 
-def test_columns_have_one_scheme_of_names(d: tracetree.Comparison) -> None:
+def test_column_names_follow_one_scheme(d: tracetree.Comparison) -> None:
     for name in d.table_names:
         columns = d.table(name).columns
         assert len(set(columns)) == len(columns)
@@ -108,7 +108,7 @@ def test_columns_have_one_scheme_of_names(d: tracetree.Comparison) -> None:
                 assert text.replace("baseline", "candidate") in columns
 
 
-def test_tables_about_rows_name_them(d: tracetree.Comparison) -> None:
+def test_tables_about_rows_refer_to_them(d: tracetree.Comparison) -> None:
     rows = len(d.rows)
     assert d.rows.column("row_id") == list(range(rows))
     assert set(d.kernels.column("row_id")) <= set(range(rows))
@@ -116,26 +116,26 @@ def test_tables_about_rows_name_them(d: tracetree.Comparison) -> None:
         assert set(d.table(name).column("first_row_id")) <= set(range(rows))
 
 
-def test_kernels_tell_where_and_when_they_ran(d: tracetree.Comparison) -> None:
+def test_kernels_have_their_place_and_time(d: tracetree.Comparison) -> None:
     kernels = d.kernels.to_pylist()
     names = d.rows.column("name")
     for kernel in kernels:
         assert kernel["start_us"] >= 0.0 and kernel["stream"] is not None
         assert kernel["phase"] and kernel["category"]
-    # The row of a kernel is that of its lowest common node, and its times add up to the row's.
+    # The times of the kernels attributed to a row add up to the time of the row.
     sums = [0.0] * len(names)
     for kernel in kernels:
         if kernel["source"] == "trace1":
             sums[kernel["row_id"]] += kernel["kernel_time_us"]
     times = d.rows.column("kernel_time_baseline_us")
     assert all(abs(one - other) < 1e-6 for one, other in zip(sums, times))
-    # Steps follow each other.
+    # Steps do not overlap.
     first = [k["start_us"] for k in kernels if k["source"] == "trace1" and k["step"] == 0]
     third = [k["start_us"] for k in kernels if k["source"] == "trace1" and k["step"] == 2]
     assert first and third and max(first) < min(third)
 
 
-def test_pyarrow_reads_tables_as_they_are(d: tracetree.Comparison) -> None:
+def test_pyarrow_reads_tables_directly(d: tracetree.Comparison) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     for name in d.table_names:
         table = pyarrow.table(d.table(name))
@@ -150,7 +150,7 @@ def test_pyarrow_reads_tables_as_they_are(d: tracetree.Comparison) -> None:
     assert pyarrow.table(d.rows).schema.field("difference_us").metadata[b"csv_name"] == b"diff"
 
 
-def test_what_was_read_outlives_the_comparison(pair: tuple[Path, Path]) -> None:
+def test_an_arrow_table_outlives_the_comparison(pair: tuple[Path, Path]) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     rows = pyarrow.table(tracetree.diff(*pair).rows)
     import gc
@@ -159,7 +159,7 @@ def test_what_was_read_outlives_the_comparison(pair: tuple[Path, Path]) -> None:
     assert rows.num_rows == 469 and rows.column("name")[0].as_py()
 
 
-def test_pandas_gets_whole_numbers_with_gaps(d: tracetree.Comparison) -> None:
+def test_pandas_gets_nullable_whole_numbers(d: tracetree.Comparison) -> None:
     pandas = pytest.importorskip("pandas")
     frame = d.uid_map.to_pandas()
     assert frame["uid_baseline"].dtype == pandas.Int64Dtype()
@@ -184,7 +184,7 @@ def test_pandas_frames_are_the_same_without_pyarrow(d: tracetree.Comparison) -> 
                 assert same and (isinstance(a, list) or pandas.isna(a) or a == b), (name, column)
 
 
-def test_polars_reads_tables_as_they_are(d: tracetree.Comparison) -> None:
+def test_polars_reads_tables_directly(d: tracetree.Comparison) -> None:
     polars = pytest.importorskip("polars")
     for name in d.table_names:
         frame = polars.DataFrame(d.table(name))
@@ -192,7 +192,7 @@ def test_polars_reads_tables_as_they_are(d: tracetree.Comparison) -> None:
         assert d.table(name).to_polars().equals(frame)
 
 
-def test_duckdb_queries_tables_as_they_are(d: tracetree.Comparison) -> None:
+def test_duckdb_queries_tables_directly(d: tracetree.Comparison) -> None:
     duckdb = pytest.importorskip("duckdb")
     rows = d.rows
     ((total, count),) = duckdb.sql("select sum(difference_us), count(*) from rows").fetchall()
@@ -212,11 +212,11 @@ def test_duckdb_queries_tables_as_they_are(d: tracetree.Comparison) -> None:
     assert abs(joined - wanted) < 1e-6
 
 
-def test_a_stream_can_be_taken_again_and_need_not_be_taken(d: tracetree.Comparison) -> None:
+def test_a_stream_can_be_read_again_or_dropped(d: tracetree.Comparison) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     rows = d.rows
     for _ in range(100):
-        # Nobody takes these: their memory is released with the capsules.
+        # These are not consumed; their memory is released with the capsules.
         rows.__arrow_c_stream__()
         rows.__arrow_c_schema__()
     assert pyarrow.table(rows).equals(pyarrow.table(rows))
@@ -236,7 +236,7 @@ def test_a_table_that_does_not_exist_names_the_nearest(d: tracetree.Comparison) 
         d.table("kernel")
     with pytest.raises(KeyError, match="did you mean 'category'"):
         d.rows.column("categories")
-    with pytest.raises(KeyError, match="known are rows, "):
+    with pytest.raises(KeyError, match="available: rows, "):
         d.table("xyz")
 
 
@@ -251,6 +251,26 @@ def test_a_table_is_written_to_a_file(d: tracetree.Comparison, tmp_path: Path) -
     assert (tmp_path / "names.csv").read_text(encoding="utf-8") == d.names.to_csv()
     with pytest.raises(FileNotFoundError, match="names.csv"):
         d.names.to_csv(tmp_path / "missing" / "names.csv")
+
+
+def test_texts_that_a_spreadsheet_would_compute_are_neutralised_unless_raw(tmp_path: Path) -> None:
+    event = {"ph": "X", "cat": "cpu_op", "name": "=1+1", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
+    names = tracetree.diff(trace, trace).names
+    assert "'=1+1" in str(names.to_csv())
+    raw = str(names.to_csv(raw=True))
+    assert "=1+1" in raw and "'=1+1" not in raw
+    assert names.to_pylist()[0]["name"] == "=1+1"
+
+
+def test_a_table_is_not_written_through_a_link(d: tracetree.Comparison, tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link.csv"
+    target.write_text("mine")
+    link.symlink_to(target)
+    with pytest.raises(tracetree.UsageError, match="symbolic link"):
+        d.names.to_csv(link)
+    assert target.read_text() == "mine" and link.is_symlink()
 
 
 def test_parquet_files_are_the_tables(pair: tuple[Path, Path], d: tracetree.Comparison, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Who comes from TraceLens: the example of its documentation runs with another import line."""
+"""Compatibility with TraceLens: the example of its documentation runs with a changed import."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ran(pair: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def assert_agrees(frame: Any, path: Path) -> None:
-    """A frame against the CSV file, read by pandas."""
+    """Checks a frame against the CSV file, as read by pandas."""
     csv = pandas.read_csv(path, keep_default_na=False, na_values=[""])
     assert list(frame.columns) == list(csv.columns) and len(frame) == len(csv)
     for name in csv.columns:
@@ -50,7 +50,7 @@ def assert_agrees(frame: Any, path: Path) -> None:
             elif pandas.isna(theirs):
                 assert ours is None or pandas.isna(ours)
             elif isinstance(theirs, float):
-                # The file has as many decimals as people read.
+                # The file is rounded.
                 assert ours == pytest.approx(theirs, abs=0.006)
             else:
                 assert str(ours) == str(theirs), name
@@ -75,7 +75,7 @@ def test_frames_have_the_columns_of_tracelens(ran: dict[str, Any]) -> None:
     assert grouped["aten::_convolution"] == pytest.approx(2598.0, abs=1.0)
 
 
-def test_a_uid_without_partner_is_minus_one(ran: dict[str, Any]) -> None:
+def test_a_uid_without_counterpart_is_minus_one(ran: dict[str, Any]) -> None:
     td = ran["td"]
     alone = next(
         uid
@@ -88,11 +88,11 @@ def test_a_uid_without_partner_is_minus_one(ran: dict[str, Any]) -> None:
     assert td.get_corresponding_uid(1, alone) == -1
     assert td.get_corresponding_uid(2, td.get_corresponding_uid(1, 38)) == 38
     assert td.get_corresponding_uid(1, -1) == -1
-    with pytest.raises(ValueError, match="tree_num is 1 or 2"):
+    with pytest.raises(ValueError, match="tree_num must be 1 or 2"):
         td.get_corresponding_uid(3, 38)
 
 
-def test_the_merged_tree_holds_every_event_once(ran: dict[str, Any]) -> None:
+def test_the_merged_tree_contains_every_event_once(ran: dict[str, Any]) -> None:
     nodes, roots = ran["td"].merged_tree
     assert [node["merged_id"] for node in nodes] == list(range(len(nodes)))
     below = [child for node in nodes for child in node["children"]]
@@ -106,7 +106,7 @@ def test_the_merged_tree_holds_every_event_once(ran: dict[str, Any]) -> None:
     assert {node["merged_type"] for node in nodes} == {"combined", "trace1", "trace2"}
 
 
-def test_trees_of_parsed_events_are_taken_too(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
+def test_trees_of_parsed_events_are_accepted(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
     from tracetree.tracelens import TraceDiff, TraceToTree
 
     trees = []
@@ -119,7 +119,7 @@ def test_trees_of_parsed_events_are_taken_too(pair: tuple[Path, Path], d: tracet
         assert rows.column(column) == d.rows.column(column)
 
 
-def test_a_path_is_no_tree(pair: tuple[Path, Path]) -> None:
+def test_a_path_is_not_a_tree(pair: tuple[Path, Path]) -> None:
     from tracetree.tracelens import TraceDiff
 
     with pytest.raises(TypeError, match="TreePerfAnalyzer.from_file"):

@@ -4,10 +4,10 @@
 >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
 ...                    "examples/traces/resnet.cuda.json.gz")
 >>> print(d.answer)
-step 5.336 → 5.024 ms (−5.8 %): GPU idle +0.317 ms, GPU busy −0.629 ms; the device was idle 22 → 30 % of the step
+step 5.336 → 5.024 ms (−5.8%): GPU idle +0.317 ms, GPU busy −0.629 ms; the device was idle 22 → 30% of the step
 
-Every table of ``d`` is read by pandas, polars, pyarrow and DuckDB as it is. Differences are candidate −
-baseline, more time is worse, and times are in the unit that ends a column's name.
+pandas, polars, pyarrow and DuckDB can read every table of ``d`` directly. Differences are candidate −
+baseline, more time is worse, and the name of a column ends in its unit, if it has one.
 """
 
 from tracetree._compare import diff, open

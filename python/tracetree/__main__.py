@@ -1,4 +1,4 @@
-"""The command ``tracetree``: the same as the binary's."""
+"""The command ``tracetree``, identical to the binary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tracetree import _native
 
 
 def main() -> int:
-    """Runs the command line with the arguments of the process; returns its exit code."""
+    """Runs the command line with the arguments of the process and returns its exit code."""
     return _native.main(["tracetree", *sys.argv[1:]])
 
 

@@ -1,4 +1,4 @@
-"""What a notebook shows: the card of a comparison, the first rows of a table."""
+"""HTML for notebooks: the card of a comparison, the first rows of a table."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ROWS = 10
 COLUMNS = 14
 TEXT = 80
 
-# No style sheet and no script: a notebook that is not trusted drops both. The colours of the text are
-# the notebook's, light or dark.
+# No style sheet and no script, because an untrusted notebook drops both. Text keeps the colour of the
+# notebook's theme, light or dark.
 BOX = "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:10px 14px;max-width:76em"
 DIM = "opacity:.65"
 WORSE, BETTER = "#d1383d", "#2f74d0"
@@ -24,11 +24,11 @@ PLAIN = "border-collapse:collapse;margin:6px 0"
 
 
 def comparison(d: Comparison) -> str:
-    """The card of a comparison: the sentence, the causes, the account, the way to the page."""
+    """The card of a comparison: the answer, the causes, the totals, and a link to the page."""
     card = d._card()
     parts = [inputs(card), f'<div style="font-size:1.1em"><b>{escape(card["answer"])}</b></div>']
     parts += [f'<div style="{DIM}">{escape(remark)}</div>' for remark in card["remarks"]]
-    parts += [causes(card), f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>"]
+    parts += [changes(card), causes(card), f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>"]
     parts += [account(card), page(card["page"])]
     return f'<div style="{BOX}">{"".join(parts)}</div>'
 
@@ -43,6 +43,25 @@ def inputs(card: dict[str, Any]) -> str:
 
 def points(count: int) -> str:
     return "1 point of difference" if count == 1 else f"{count} points of difference"
+
+
+def changes(card: dict[str, Any]) -> str:
+    rows = []
+    if card["headline"]:
+        rows.append(f'<tr><td colspan="2" style="{LEFT}">{escape(card["headline"])}</td></tr>')
+    for difference, sentence, detail, worse in [*card["changes"], *card["same_program"]]:
+        colour = WORSE if worse else BETTER
+        title = f' title="{escape(detail)}"' if detail else ""
+        cells = [
+            f'<td style="{NUMBER};color:{colour}">{escape(difference)}</td>',
+            f'<td style="{LEFT}"{title}>{escape(sentence)}</td>',
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    if card["more_changes"]:
+        rows.append(
+            f'<tr><td colspan="2" style="{LEFT};{DIM}">{escape(card["more_changes"])}</td></tr>'
+        )
+    return f'<b>What changed</b><table style="{PLAIN}">{"".join(rows)}</table>'
 
 
 def causes(card: dict[str, Any]) -> str:
@@ -63,7 +82,7 @@ def causes(card: dict[str, Any]) -> str:
 
 def account(card: dict[str, Any]) -> str:
     what = "GPU time" if card["measure"] == "gpu_time" else "host self time of ops"
-    heads = [f"{what}, ms", "paired", "this side only", "launch not in trace", "total"]
+    heads = [f"{what}, ms", "matched", "unmatched", "launch not in trace", "total"]
     head = "".join(f'<th style="{NUMBER}">{text}</th>' for text in heads)
     rows = []
     for side in card["sides"]:
@@ -76,9 +95,9 @@ def account(card: dict[str, Any]) -> str:
 
 def page(path: os.PathLike[str] | None) -> str:
     if path is None:
-        return f'<div style="{DIM}">All of it as a page: <code>.report("report/")</code></div>'
+        return f'<div style="{DIM}">Full report as a page: <code>.report("report/")</code></div>'
     shown = os.fspath(path)
-    # Relative, so that it opens where the notebook is served from the folder it runs in.
+    # Relative, so that the link works if the notebook server runs in the current folder.
     link = os.path.relpath(shown) if not os.path.isabs(shown) else shown
     return f'<div><a href="{escape(link)}" target="_blank">{escape(shown)}</a></div>'
 
@@ -92,7 +111,8 @@ def table(given: Table) -> str:
     for row in given.to_pylist(ROWS):
         cells = "".join(cell(row[name]) for name in shown)
         body.append(f"<tr>{cells}</tr>")
-    size = f"{len(given)} rows × {len(names)} columns"
+    rows = "1 row" if len(given) == 1 else f"{len(given)} rows"
+    size = f"{rows} × {len(names)} columns"
     about = f'<div style="{DIM}">{escape(given.name)}: {escape(given.description)}; {size}</div>'
     return f'<div style="overflow-x:auto">{about}<table><tr>{head}</tr>{"".join(body)}</table></div>'
 

@@ -11,7 +11,7 @@ from tracetree._inputs import captures, refuse_shared, runs, source
 from tracetree._native import Comparison, Trace
 
 Progress = Callable[[str, int, "int | None"], object]
-"""Called with what is done (``reading baseline``, ``aligning``, …), how much of it, and of how much."""
+"""Called with the stage (``reading baseline``, ``aligning``, …), the progress and the total."""
 
 
 def diff(
@@ -31,37 +31,40 @@ def diff(
     categories: str | os.PathLike[str] | None = None,
     efficiency: str | os.PathLike[str] | None = None,
     peaks: str | os.PathLike[str] | None = None,
-    stacks: int = 0,
+    stacks: int = 3,
     relative_threshold: float = 0.02,
     absolute_threshold_us: float | None = None,
     strict: bool = False,
     max_unpacked: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Comparison:
-    """Compares two traces: a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``,
-    or what ``tracetree.open`` returned. A list of these is several runs of one program: tables are of the
-    first runs, verdicts rest on all where both sides have several.
+    """Compares two traces.
+
+    Each is a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``, or a trace returned by
+    ``tracetree.open``. A list of these contains several runs of one program: tables describe the first run,
+    verdicts use all runs if both sides have several.
 
     The options are those of ``tracetree diff``:
 
-    - ``python=False`` leaves Python frames out, ``repeats=False`` takes a trace without steps as a whole;
+    - ``python=False`` ignores Python frames; ``repeats=False`` compares a trace without recorded
+      steps as a whole;
     - ``aliases`` is a TOML file with names that count as equal;
-    - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) choose what is compared;
-    - ``names`` is what people call the two sides;
-    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs of that
-      side were captured: paths, folders, or what ``tracetree.open`` returned. By default a folder
-      ``capture_traces`` beside the trace is looked into; ``False`` looks nowhere;
-    - ``categories``, ``efficiency``, ``peaks`` are TOML files with rules of the user;
-    - ``stacks`` is how many Python stacks are told for each op and kernel;
-    - ``relative_threshold`` (0.02 is 2 %) and ``absolute_threshold_us`` say from where on a difference
-      matters;
-    - ``strict=True`` refuses damaged traces, ``max_unpacked`` bounds their size in bytes.
+    - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select what is compared;
+    - ``names`` are the display names of the two sides;
+    - ``baseline_captures`` and ``candidate_captures`` are traces recorded while the graphs of that side were
+      captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
+      ``capture_traces`` next to the trace; ``False`` uses none;
+    - ``categories``, ``efficiency``, ``peaks`` are TOML files with your own rules;
+    - ``stacks`` is the number of Python stacks reported for each op and kernel;
+    - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us`` are the smallest differences that
+      matter;
+    - ``strict=True`` refuses damaged traces; ``max_unpacked`` limits their unpacked size in bytes.
 
-    ``progress`` is called with the stage, how far it is and of how much (bytes, or ``None``). By default
-    there is a bar where tqdm is installed and standard error is a terminal; ``False`` switches it off.
+    ``progress`` is called with the stage, the progress and the total (in bytes, or ``None``). The default is a
+    bar if tqdm is installed and standard error is a terminal; ``False`` disables it.
 
-    The interpreter goes on meanwhile, and Ctrl-C stops it. Raises ``TraceError`` for what is no trace,
-    ``OSError`` for files that cannot be read, ``TypeError`` for what is neither.
+    Other Python threads keep running, and Ctrl-C stops the comparison. Raises ``TraceError`` if an input is not
+    a trace, ``OSError`` if a file cannot be read, ``TypeError`` if an argument has the wrong type.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"
@@ -104,7 +107,7 @@ def open(
     max_unpacked: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Trace:
-    """Reads one trace; takes what ``tracetree.diff`` takes.
+    """Reads one trace. Accepts the same inputs as ``tracetree.diff``.
 
     >>> import tracetree
     >>> t = tracetree.open("examples/traces/resnet.cuda.json.gz")
@@ -124,12 +127,12 @@ def _steps(steps: int | str | range | None) -> str | None:
         return steps
     if isinstance(steps, range):
         if steps.step != 1 or not steps or steps.start < 0:
-            raise ValueError(f"steps are an ascending range without gaps, from 0: not {steps}")
+            raise ValueError(f"steps must be an ascending range without gaps, from 0 on, not {steps}")
         return f"{steps.start}..{steps.stop}"
     if isinstance(steps, bool) or not hasattr(steps, "__index__"):
-        raise TypeError(f"steps are a number, a range or a text: not {type(steps).__name__}")
+        raise TypeError(f"steps must be a number, a range or a string, not {type(steps).__name__}")
     if steps < 0:
-        raise ValueError(f"steps are positions from 0: not {steps}")
+        raise ValueError(f"steps must be positions from 0 on, not {steps}")
     return str(steps)
 
 
@@ -139,22 +142,22 @@ def _names(names: tuple[str, str] | None) -> tuple[str, str] | None:
     baseline, candidate = (str(name).strip() for name in names)
     for name in (baseline, candidate):
         if not name or len(name) > 40 or not name.isprintable():
-            raise ValueError(f"the name {name!r} of a side has 1 to 40 printable characters")
+            raise ValueError(f"the name {name!r} of a side must have 1 to 40 printable characters")
     if baseline == candidate:
-        raise ValueError(f"both sides have the name {baseline!r}: give them two")
+        raise ValueError(f"both sides have the name {baseline!r}: give them different names")
     return (baseline, candidate)
 
 
 def _threshold(what: str, value: float | None) -> float | None:
     if value is not None and not 0.0 <= value < float("inf"):
-        raise ValueError(f"{what} is a number of at least 0: not {value}")
+        raise ValueError(f"{what} must be a finite number of at least 0, not {value}")
     return value
 
 
 def _told(
     progress: Progress | bool | None, sources: tuple[_native._Source, ...]
 ) -> tuple[Callable[[str, str | None, int], object] | None, Callable[[], None]]:
-    """Whom the native half tells, and what ends it."""
+    """The callback for the native half, and a function that finishes the display."""
     if callable(progress):
         return (_calls(progress, sources), _nothing)
     if progress is False:
@@ -191,7 +194,7 @@ def _size(given: _native._Source) -> int | None:
 
 
 class _Bar:
-    """A bar of tqdm for the stage that goes on."""
+    """A tqdm bar for the current stage."""
 
     def __init__(self, tqdm: Any) -> None:
         self._tqdm = tqdm
@@ -222,6 +225,6 @@ def _bar(*, wanted: bool) -> _Bar | None:
         from tqdm import tqdm
     except ImportError:
         if wanted:
-            raise ImportError("progress=True draws a bar with tqdm: pip install tqdm") from None
+            raise ImportError("progress=True needs tqdm: pip install tqdm") from None
         return None
     return _Bar(tqdm)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 
 class TraceError(Exception):
-    """A trace cannot be read or compared. The text names the file, the place in it and what to do.
+    """A trace cannot be read or compared. The message names the file, the position in it and what to do.
 
-    Files that the system refuses raise ``OSError`` (``FileNotFoundError``, ``PermissionError``, …)
+    If the system cannot open a file, ``OSError`` (``FileNotFoundError``, ``PermissionError``, …) is raised
     instead.
     """
 
     kind: str
     """``malformed``, ``not_a_trace``, ``limit_exceeded``, ``usage`` or ``io``."""
     path: str | None
-    """The file, as it was named."""
+    """The file, as it was passed."""
     offset: int | None
-    """Byte offset in the unpacked text, where it is known."""
+    """Byte offset in the unpacked text, if known."""
     event: int | None
-    """Position in ``traceEvents``, where it is known."""
+    """Position in ``traceEvents``, if known."""
 
     def __init__(
         self,
@@ -35,12 +35,12 @@ class TraceError(Exception):
         self.event = event
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Exceptions travel between processes, too.
+        # Makes the exception picklable, so that it can be passed between processes.
         return (_restored, (type(self), str(self), dict(self.__dict__)))
 
 
 class UsageError(TraceError, ValueError):
-    """What was asked for cannot be given: a uid that a trace does not have, an unknown format."""
+    """The request cannot be met: a uid that a trace does not have, an unknown format."""
 
 
 def _restored(

@@ -1,4 +1,4 @@
-"""Tables → data frames of packages that the user has."""
+"""Tables → data frames of optional packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def to_arrow(table: Table) -> Any:
-    """The table as a ``pyarrow.Table``, which shares its memory."""
+    """The table as a ``pyarrow.Table`` that shares its memory."""
     try:
         import pyarrow
     except ImportError:
@@ -27,7 +27,7 @@ def to_polars(table: Table) -> Any:
 
 
 def to_pandas(table: Table) -> Any:
-    """The table as a pandas data frame: the same with pyarrow and without."""
+    """The table as a pandas data frame; the result is the same with and without pyarrow."""
     try:
         import pandas
     except ImportError:
@@ -45,12 +45,12 @@ def to_pandas(table: Table) -> Any:
 
 
 def as_list(names: Any) -> Any:
-    """Names as a list, which can be compared; ``None`` stays."""
+    """Names as a list, which can be compared with ``==``; ``None`` stays ``None``."""
     return None if names is None else list(names)
 
 
 def without_pyarrow(table: Table, pandas: Any) -> Any:
-    """The same, from Python's own values."""
+    """The same data frame, built from Python values."""
     columns = {}
     for column in table.schema:
         values = table.column(column["name"])

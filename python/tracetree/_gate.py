@@ -1,4 +1,4 @@
-"""``tracetree.assert_no_regression``: the gate, as an assertion of pytest."""
+"""``tracetree.assert_no_regression``: the gate as an assertion for pytest."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ def assert_no_regression(
 ) -> dict[str, Any]:
     """Checks ``candidate`` against ``baseline`` by the rules of ``tracetree gate``.
 
-    Both are what ``tracetree.diff`` takes, a folder or a pattern with runs, or a list of them; the
-    baseline also a file that ``tracetree baseline record`` wrote (``base.ttb``). ``rules`` is a TOML
-    file; without it the usual rules hold. ``inconclusive="pass"`` lets pass what cannot be told.
-    Captures are given as to ``tracetree.diff``; those of a baseline file were chosen when it was recorded.
+    Each side is anything that ``tracetree.diff`` accepts, a folder or a pattern with runs, or a list of
+    these. The baseline can also be a file written by ``tracetree baseline record`` (``base.ttb``).
+    ``rules`` is a TOML file; without it the default rules apply. ``inconclusive="pass"`` accepts an
+    inconclusive result. Captures are passed as to ``tracetree.diff``; those of a baseline file were chosen
+    when it was recorded.
 
-    Raises ``AssertionError`` with the report of the gate where a rule is broken or nothing can be told;
-    else returns what ``--format json`` writes.
+    Returns the document that ``--format json`` writes. Raises ``AssertionError`` with the report of the
+    gate if a rule is violated or the result is inconclusive.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"

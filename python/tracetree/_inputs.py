@@ -1,4 +1,4 @@
-"""What a user gives as a trace → what the native half reads."""
+"""Trace arguments of any accepted type → what the native half reads."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 KINDS = (
     "a path, bytes, a file object, a dict with \"traceEvents\", a stopped torch.profiler.profile, "
-    "or what tracetree.open() returns"
+    "or a trace returned by tracetree.open()"
 )
 
 
 def source(given: Any) -> _Source:
-    """The trace that ``given`` stands for."""
+    """The trace given by an argument."""
     if isinstance(given, Trace):
         return given
     if isinstance(given, (str, os.PathLike)):
@@ -26,7 +26,7 @@ def source(given: Any) -> _Source:
     if isinstance(given, bytes):
         return ("<bytes>", given)
     if isinstance(given, (bytearray, memoryview)):
-        # A copy: somebody else could change them meanwhile.
+        # A copy, because the caller could change the buffer in the meantime.
         return ("<bytes>", bytes(given))
     if isinstance(given, dict):
         return ("<dict>", of_dict(given))
@@ -35,32 +35,32 @@ def source(given: Any) -> _Source:
     if hasattr(given, "read"):
         pieces = Pieces(given)
         return (pieces.name, pieces(), pieces)
-    raise TypeError(f"a trace is {KINDS}; not {type(given).__name__}")
+    raise TypeError(f"a trace must be {KINDS}, not {type(given).__name__}")
 
 
 def runs(given: Any) -> list[_Source]:
-    """The traces that ``given`` stands for: one, or a list of the runs of a side."""
+    """The traces given by an argument: one, or a list of the runs of a side."""
     if not isinstance(given, (list, tuple)):
         return [source(given)]
     if not given:
-        raise ValueError("the list of runs is empty: name at least one trace for each side")
+        raise ValueError("the list of runs is empty: pass at least one trace for each side")
     if isinstance(given[0], dict) and "ph" in given[0]:
         raise TypeError(
-            "a list stands for the runs of a side, and this one holds events: "
+            "a list contains the runs of a side, but this one contains events: "
             'pass {"traceEvents": events}'
         )
     return [source(run) for run in given]
 
 
 def captures(given: Any) -> list[Trace | str] | None:
-    """Where captures of graphs come from: ``None`` is the folder beside the trace, no trace nowhere."""
+    """The captures of graphs: ``None`` for the folder next to the trace, an empty list for none."""
     if given is None:
         return None
     if given is False:
         return []
     several = list(given) if isinstance(given, (list, tuple)) else [given]
     if not several:
-        raise ValueError("the list of captures is empty: pass False to look for none")
+        raise ValueError("the list of captures is empty: pass False to use none")
     return [_capture(one) for one in several]
 
 
@@ -70,61 +70,61 @@ def _capture(given: Any) -> Trace | str:
     if isinstance(given, (str, os.PathLike)):
         return os.fspath(given)
     raise TypeError(
-        "a capture is a path or what tracetree.open() returns, or False for none; "
+        "a capture must be a path or a trace returned by tracetree.open(), or False for none, "
         f"not {type(given).__name__}"
     )
 
 
 def refuse_shared(sources: list[_Source]) -> None:
-    """Raises where one file object stands for two traces: each would get a part of it."""
+    """Raises if one file object was passed for two traces, because each would get only a part of it."""
     seen: set[int] = set()
     for given in sources:
         if isinstance(given, tuple) and len(given) == 3:
             file = id(given[2].file)
             if file in seen:
-                message = f"{given[0]}: one file object stands for two traces (open it twice)"
+                message = f"{given[0]}: one file object was passed for two traces (open the file twice)"
                 raise TraceError(message, kind="usage", path=given[0])
             seen.add(file)
 
 
 def of_dict(trace: dict[Any, Any]) -> bytes:
-    """The bytes of a trace that was parsed before."""
+    """The bytes of a trace that is already parsed."""
     import json
 
     if "traceEvents" not in trace:
         raise TraceError(
-            'a dict is a trace where it has "traceEvents": this one has '
-            + (", ".join(repr(key) for key in list(trace)[:8]) or "nothing"),
+            'a dict must have the key "traceEvents"; this one has '
+            + (", ".join(repr(key) for key in list(trace)[:8]) or "no keys"),
             kind="not_a_trace",
             path="<dict>",
         )
     try:
         return json.dumps(trace, separators=(",", ":")).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError) as error:
-        raise TypeError(f"the dict is no JSON: {error}") from error
+        raise TypeError(f"the dict cannot be written as JSON: {error}") from error
 
 
 def name_of(file: Any) -> str:
-    """What a file object is called in messages."""
+    """The name of a file object in messages."""
     name = getattr(file, "name", None)
     return name if isinstance(name, str) else f"<{type(file).__name__}>"
 
 
 class Pieces:
-    """What is left to read of a file object, binary or text: a piece with each call, none at its end.
+    """The rest of a file object, binary or text: each call returns the next piece, empty at the end.
 
-    The native half calls it from threads of its own while it reads, so that a file of any size, wherever
-    it is, takes the memory of a piece.
+    The native half calls it from its own threads while it reads, so a file of any size, local or remote,
+    takes only the memory of one piece.
     """
 
-    #: Bytes of a piece: fsspec fetches as many at once, and more ahead.
+    #: Bytes per piece. fsspec fetches this much at once, and more ahead.
     SIZE = 1 << 20
 
     def __init__(self, file: Any) -> None:
         self.name = name_of(file)
         if getattr(file, "closed", False):
             raise ValueError(f"{self.name}: the file is closed: open it again, or pass its path")
-        # Bytes are what the file has; a packed one cannot be decoded as text.
+        # Read the bytes below a text file, because a packed trace cannot be decoded as text.
         self.file = getattr(file, "buffer", file)
 
     def __call__(self) -> bytes:
@@ -134,20 +134,20 @@ class Pieces:
         if isinstance(content, str):
             return content.encode("utf-8", "surrogatepass")
         try:
-            # bytearray, memoryview, and the buffers of other packages.
+            # bytearray, memoryview, and buffers of other packages.
             return bytes(memoryview(content))
         except TypeError:
             raise TypeError(
-                f"{self.name}: read() gave {type(content).__name__}, not bytes: a trace is {KINDS}"
+                f"{self.name}: read() returned {type(content).__name__}, not bytes; a trace must be {KINDS}"
             ) from None
 
 
 def of_profiler(profiler: Any) -> bytes:
-    """The trace of a profiler that was stopped."""
+    """The trace of a stopped profiler."""
     import tempfile
 
     refuse_unready(profiler)
-    # In a folder of its own: the profiler writes the file itself.
+    # A temporary folder, because the profiler can export only to a path.
     with tempfile.TemporaryDirectory(prefix="tracetree-") as folder:
         path = os.path.join(folder, "trace.json")
         try:
@@ -156,7 +156,7 @@ def of_profiler(profiler: Any) -> bytes:
             if "already saved" not in str(error):
                 raise
             raise UsageError(
-                "the profiler's trace was exported before, and it gives it only once: pass that file",
+                "the profiler's trace was exported before, and it can be exported only once: pass that file",
                 kind="usage",
                 path="<profiler>",
             ) from error
@@ -166,13 +166,13 @@ def of_profiler(profiler: Any) -> bytes:
 
 def refuse_unready(profiler: Any) -> None:
     """Raises for a profiler that has no trace yet."""
-    # torch.profiler.profile wraps torch.autograd.profiler.profile, which has the results.
+    # torch.profiler.profile wraps torch.autograd.profiler.profile, which contains the results.
     inner = getattr(profiler, "profiler", profiler)
     if inner is None:
         problem = "the profiler was never started: use it in a with block, or call start() and stop()"
     elif getattr(inner, "kineto_results", True) is None:
         problem = (
-            "the profiler was not stopped: pass it behind its with block, or call stop() before"
+            "the profiler was not stopped: pass it after its with block, or call stop() first"
         )
     else:
         return

@@ -1,32 +1,31 @@
-"""Recording traces with ``torch.profiler``, ready to be compared."""
+"""Records traces with ``torch.profiler`` for later comparison."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 
 def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
-    """What ``torch.profiler.profile(on_trace_ready=…)`` takes to write traces into ``folder``.
+    """A handler for ``torch.profiler.profile(on_trace_ready=…)`` that writes traces to ``folder``.
 
-    Each rank writes files of its own, packed: ``rank0.json.gz``; where a profiler has several cycles,
-    ``rank0.step5.json.gz``. ``tracetree diff runs/old runs/new`` pairs them. A file appears when it is
+    Each rank writes its own compressed files: ``rank0.json.gz``, or ``rank0.step5.json.gz`` if the profiler
+    has several cycles. ``tracetree diff runs/old runs/new`` matches them. A file appears only when it is
     complete.
     """
 
     def write(profiler: Any) -> None:
         target = trace_path(folder, rank(), getattr(profiler, "step_num", 0))
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        # The profiler packs what ends in .gz. A name that begins with a dot is no trace yet.
-        partial = os.path.join(os.path.dirname(target), f".{os.getpid()}.{os.path.basename(target)}")
-        try:
-            profiler.export_chrome_trace(partial)
-            os.replace(partial, target)
-        finally:
-            if os.path.exists(partial):
-                os.remove(partial)
+        place, name = os.path.split(target)
+        os.makedirs(place, exist_ok=True)
+        # In a folder of its own: no planted link can have the name, and no partial file looks like a trace.
+        with tempfile.TemporaryDirectory(prefix=".tracetree-", dir=place) as aside:
+            # The profiler compresses files named .gz.
+            profiler.export_chrome_trace(os.path.join(aside, name))
+            os.replace(os.path.join(aside, name), target)
         write.paths.append(target)  # type: ignore[attr-defined]
 
     write.paths = []  # type: ignore[attr-defined]
@@ -34,16 +33,16 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
 
 
 def trace_path(folder: str | os.PathLike[str], rank: int, step: int) -> str:
-    """The file of a rank and a step; step 0 is that of a profiler without cycles."""
+    """The file of a rank and a step; step 0 means a profiler without cycles."""
     name = f"rank{rank}.step{step}.json.gz" if step else f"rank{rank}.json.gz"
     return os.path.join(os.fspath(folder), name)
 
 
 def rank() -> int:
-    """The rank of this process: of ``torch.distributed``, else of the launcher, else 0."""
+    """The rank of this process from ``torch.distributed``, otherwise from the launcher, otherwise 0."""
     import sys
 
-    # Only where the program has it already: importing torch takes seconds.
+    # Only if torch is already imported, because importing it takes seconds.
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank())
@@ -52,14 +51,14 @@ def rank() -> int:
 
 
 class profile:
-    """Records what runs in its block, into ``folder``, with what a comparison wants to know.
+    """Records the code in its block to ``folder``, with everything that a comparison needs.
 
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
-    stacks, waits for the GPU at both ends so that nothing of before is in it and nothing of it is
-    missing, and writes one file for each rank. ``p.step()`` ends a step, ``p.path`` is the last file.
-    Keyword arguments go to ``torch.profiler.profile``.
+    stacks, and writes one file for each rank. It waits for the GPU at both ends, so that the trace contains
+    no earlier work and all work of the block. ``p.step()`` ends a step, ``p.path`` is the last file.
+    Keyword arguments are passed to ``torch.profiler.profile``.
 
-    Raises ``ImportError`` without torch.
+    Raises ``ImportError`` if torch is not installed.
     """
 
     def __init__(self, folder: str | os.PathLike[str], **options: Any) -> None:
@@ -67,11 +66,11 @@ class profile:
             import torch.profiler as profiler
         except ImportError:
             raise ImportError(
-                "tracetree.profile() records with torch.profiler: install torch"
+                "tracetree.profile() needs torch.profiler: install torch"
             ) from None
         if "on_trace_ready" in options:
             raise TypeError(
-                "tracetree.profile() writes the traces itself; for a handler of your own use "
+                "tracetree.profile() sets on_trace_ready itself; to use your own handler, call "
                 "torch.profiler.profile(on_trace_ready=…)"
             )
         self._handler = trace_handler(folder)
@@ -81,12 +80,12 @@ class profile:
 
     @property
     def paths(self) -> list[str]:
-        """The files that were written."""
+        """The files written so far."""
         return list(self._handler.paths)  # type: ignore[attr-defined]
 
     @property
     def path(self) -> str | None:
-        """The last file that was written; ``None`` before the first."""
+        """The last file written; ``None`` before the first one."""
         paths = self.paths
         return paths[-1] if paths else None
 
@@ -111,7 +110,7 @@ class profile:
 
 
 def synchronise() -> None:
-    """Waits for the GPU, where there is one."""
+    """Waits for the GPU, if there is one."""
     import torch
 
     if torch.cuda.is_available():

@@ -5,9 +5,9 @@
 >>> result = fleet.run(plan, out="fleet/", backend="ray", cpus_per_pair=1)  # doctest: +SKIP
 >>> result.findings[0]["message"]                                           # doctest: +SKIP
 
-A pair of traces is one task and leaves a shard of a few kilobytes below ``out``; the shards are added up
-at the end. What has its shard is not compared again, so a run that was stopped goes on where it was.
-Scheduling, retrying and moving data is the engine's.
+Each pair of traces is one task, which writes a shard of a few kilobytes below ``out``. The shards are merged
+at the end. A pair that has a shard is not compared again, so a stopped run can be resumed. The engine
+schedules and retries tasks and moves data.
 """
 
 from __future__ import annotations
@@ -29,46 +29,46 @@ __all__ = ["Answer", "Engine", "FleetResult", "Local", "Ray", "Task", "WorkerLos
 
 
 class WorkerLost(RuntimeError):
-    """The process of a pair was killed, as by a system without memory. Worth another try."""
+    """The process of a pair was killed, for example because memory ran out. The task can be retried."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One pair of a plan: all that a worker needs."""
+    """One pair of a plan, with everything that a worker needs."""
 
-    #: A plan of this pair alone, as JSON.
+    #: A plan that contains only this pair, as JSON.
     plan: str
-    #: The folder of the fleet, as the worker sees it.
+    #: The folder or address for shards, as the worker sees it.
     out: str
-    #: Name of its shard.
+    #: Name of the shard.
     key: str
-    #: Threads of the comparison.
+    #: Number of threads for the comparison.
     threads: int
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a pair. A broken trace is a result, with a code, and is not tried again."""
+    """The result for a pair. A broken trace is a result with a code, and is not retried."""
 
     key: str
     #: ``ok`` or ``failed``.
     status: str
-    #: Why it failed: ``TRUNCATED``, ``NOT_A_TRACE``, …; ``WORKER_LOST`` where the engine gave up.
+    #: Why it failed: ``TRUNCATED``, ``NOT_A_TRACE``, …; ``WORKER_LOST`` if the engine gave up.
     code: str
     message: str
-    #: Whether its shard was there already, so that nothing was done.
+    #: Whether the shard already existed, so that nothing was done.
     was_there: bool = False
 
 
 class Engine(Protocol):
-    """What runs the tasks: ``concurrent.futures`` executors and Dask clients will do, too."""
+    """Runs the tasks. Executors of ``concurrent.futures`` and Dask clients work as well."""
 
     def map(self, fn: Callable[[Task], Answer], items: Sequence[Task], /) -> Iterable[Answer]:
-        """``fn`` of each item, in their order."""
+        """Returns ``fn`` of each item, in order."""
 
 
 class Local:
-    """The cores of this machine: a process for each pair."""
+    """Uses the cores of this machine, with one process for each pair."""
 
     def __init__(self, cpus_per_pair: int = 1) -> None:
         self._at_once = max(1, (os.cpu_count() or 1) // cpus_per_pair)
@@ -85,9 +85,9 @@ class Local:
 
 
 class Ray:
-    """A Ray cluster: the one that ``RAY_ADDRESS`` names or this process is in, else one of this machine.
+    """Uses a Ray cluster: that of ``RAY_ADDRESS`` or of this process, otherwise one on this machine.
 
-    Ray starts a task for each pair and tries it again where its worker, node or memory was lost.
+    Ray starts a task for each pair and retries it if its worker or node is lost or runs out of memory.
     """
 
     def __init__(self, cpus_per_pair: int = 1, retries: int = 3) -> None:
@@ -117,17 +117,17 @@ class Ray:
 
 @dataclass(frozen=True)
 class FleetResult:
-    """What was found. The tables are Parquet files in ``folder``."""
+    """The result of a fleet comparison. By default, the tables are Parquet files in ``folder``."""
 
     folder: Path
-    #: What ``fleet.json`` holds.
+    #: The content of ``fleet.json``.
     document: dict[str, Any]
-    #: 0, or 3 where less was compared than ``min_coverage`` asks for.
+    #: 0, or 3 if less was compared than ``min_coverage`` requires.
     exit_code: int
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """What to look at first: ``code``, ``ranks``, ``count``, ``message``."""
+        """The findings, most important first: ``code``, ``ranks``, ``count``, ``message``."""
         found: list[dict[str, Any]] = self.document["findings"]
         return found
 
@@ -138,17 +138,17 @@ class FleetResult:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        return f"<FleetResult of {self.folder}: {counts}; {len(self.findings)} findings>"
+        return f"<FleetResult of {self.folder}: {counts}; findings: {len(self.findings)}>"
 
 
 def plan(baseline: str | os.PathLike[str], candidate: str | os.PathLike[str], *,
          out: str | os.PathLike[str] = "plan.json", **options: Any) -> Path:
-    """Pairs the traces of two folders; reads the heads of the files only. Returns the path of the plan.
+    """Matches the traces of two folders, reading only the start of each file. Returns the path of the plan.
 
     ``options`` are those of ``tracetree fleet plan``: ``no_python=True``, ``phase="decode"``,
     ``steps="3..8"``, ``reports=True``, …
 
-    Raises ``UsageError`` where nothing has a partner.
+    Raises ``UsageError`` if no trace has a counterpart.
     """
     flags = []
     for name, value in options.items():
@@ -161,13 +161,13 @@ def plan(baseline: str | os.PathLike[str], candidate: str | os.PathLike[str], *,
 def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: str | os.PathLike[str] | None = None,
         backend: str | Engine = "local", cpus_per_pair: int = 1, retries: int = 3, min_coverage: float = 0.0,
         tables: str = "parquet") -> FleetResult:
-    """Compares all pairs of a plan on an engine, and adds the results up.
+    """Compares all pairs of a plan on an engine, and merges the results.
 
-    ``backend`` is ``"local"``, ``"ray"`` or anything with ``map(fn, items)``. ``out`` is the folder of the
-    result. All workers must see ``shards``, which is ``out`` where it is not given, under its name: a folder, or
-    an address (``"s3://bucket/fleet"``) where ``TRACETREE_COMMAND`` names a command that reads addresses.
+    ``backend`` is ``"local"``, ``"ray"`` or any object with ``map(fn, items)``. ``out`` is the folder for the
+    result. ``shards`` (default ``out``) must be accessible to all workers under the same name. It is a folder,
+    or an address (``"s3://bucket/fleet"``) if ``TRACETREE_COMMAND`` names a command that supports addresses.
 
-    Raises ``TraceError`` where a result cannot be written.
+    Raises ``TraceError`` if a result cannot be written.
     """
     text = Path(plan).read_text()
     whole = json.loads(text)
@@ -189,9 +189,9 @@ def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: st
 
 
 def compare_pair(task: Task) -> Answer:
-    """Compares one pair in a process of its own, and writes its shard.
+    """Compares one pair in a separate process, and writes its shard.
 
-    Raises ``WorkerLost`` where the process was killed, ``TraceError`` where the shard cannot be written.
+    Raises ``WorkerLost`` if the process is killed, ``TraceError`` if the shard cannot be written.
     """
     with tempfile.TemporaryDirectory() as place:
         plan = Path(place) / "plan.json"
@@ -202,7 +202,7 @@ def compare_pair(task: Task) -> Answer:
 
 
 def _place(folder: str | os.PathLike[str]) -> str:
-    """The whole path of a folder: workers may stand in another one. An address stays what it is."""
+    """The absolute path of a folder, because workers may run in another one. Addresses stay unchanged."""
     text = os.fspath(folder)
     return text if "://" in text else str(Path(text).resolve())
 
@@ -213,15 +213,15 @@ def _engine(backend: str | Engine, cpus_per_pair: int, retries: int) -> Engine:
     if backend == "ray":
         return Ray(cpus_per_pair, retries)
     if isinstance(backend, str):
-        raise UsageError(f'there is no backend "{backend}": "local", "ray", or anything with map(fn, items)')
+        raise UsageError(f'there is no backend "{backend}": use "local", "ray" or any object with map(fn, items)')
     return backend
 
 
 def _command(*arguments: str, threads: int | None = None,
              allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
-    """Runs the command line in a process of its own: what kills it does not kill this one.
+    """Runs the command line in a separate process, so that a crash does not end this one.
 
-    ``TRACETREE_COMMAND`` names the command where it is not that of this package, which knows no addresses.
+    ``TRACETREE_COMMAND`` names another command to use, because that of this package does not support addresses.
     """
     environment = {**os.environ, **({"RAYON_NUM_THREADS": str(threads)} if threads else {})}
     named = os.environ.get("TRACETREE_COMMAND")
@@ -232,7 +232,8 @@ def _command(*arguments: str, threads: int | None = None,
         raise WorkerLost(f"the process was killed by signal {-done.returncode if done.returncode < 0 else 9}")
     if done.returncode not in allowed:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-        message = lines[-1].removeprefix("tracetree: error: ") if lines else "unknown"
+        silent = f"the command failed with exit code {done.returncode}"
+        message = lines[-1].removeprefix("tracetree: error: ") if lines else silent
         raise (UsageError if arguments[1] == "plan" else TraceError)(message)
     return done
 

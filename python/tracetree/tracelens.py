@@ -1,6 +1,6 @@
-"""For who comes from TraceLens: its names for what tracetree does.
+"""Compatibility with TraceLens: the same classes and methods, implemented by tracetree.
 
-Exchange the import line, and a script of ``TraceDiff`` runs:
+Change the import, and a script that uses ``TraceDiff`` runs:
 
 >>> from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
 >>> tree1 = TreePerfAnalyzer.from_file("examples/traces/resnet.rocm.json.gz").tree
@@ -10,7 +10,8 @@ Exchange the import line, and a script of ``TraceDiff`` runs:
 >>> td.get_corresponding_uid(1, 38)
 35
 
-Data frames have the columns and the -1 of the CSV files. What is new is in ``td.comparison``.
+Data frames have the columns of the CSV files, with -1 for missing uids. Everything else that tracetree
+offers is in ``td.comparison``.
 """
 
 from __future__ import annotations
@@ -26,64 +27,64 @@ __all__ = ["TraceDiff", "TraceToTree", "TreePerfAnalyzer"]
 
 
 class TreePerfAnalyzer:
-    """Reads a trace; ``tree`` is what ``TraceDiff`` takes."""
+    """Reads a trace. Pass its ``tree`` to ``TraceDiff``."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
     @staticmethod
     def from_file(profile_filepath: str | os.PathLike[str], *args: Any, **kwargs: Any) -> TreePerfAnalyzer:
-        """Reads a file. Further arguments are those of TraceLens, and not needed."""
+        """Reads a file. Further arguments of TraceLens are accepted and ignored."""
         return TreePerfAnalyzer(read(profile_filepath).tree())
 
 
 def TraceToTree(events_data: list[dict[str, Any]], *args: Any, **kwargs: Any) -> _BuiltTree:
-    """The tree of a list of events, as ``json.load(file)["traceEvents"]`` gives it."""
+    """The tree of a list of events, such as ``json.load(file)["traceEvents"]``."""
     return _BuiltTree(read({"traceEvents": events_data}).tree())
 
 
 class _BuiltTree:
-    """A tree that is built already."""
+    """A tree that is already built."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
     def build_tree(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing is left to do."""
+        """Does nothing: the tree is already built."""
 
 
 class TraceDiff:
-    """The comparison of two trees, with the names that TraceLens has for it."""
+    """The comparison of two trees, with the interface of TraceLens."""
 
     comparison: Comparison
-    """The same as ``tracetree.diff`` returns it."""
+    """The comparison, as returned by ``tracetree.diff``."""
 
     def __init__(self, tree1: Any, tree2: Any) -> None:
         first, second = (getattr(tree, "tree", tree) for tree in (tree1, tree2))
         for tree in (first, second):
             if not isinstance(tree, Tree):
                 raise TypeError(
-                    "TraceDiff takes two trees, as TreePerfAnalyzer.from_file(path).tree; "
-                    f"not {type(tree).__name__}. For paths there is tracetree.diff()"
+                    "TraceDiff takes two trees, such as TreePerfAnalyzer.from_file(path).tree, "
+                    f"not {type(tree).__name__}. To compare paths, use tracetree.diff()"
                 )
         self.comparison = diff(first.trace, second.trace)
 
     def generate_tracediff_report(self) -> None:
-        """Nothing is left to do: the tables are made when they are asked for."""
+        """Does nothing: tables are created when they are first used."""
 
     def print_tracediff_report_files(
         self, output_folder: str | os.PathLike[str] = "rprt_diff", *args: Any, **kwargs: Any
     ) -> None:
-        """Writes the report into ``output_folder``."""
+        """Writes the report to ``output_folder``."""
         self.comparison.report(output_folder)
 
     def get_corresponding_uid(self, tree_num: int, uid: int) -> int:
-        """The uid of the event in the other trace, -1 where it has no partner.
+        """The uid of the counterpart in the other trace; -1 if there is none.
 
-        ``tree_num`` is the tree that ``uid`` is of: 1 or 2.
+        ``tree_num`` is the tree that ``uid`` belongs to: 1 or 2.
         """
         if tree_num not in (1, 2):
-            raise ValueError(f"tree_num is 1 or 2: not {tree_num!r}")
+            raise ValueError(f"tree_num must be 1 or 2, not {tree_num!r}")
         if uid < 0:
             return -1
         side = "baseline" if tree_num == 1 else "candidate"
@@ -94,7 +95,7 @@ class TraceDiff:
     def merged_tree(self) -> tuple[list[dict[str, Any]], list[int]]:
         """All nodes of both trees, and the ids of the roots.
 
-        A node has ``merged_id``, ``uid1`` and ``uid2`` (``None`` without an event there), ``name``,
+        A node has ``merged_id``, ``uid1`` and ``uid2`` (``None`` if that trace has no such event), ``name``,
         ``merged_type`` (``combined``, ``trace1``, ``trace2``) and ``children``.
         """
         nodes: list[dict[str, Any]] = []
@@ -131,7 +132,7 @@ class TraceDiff:
 
 
 def frame(table: Table) -> Any:
-    """A table with the columns and values of its CSV file."""
+    """The table as a data frame with the columns and values of its CSV file."""
     result = table.to_pandas()
     titles = {column["name"]: column["csv_name"] for column in table.schema}
     for column in table.schema:
@@ -144,5 +145,5 @@ def frame(table: Table) -> Any:
 
 
 def is_uid(name: str) -> bool:
-    """Whether a column holds positions in ``traceEvents``."""
+    """Whether a column contains positions in ``traceEvents``."""
     return name.endswith("_uid") or name.startswith("uid_")

@@ -1,16 +1,21 @@
-//! What many tables are made from: found once for an analysis, when the first of them asks.
+//! Intermediate results that many tables share, computed once per analysis when first needed.
 //!
-//! Each of these walks all calls of a tree, and a report asks some thirty times.
+//! Each of them walks all calls of a tree, and a report needs them about thirty times.
 
 use super::{
-    Analysis, AnalysisOptions, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models,
-    Peaks, SameKernels, StepRow, StepTime, TraceEfficiency, Verdicts, Wall,
+    Analysis, AnalysisOptions, Causes, Changes, Comparability, EfficiencyRow, FusionRow,
+    LayerPairs, Models, Peaks, SameKernels, Stacks, StepRow, StepTime, TraceEfficiency, Verdicts,
+    Wall,
 };
 use crate::diff::TraceDiff;
 use crate::program::{Layers, Measure, Phases, Program, Steps};
 use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree};
 use std::sync::{Arc, OnceLock};
+
+/// The tick of a coarse clock: one microsecond.
+const COARSE_TICK: Nanos = Nanos(1_000);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cached {
@@ -18,14 +23,16 @@ pub(super) struct Cached {
     pub(super) comparability: OnceLock<Comparability>,
     pub(super) verdicts: OnceLock<Verdicts>,
     layer_pairs: OnceLock<LayerPairs>,
-    /// The built-in ones are read when the first table needs them, and no sooner.
+    /// The built-in models and peaks are parsed only when a table first needs them.
     yardstick: OnceLock<(Models, Peaks)>,
     efficiency: PerSide<OnceLock<TraceEfficiency>>,
     pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
-    /// What the steps of the first runs took.
+    /// Times of the steps of the median runs.
     pub(super) step_times: PerSide<OnceLock<Vec<Option<StepTime>>>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
+    changes: OnceLock<Changes>,
+    pub(super) stacks: PerSide<OnceLock<Stacks>>,
     pub(super) fusions: OnceLock<Vec<FusionRow>>,
     pub(super) step_rows: OnceLock<Vec<StepRow>>,
     pub(super) same_kernels: OnceLock<SameKernels>,
@@ -48,7 +55,7 @@ impl Cached {
     }
 }
 
-/// What a report asks of each trace alone, found out while another thread still aligns them.
+/// The parts of an analysis that need only one trace, computed while another thread still aligns the two.
 pub(crate) struct LookAhead {
     measure: Measure,
     options: AnalysisOptions,
@@ -60,7 +67,7 @@ impl LookAhead {
         LookAhead { measure: Measure::of(trees), options, cached: Cached::default() }
     }
 
-    /// Looks at the trace of one side.
+    /// Computes the parts for the trace of one side.
     pub(crate) fn at(&self, side: Side, program: &Program) {
         program.layers(self.measure);
         program.architecture();
@@ -75,10 +82,16 @@ impl LookAhead {
 }
 
 impl Analysis {
-    /// The accounted calls of a side, in preorder.
+    /// The measured calls of a side, in preorder.
     pub(super) fn accounted_calls(&self, side: Side) -> &[CallId] {
         let find = || self.measure().calls(self.tree(side)).collect();
         self.cached.accounted[side].get_or_init(find)
+    }
+
+    /// The tick of the clock, if the times of one of the traces are in whole microseconds.
+    pub(crate) fn coarse_tick(&self) -> Option<Nanos> {
+        let is_coarse = |&side: &Side| self.diff.program(side).evidence().is_coarse;
+        Side::BOTH.iter().any(is_coarse).then_some(COARSE_TICK)
     }
 
     /// The steps of a side, and the step of each call.
@@ -91,7 +104,7 @@ impl Analysis {
         self.diff.program(side).phases()
     }
 
-    /// The layers of a side, and the place of each call.
+    /// The layers of a side, and the layer of each call.
     pub fn layers(&self, side: Side) -> &Layers {
         self.shared_layers(side)
     }
@@ -100,18 +113,23 @@ impl Analysis {
         self.diff.program(side).layers(self.measure())
     }
 
-    /// The layers of both sides, paired.
+    /// The matched layers of both sides.
     pub fn layer_pairs(&self) -> &LayerPairs {
         self.cached.layer_pairs.get_or_init(|| LayerPairs::of(self))
     }
 
-    /// The account of the wall time of both sides.
+    /// The attribution of the wall time of both sides.
     pub fn wall(&self) -> &Wall {
         self.cached.wall.get_or_init(|| Wall::of(self))
     }
 
-    /// Why the wall time differs: a list that adds up to the difference.
+    /// Why the wall time differs: a list of causes that adds up to the difference.
     pub fn causes(&self) -> &Causes {
         self.cached.causes.get_or_init(|| Causes::of(self))
+    }
+
+    /// What changed between the programs, and what each change costs per step.
+    pub fn changes(&self) -> &Changes {
+        self.cached.changes.get_or_init(|| Changes::of(self))
     }
 }

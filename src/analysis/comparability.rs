@@ -1,21 +1,21 @@
-//! [`Analysis`] → whether the two traces may be compared at all, as notes with a code and a hint.
+//! Checks whether the two traces are comparable, and reports problems as notes with a code and a hint.
 //!
-//! The codes that begin with `DIFFERENT_` are about both sides: they say that the traces are not of
-//! the same work. The others are about one side: what it cannot tell. What was odd about a file or
-//! its nesting stands in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
-//! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and is not said again here.
+//! Codes that begin with `DIFFERENT_` concern both sides: the traces are not of the same work, or were not
+//! recorded under the same conditions. The others concern data that one side lacks. Problems of a file or
+//! its nesting are reported in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
+//! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and not repeated here.
 
-use super::Analysis;
 use super::robust::median;
+use super::{Analysis, modules};
 use crate::program::{
-    Architecture, Damage, Footing, Found, LOST_LAUNCHES, Measure, Obstacle, Stack, StackKind, Steps,
+    Architecture, Damage, Footing, Found, LOST_LAUNCHES, Measure, Obstacle, Stack, StackKind,
+    Steps, counted,
 };
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos, Note, Notes, TextId};
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::tree::{CallId, CallKind, CallTree};
 
-/// These say that the sides did not do the same work, or that some of it was not recorded.
+/// Codes which mean that the sides did different work, or that some of it was not recorded.
 const NOT_COMPARABLE: [&str; 7] = [
     INCOMPLETE,
     "DIFFERENT_ARCHITECTURE",
@@ -26,23 +26,23 @@ const NOT_COMPARABLE: [&str; 7] = [
     "DIFFERENT_WORLD_SIZE",
 ];
 
-/// The code of the note that data is missing in a side.
+/// Code of the note that data is missing on a side.
 pub const INCOMPLETE: &str = "INCOMPLETE_TRACE";
 
-/// How many examples a message names.
+/// Maximum number of examples in a message.
 const EXAMPLES: usize = 4;
 
-/// What limits the comparison of two traces.
+/// Limits of the comparison of two traces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparability {
-    /// What differs between the sides.
+    /// Differences between the sides.
     pub both: Notes,
-    /// What each side cannot tell.
+    /// Data that each side lacks.
     pub sides: PerSide<Notes>,
 }
 
 impl Comparability {
-    /// Checks whether the traces may be compared.
+    /// Checks whether the traces are comparable.
     pub(super) fn of(analysis: &Analysis) -> Comparability {
         let mut found = Comparability::default();
         analysis.check_whole(&mut found.both);
@@ -59,39 +59,43 @@ impl Comparability {
         found
     }
 
-    /// Whether both sides are whole and did the same work, as far as the traces show: no architecture, model, shapes,
-    /// types, tokens or world size that differ. Another number of steps is no obstacle, nor are another
-    /// device, version, recording option, rank or backend, which are told.
+    /// Whether both sides are complete and did the same work, as far as the traces show: same
+    /// architecture, model, shapes, types, tokens and world size. A different number of steps does not
+    /// matter. A different device, version, recording option, rank or backend is only reported.
     pub fn is_comparable(&self) -> bool {
         self.obstacles().next().is_none()
     }
 
-    /// The notes that say that the traces are not of the same work.
+    /// The notes which mean that the traces are incomplete or not of the same work.
     pub fn obstacles(&self) -> impl Iterator<Item = &Note> {
         NOT_COMPARABLE.iter().filter_map(|code| self.both.get(code))
     }
 }
 
-/// Those of the notes that say that another model ran.
+/// Codes which mean that a different model ran.
 const OTHER_MODEL: [&str; 2] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE"];
 
 impl Analysis {
-    /// Why a limit of the time says nothing of these sides: none where it can be checked. Another device
-    /// is among them: who compares two devices on purpose passes over it.
+    /// Reasons why a limit of the time cannot be checked for these sides; empty if it can. They include a
+    /// different device, which callers that compare two devices on purpose ignore.
     pub fn obstacles(&self) -> Vec<Obstacle> {
-        let footings = PerSide::from_fn(|side| Footing::of(self.diff().program(side)));
+        let footings = PerSide::from_fn(|side| {
+            let mut footing = Footing::of(self.diff().program(side));
+            footing.runs = self.evidence(side);
+            footing
+        });
         let mut found = Obstacle::between(footings.as_ref(), LOST_LAUNCHES);
         let other = OTHER_MODEL.iter().filter_map(|code| self.comparability().both.get(code));
         found.extend(other.map(|note| Obstacle::OtherProgram(note.message.clone())));
         found
     }
 
-    /// Whether the traces may be compared.
+    /// Whether the traces are comparable.
     pub fn comparability(&self) -> &Comparability {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
 
-    /// What is missing from the totals of each side: `after: 3 of 785 launches (0.4%) without a GPU event …`.
+    /// Data missing from the totals of each side: `after: 3 of 785 launches (0.4%) without a GPU event …`.
     pub fn damage(&self) -> Vec<String> {
         let of_side = |side: Side| {
             let damage = Damage::of(self.diff().program(side).evidence());
@@ -106,12 +110,12 @@ impl Analysis {
         notes.add(
             INCOMPLETE,
             damage.len() as u64,
-            "compare whole recordings: what is missing counts as no time",
+            "compare complete recordings: missing work counts as no time",
             || damage.join("; "),
         );
     }
 
-    /// Two architectures, each told by more than a little evidence.
+    /// Compares two architectures if there is solid evidence for both.
     fn check_architecture(&self, notes: &mut Notes) {
         let found = PerSide::from_fn(|side| self.diff().program(side).architecture());
         let told = found.map(|found| found.filter(|found| !found.is_thin));
@@ -119,19 +123,23 @@ impl Analysis {
             notes.add(
                 "DIFFERENT_ARCHITECTURE",
                 u64::from(one.what != two.what),
-                "compare two runs of one model",
+                "compare two runs of the same model",
                 || {
                     let told = |found: &Found<Architecture>| {
                         format!("{} ({})", found.what.label(), found.evidence.join(", "))
                     };
-                    format!("the models are of two kinds: {} | {}", told(one), told(two))
+                    format!(
+                        "the models have different architectures: {} | {}",
+                        told(one),
+                        told(two)
+                    )
                 },
             );
         }
     }
 
     fn check_model(&self, replayed: PerSide<Nanos>, notes: &mut Notes) {
-        let classes = PerSide::from_fn(|side| module_classes(self.tree(side)));
+        let classes = PerSide::from_fn(|side| modules::classes(self.tree(side)));
         let stacks = PerSide::from_fn(|side| self.layers(side).stacks());
         let hides_modules = |side: Side| {
             let replayed = replayed[side] + replayed[side];
@@ -139,35 +147,47 @@ impl Analysis {
         };
         let differing = match Side::BOTH.into_iter().any(hides_modules) {
             true => differing_layers(stacks),
-            false => differing_classes(&classes),
+            false => modules::differing(self),
         };
         notes.add(
             "DIFFERENT_MODEL",
             differing.len() as u64,
-            "compare two runs of one model, or read the one-sided rows as the change that was made",
+            "compare two runs of the same model, or read the rows of one side only as the change",
             || format!("the models differ in {}", examples(&differing)),
         );
     }
 
-    /// Shapes and types of the ops that both sides have.
+    /// Compares shapes and types of the matched ops.
     fn check_arguments(&self, notes: &mut Notes) {
         let [shapes, types] = self.differing_arguments();
         notes.add(
             "DIFFERENT_SHAPES",
             shapes.len() as u64,
             "compare runs with the same batch, sequence length and model size",
-            || format!("{} paired ops have other shapes: {}", shapes.len(), examples(&shapes)),
+            || {
+                format!(
+                    "different shapes in {}: {}",
+                    counted(shapes.len() as u64, "matched op"),
+                    examples(&shapes)
+                )
+            },
         );
         notes.add(
             "DIFFERENT_DTYPE",
             types.len() as u64,
             "compare runs with the same precision, unless the precision is the change",
-            || format!("{} paired ops have other types: {}", types.len(), examples(&types)),
+            || {
+                format!(
+                    "different types in {}: {}",
+                    counted(types.len() as u64, "matched op"),
+                    examples(&types)
+                )
+            },
         );
     }
 
-    /// The paired ops with accounted work that both sides recorded with other shapes, and those with
-    /// other types.
+    /// The matched ops with measured work whose recorded shapes differ, and those whose
+    /// types differ.
     fn differing_arguments(&self) -> [Vec<String>; 2] {
         let mut found = [Vec::new(), Vec::new()];
         let (a, b) = (self.tree(Side::Baseline), self.tree(Side::Candidate));
@@ -197,10 +217,18 @@ impl Analysis {
         notes.add(
             "DIFFERENT_STEP_COUNT",
             u64::from(counts.baseline != counts.candidate),
-            "totals are of all steps, causes of those that have a partner; read the per-step columns, or choose steps with --steps",
+            "totals cover all steps: compare the per-step figures, or select steps with --steps",
             || {
                 let [a, b] = names;
-                format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate)
+                let steps = format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate);
+                match self.wall().paired_steps() {
+                    Some(paired) => {
+                        let alone = counts.baseline + counts.candidate - 2 * paired as usize;
+                        let alone = counted(alone as u64, "step");
+                        format!("{steps}; per-step figures, causes and verdicts exclude {alone} without a counterpart")
+                    }
+                    None => steps,
+                }
             },
         );
         let tokens = steps.as_ref().map(|steps| {
@@ -212,10 +240,10 @@ impl Analysis {
             notes.add(
                 "DIFFERENT_TOKENS",
                 u64::from(one != two),
-                "compare steps that compute as many tokens, or read the per-token columns",
+                "compare steps with the same number of tokens, or use the per-token columns",
                 || {
                     let [a, b] = names;
-                    format!("the median step computes {one} tokens in {a} and {two} in {b}")
+                    format!("the median step processes {one} tokens in {a} and {two} in {b}")
                 },
             );
         }
@@ -227,10 +255,10 @@ impl Analysis {
             notes.add(
                 "DIFFERENT_WORLD_SIZE",
                 u64::from(one != two),
-                "compare runs on as many ranks",
+                "compare runs with the same number of ranks",
                 || {
                     let [a, b] = Side::BOTH.map(|side| self.side_name(side));
-                    format!("{a} is of {one} ranks, {b} of {two}")
+                    format!("number of ranks: {one} in {a}, {two} in {b}")
                 },
             );
         }
@@ -244,10 +272,8 @@ impl Analysis {
             launches,
             "record without CUDA/HIP graphs to see which op launched each kernel",
             || {
-                format!(
-                    "{} of the GPU time is replayed by {launches} graph launches",
-                    percent(replayed, total)
-                )
+                let launches = counted(launches, "graph launch");
+                format!("{} of the GPU time is replayed by {launches}", percent(replayed, total))
             },
         );
         notes.add(
@@ -256,29 +282,30 @@ impl Analysis {
             "profile with with_stack=True",
             || match has_stacks(self.tree(side.other())) {
                 true => format!(
-                    "{} has no Python frames and {} has: it was compared without its frames, which are shown on its side alone; modules and layers are known of {} only",
+                    "{} has no Python frames, so the frames of {} are not matched; modules and layers are known for {} only",
                     side.label(),
                     side.other().label(),
                     side.other().label()
                 ),
-                false => "the trace has no Python frames: modules and layers are not known".to_owned(),
+                false => "the trace has no Python frames: modules and layers are unknown".to_owned(),
             },
         );
         let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
         notes.add("NO_SHAPES", u64::from(!has_shapes), "profile with record_shapes=True", || {
-            "the trace has no input shapes: ops are paired without them".to_owned()
+            "the trace has no input shapes: ops are matched without them".to_owned()
         });
         let early = early_events(tree);
         notes.add(
             "CLOCK_SKEW",
             early,
-            "idle time and gaps of this trace are unreliable; durations are not affected",
-            || format!("{early} GPU events start before the call that launched them"),
+            "idle times and gaps of this trace are unreliable; durations are not affected",
+            || format!("{} started before the launching call", counted(early, "GPU event")),
         );
     }
 }
 
-/// Asked of the trace: frames that the user left out of the tree were recorded.
+/// Checks the trace rather than the tree: frames that the user excluded from the tree were recorded
+/// nevertheless.
 fn has_stacks(tree: &CallTree) -> bool {
     let trace = tree.trace();
     let is_frame = |event| trace.category(event) == Category::PythonFunction;
@@ -298,7 +325,7 @@ fn examples(found: &[String]) -> String {
     format!("{}{}", short.join("; "), if more { "; …" } else { "" })
 }
 
-/// Shapes of lists can be very long.
+/// Truncates long texts: shapes of lists can be very long.
 fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     match text.char_indices().nth(MOST) {
@@ -308,32 +335,12 @@ fn shortened(text: &str) -> String {
 }
 
 fn percent(part: Nanos, whole: Nanos) -> String {
-    format!("{:.1} %", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
+    format!("{:.1}%", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
 }
 
-/// Distinct instances of each module class.
-fn module_classes<'t>(tree: &'t CallTree) -> BTreeMap<&'t str, usize> {
-    let mut instances: BTreeSet<&'t str> = BTreeSet::new();
-    instances.extend(tree.module_calls().map(|call| tree.name(call)));
-    let mut classes = BTreeMap::new();
-    for name in instances {
-        *classes.entry(ModuleName::class_or_name(name)).or_default() += 1;
-    }
-    classes
-}
-
-fn differing_classes(classes: &PerSide<BTreeMap<&str, usize>>) -> Vec<String> {
-    let names: BTreeSet<&&str> = classes.baseline.keys().chain(classes.candidate.keys()).collect();
-    names
-        .into_iter()
-        .map(|name| (name, Side::BOTH.map(|side| classes[side].get(*name).copied().unwrap_or(0))))
-        .filter(|(_, [one, two])| one != two)
-        .map(|(name, [one, two])| format!("{name} ({one} | {two})"))
-        .collect()
-}
-
-/// Layers are compared where both sides have some: a graph replay calls no module, and an eager trace
-/// may be set against it. A model has as many graphs as batch sizes, each with all of its layers.
+/// Compares layers if both sides have some: a graph replay calls no modules, and it may be compared with
+/// an eager trace. A model has one graph for each batch size, each with all of its layers, so repeated
+/// counts are merged.
 fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
     let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));
@@ -348,13 +355,13 @@ fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     match one.is_empty() || two.is_empty() || one == two {
         true => Vec::new(),
         false => {
-            let how = if of_graphs { ", as the kernels of graphs repeat" } else { "" };
+            let how = if of_graphs { ", from repeated kernels in graphs" } else { "" };
             vec![format!("layers ({one:?} | {two:?}{how})")]
         }
     }
 }
 
-/// GPU time at graph launches, below no captured call, and the number of these launches.
+/// GPU time directly below graph launches (without captured calls), and the number of these launches.
 fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     let is_gpu = |&call: &CallId| tree.kind(call) == CallKind::Gpu;
     let is_bare =
@@ -367,7 +374,7 @@ fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     })
 }
 
-/// GPU events that start before their launch by more than the noise of the clocks.
+/// Number of GPU events that start before their launch by more than the clock noise.
 fn early_events(tree: &CallTree) -> u64 {
     const NOISE: Nanos = Nanos(1_000);
     let start = |call| tree.event(call).map(|event| tree.trace().start(event));

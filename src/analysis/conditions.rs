@@ -1,17 +1,17 @@
-//! [`Analysis`] → how and on what the two sides were recorded, where it differs: told, no obstacle.
+//! Reports differences in how and on what the two sides were recorded. They do not prevent a comparison.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes};
 
 impl Analysis {
-    /// Device, versions, recording options, rank and backend.
+    /// Compares device, versions, recording options, rank and backend.
     pub(super) fn check_conditions(&self, notes: &mut Notes) {
         let headers = PerSide::from_fn(|side| self.tree(side).trace().header());
         let differing = [
             Condition::of(
                 "DIFFERENT_DEVICE",
-                "times of two devices differ by what the devices can do",
+                "the devices themselves explain part of the difference in time",
                 "devices",
                 headers.map(devices),
             ),
@@ -24,8 +24,8 @@ impl Analysis {
             ),
             Condition::of(
                 "DIFFERENT_BACKEND",
-                "collectives of two libraries differ by what the libraries can do",
-                "backends of the collectives",
+                "the libraries themselves explain part of the difference in communication time",
+                "communication backends",
                 headers.map(|header| distributed(header, |group| Some(group.backend.clone()))),
             ),
         ];
@@ -36,7 +36,7 @@ impl Analysis {
         self.check_options(headers, notes);
     }
 
-    /// The versions that both sides tell.
+    /// Compares the versions that both sides record.
     fn check_versions(&self, headers: PerSide<&Header>, notes: &mut Notes) {
         let PerSide { baseline, candidate } = headers;
         let differing: Vec<String> = baseline
@@ -47,13 +47,13 @@ impl Analysis {
                 (one != two).then(|| format!("{key} {one} | {two}"))
             })
             .collect();
-        let hint = "another version may bring other kernels: read it as part of the change";
+        let hint = "other versions may run different kernels: read them as part of the change";
         notes.add("DIFFERENT_VERSIONS", differing.len() as u64, hint, || {
             format!("the versions differ: {}", differing.join(", "))
         });
     }
 
-    /// Recording options that are on on one side alone, where both headers list some.
+    /// Finds recording options that only one side has. Skipped if neither header lists any.
     fn check_options(&self, headers: PerSide<&Header>, notes: &mut Notes) {
         let alone = |side: Side| {
             let other = &headers[side.other()].options;
@@ -65,14 +65,15 @@ impl Analysis {
             return;
         }
         let differing = Side::BOTH.map(alone).concat();
-        let hint = "recording costs host time: with_stack most; record both sides alike";
+        let hint =
+            "recording costs host time, with_stack most of all: use the same options on both sides";
         notes.add("DIFFERENT_OPTIONS", differing.len() as u64, hint, || {
             format!("the profiler recorded {}", differing.join(", "))
         });
     }
 }
 
-/// What both sides tell of one condition.
+/// A recording condition of both sides.
 struct Condition {
     code: &'static str,
     hint: &'static str,
@@ -90,7 +91,7 @@ impl Condition {
         Condition { code, hint, what, told: told.map(|text| text.filter(|text| !text.is_empty())) }
     }
 
-    /// A note where both sides tell and do not tell the same.
+    /// Adds a note if both sides record the condition and the values differ.
     fn note(self, notes: &mut Notes) {
         if let PerSide { baseline: Some(one), candidate: Some(two) } = self.told {
             notes.add(self.code, u64::from(one != two), self.hint, || {
@@ -100,14 +101,16 @@ impl Condition {
     }
 }
 
-/// The distinct names of the devices; unnamed ones by what else is told of them.
+/// The distinct names of the devices; unnamed ones are described by their capability.
 fn devices(header: &Header) -> Option<String> {
     let mut names: Vec<String> = header
         .devices
         .iter()
         .map(|device| match (device.name.as_str(), device.capability, device.multiprocessors) {
             ("", Some((major, minor)), Some(units)) => {
-                format!("an unnamed device {major}.{minor} with {units} multiprocessors")
+                format!(
+                    "unnamed device (compute capability {major}.{minor}, {units} multiprocessors)"
+                )
             }
             ("", _, _) => String::new(),
             (name, _, _) => name.to_owned(),

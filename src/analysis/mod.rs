@@ -1,9 +1,10 @@
-//! [`TraceDiff`] → [`Analysis`]: every microsecond in exactly one row, at its lowest common op.
+//! Attributes every microsecond of a [`TraceDiff`] to exactly one row, at its lowest common op.
 
 mod account;
 mod cached;
 mod categories;
 mod causes;
+mod changes;
 mod comparability;
 mod conditions;
 mod efficiency;
@@ -11,6 +12,7 @@ mod fusion;
 mod grouped;
 mod kernels;
 mod layers;
+mod modules;
 mod options;
 pub(crate) mod robust;
 mod runs;
@@ -24,27 +26,29 @@ pub use account::{Account, Lowering, LoweringSide, Row, RowGroup, RowKind, Tally
 use cached::Cached;
 pub(crate) use cached::LookAhead;
 use categories::CategoryTable;
-pub(crate) use categories::TraceCategories;
+pub(crate) use categories::{AUTOGRAD_PREFIX, TraceCategories};
 pub use categories::{Categories, CategoryId, CategorySource, EventCategory};
-pub(crate) use causes::OTHER_STEPS;
 pub use causes::{Cause, Causes, Reason};
+pub use changes::{Certainty, Change, ChangeKind, Changes, WithoutChange};
 pub use comparability::{Comparability, INCOMPLETE};
 pub use efficiency::{
     Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Models,
     OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
 };
 pub use fusion::{FusionEvidence, FusionRow, KernelChange};
+use kernels::Stacks;
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
-pub use runs::{Run, RunFigures, RunNoise, StepTime};
+pub use robust::Few;
+pub use runs::{Run, RunFigures, RunNoise, StepMeans, StepTime};
 pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
 pub(crate) use verdict::two_tails;
 pub use verdict::{
     Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
 };
-pub use wall::{IdleKind, IdleRow, Part, Wall, WallBasis, WallTotals, Window};
+pub use wall::{IdleKind, IdleRow, Part, StepWall, Wall, WallBasis, WallTotals, Window};
 
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};
@@ -53,16 +57,16 @@ use crate::trace::{Arguments, Nanos, Notes, TextId, newly_busy};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::sync::Arc;
 
-/// Stands in the name of a row for the calls that a region replaced.
+/// Placeholder in row names for the calls that a region replaced.
 const REPLACED: &str = "(replaced calls)";
 
-/// The account of a comparison: rows at the lowest common ops, and the totals that they add up to.
+/// The attribution of a comparison: rows at the lowest common ops, and the totals that they add up to.
 #[derive(Debug, Clone)]
 pub struct Analysis {
     diff: Arc<TraceDiff>,
     measure: Measure,
     rows: Vec<Row>,
-    /// Row of each accounted call, by its slot.
+    /// Row of each measured call, by its slot.
     row_of: PerSide<Vec<u32>>,
     account: Account,
     categories: CategoryTable,
@@ -71,12 +75,12 @@ pub struct Analysis {
     notes: Notes,
     /// Further runs of each side.
     runs: PerSide<Vec<Run>>,
-    /// For each step of the baseline whether it is compared; `None` where all that have a partner are.
+    /// Whether each step of the baseline is compared; `None` if all matched steps are.
     chosen_steps: Option<Vec<bool>>,
     cached: Cached,
 }
 
-/// What tells the name of a row: rows of equal ids have one name. Rows stand for events.
+/// Ids that determine the name of a row: rows with equal ids have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RowNameIds {
     kind: RowKind,
@@ -85,7 +89,7 @@ pub(crate) struct RowNameIds {
 }
 
 impl Analysis {
-    /// Accounts the time of both traces.
+    /// Attributes the time of both traces.
     ///
     /// ```
     /// use tracetree::{Analysis, CallTree, Trace, TraceDiff};
@@ -102,7 +106,7 @@ impl Analysis {
         Analysis::with_options(diff, AnalysisOptions::default())
     }
 
-    /// Accounts the time of both traces, with options.
+    /// Attributes the time of both traces, with options.
     pub fn with_options(diff: impl Into<Arc<TraceDiff>>, options: AnalysisOptions) -> Analysis {
         let diff = diff.into();
         let measure = Measure::of(diff.trees());
@@ -115,7 +119,7 @@ impl Analysis {
         let mut notes = Notes::default();
         if measure == Measure::HostSelfTime {
             notes.add("HOST_TIME", 1, "record GPU activity to compare GPU time", || {
-                "neither trace has GPU events: the tables account the host self time of ops"
+                "neither trace has GPU events: the tables attribute the host self time of ops"
                     .to_owned()
             });
         }
@@ -140,22 +144,37 @@ impl Analysis {
         analysis
     }
 
-    /// Tells of steps that nobody recorded.
+    /// Adds the other runs of each side, sorted by step time and each aligned with the median run. The
+    /// median run is the middle one of all runs (the lower of two). Verdicts use the runs if both sides have
+    /// several.
+    #[must_use]
+    pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
+        self.runs = runs;
+        self.cached = Cached::default();
+        self
+    }
+
+    /// Notes that steps were detected by repetition because none were recorded.
     fn note_repeats(&mut self) {
         for side in Side::BOTH {
             let (steps, tree) = (self.steps(side), self.tree(side));
             let Some(call) = steps.repeated(tree) else { continue };
             let message = format!(
-                "{} has no steps: the {} calls of `{call}` are taken as its steps",
+                "{} has no steps: the {} calls of `{call}` are used as steps",
                 side.label(),
                 steps.len()
             );
             let count = steps.len() as u64;
-            self.notes.add("REPEATS_AS_STEPS", count, "--no-repeats switches it off", || message);
+            self.notes.add(
+                "REPEATS_AS_STEPS",
+                count,
+                "pass --no-repeats to switch this off",
+                || message,
+            );
         }
     }
 
-    /// From where on a difference matters.
+    /// The thresholds for a significant difference.
     pub fn thresholds(&self) -> &Thresholds {
         &self.options.thresholds
     }
@@ -165,28 +184,28 @@ impl Analysis {
         &self.options
     }
 
-    /// What people call a side: the name that the user gave, else the device or the file where that
-    /// tells the sides apart, else `trace1` or `trace2`.
+    /// Display name of a side: the name that the user gave, otherwise the device or the file if that
+    /// distinguishes the sides, otherwise `trace1` or `trace2`.
     pub fn side_name(&self, side: Side) -> &str {
         &self.names[side]
     }
 
-    /// What was odd when the time was accounted.
+    /// Notes about problems found during the attribution.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// The accounted time of an accounted call: its duration, or an op's self time.
+    /// The measured time of a measured call: its duration, or an op's self time.
     pub fn time_of(&self, side: Side, call: CallId) -> Nanos {
         self.measure.time(self.tree(side), call)
     }
 
-    /// For each accounted event of a row, the part of its time in which no earlier event of the row
-    /// ran; adds up to the row's busy time.
+    /// For each event of a row, the part of its time in which no earlier event of the row
+    /// ran. The sum is the row's busy time.
     pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
         let tree = self.tree(side);
         let span = |&call: &CallId| {
-            let event = tree.event(call).expect("accounted calls are events");
+            let event = tree.event(call).expect("attributed calls are events");
             (tree.trace().start(event), tree.trace().end(event))
         };
         match self.measure {
@@ -197,7 +216,7 @@ impl Analysis {
         }
     }
 
-    /// The comparison that is accounted.
+    /// The comparison that was analysed.
     pub fn diff(&self) -> &Arc<TraceDiff> {
         &self.diff
     }
@@ -207,7 +226,7 @@ impl Analysis {
         self.diff.tree(side)
     }
 
-    /// What the rows account: GPU time, or host self time where neither trace has GPU events.
+    /// What the rows measure: GPU time, or host self time if neither trace has GPU events.
     pub fn measure(&self) -> Measure {
         self.measure
     }
@@ -217,22 +236,22 @@ impl Analysis {
         &self.rows
     }
 
-    /// The row that accounts a call; `None` for calls that are not accounted themselves.
+    /// The row that a call is attributed to; `None` for calls that are not measured themselves.
     pub fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
         self.row_index(side, call).map(|row| &self.rows[row])
     }
 
-    /// Position among all rows of the row that accounts a call.
+    /// Position in [`Analysis::rows`] of the row that a call is attributed to.
     pub fn row_index(&self, side: Side, call: CallId) -> Option<usize> {
         self.slot(side, call).map(|slot| self.row_of[side][slot] as usize)
     }
 
-    /// Number of a call in columns that only accounted calls have.
+    /// Index of a call in columns that contain only measured calls.
     fn slot(&self, side: Side, call: CallId) -> Option<usize> {
         self.measure.slot(self.tree(side), call)
     }
 
-    /// Length of columns that only accounted calls have.
+    /// Length of columns that contain only measured calls.
     fn slots(&self, side: Side) -> usize {
         self.measure.slots(self.tree(side))
     }
@@ -242,8 +261,8 @@ impl Analysis {
         &self.account
     }
 
-    /// Name of a row: the op, `a | b` where an outermost op was renamed or an alias makes two names
-    /// one, the launch API, or `(launch not in trace)`.
+    /// Name of a row: the op, `a | b` if an outermost op was renamed or an alias matches two different
+    /// names, the launch API, or `(launch not in trace)`.
     pub fn row_name(&self, row: &Row) -> String {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
@@ -257,7 +276,7 @@ impl Analysis {
         }
     }
 
-    /// What [`Analysis::row_name`] is made from.
+    /// Ids that determine [`Analysis::row_name`].
     pub(crate) fn row_name_ids(&self, row: &Row) -> RowNameIds {
         let name = |side: Side| {
             let (tree, call) = (self.tree(side), row.calls[side]?);
@@ -270,14 +289,14 @@ impl Analysis {
         }
     }
 
-    /// The arguments of a row's op on one side; all empty where none were recorded.
+    /// The arguments of a row's op on one side; all empty if none were recorded.
     fn arguments_of(&self, row: &Row, side: Side) -> Arguments {
         let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
         arguments.copied().unwrap_or_default()
     }
 
-    /// How many calls of a side stand for each other in a row of a region: one region, and what it
-    /// replaced. 0 for other rows.
+    /// Number of calls on a side of a region's row: 1 on the side of the region, the number of replaced
+    /// calls on the other. 0 for other rows.
     pub(crate) fn calls_of_region(&self, row: &Row, side: Side) -> u64 {
         let own = Side::BOTH.iter().find_map(|&side| self.diff.region_of(side, row.calls[side]?));
         let region = own.filter(|_| row.kind == RowKind::Replaced);
@@ -287,7 +306,7 @@ impl Analysis {
         })
     }
 
-    /// Whether the ops of a row count as one name only by an alias.
+    /// Whether the ops of a row have different names that are matched by an alias.
     fn is_aliased(&self, row: &Row) -> bool {
         match row.calls {
             PerSide { baseline: Some(a), candidate: Some(b) } => self.diff.is_aliased(a, b),
@@ -295,12 +314,12 @@ impl Analysis {
         }
     }
 
-    /// Names of the accounted events of a row on one side, in order of start.
+    /// Names of the events of a row on one side, in order of start.
     pub fn event_names(&self, row: &Row, side: Side) -> Vec<&str> {
         row.events[side].iter().map(|&call| self.tree(side).name(call)).collect()
     }
 
-    /// Name of the lowest common node of a row; empty where not even a thread is common.
+    /// Name of the lowest common node of a row; empty if not even a thread is common.
     pub fn lowest_common_name(&self, row: &Row) -> &str {
         let Some(id) = row.lowest_common else { return "" };
         let node = self.diff.merged().node(id);
@@ -309,13 +328,13 @@ impl Analysis {
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
-    /// The position that people know a step by: that in the whole trace, where the same first steps
-    /// were left out of both traces.
+    /// The step number to show to people: the position in the whole trace, if the same first steps
+    /// were excluded from both traces.
     pub fn told_step(&self, step: StepId) -> u32 {
         step.0 + self.options.first_step
     }
 
-    /// The step that a row was launched in, of the baseline where it was launched in one there.
+    /// The step in which a row was launched; that of the baseline if it has one there.
     pub fn step_of(&self, row: &Row) -> Option<StepId> {
         Side::BOTH.iter().find_map(|&side| {
             let call = row.events[side].first().copied().or(row.calls[side])?;
@@ -323,7 +342,7 @@ impl Analysis {
         })
     }
 
-    /// Name of the innermost `nn.Module` around a row; empty where there is none.
+    /// Name of the innermost enclosing `nn.Module` of a row; empty if there is none.
     pub fn module_of(&self, row: &Row) -> &str {
         Side::BOTH
             .iter()
@@ -334,7 +353,7 @@ impl Analysis {
             .map_or("", ModuleName::instance_or_name)
     }
 
-    /// Name of the innermost `nn.Module` around a node of both trees; empty where there is none.
+    /// Name of the innermost enclosing `nn.Module` of a merged node; empty if there is none.
     pub fn module_of_node(&self, id: crate::diff::MergedId) -> &str {
         let node = self.diff.merged().node(id);
         let module = |side: Side| {
@@ -344,7 +363,8 @@ impl Analysis {
         Side::BOTH.iter().find_map(|&side| module(side)).map_or("", ModuleName::instance_or_name)
     }
 
-    /// The op that launched a GPU event, or that a host event is: the nearest op at or above.
+    /// The op that launched a GPU event, or the op that a host call belongs to: the nearest op at or above
+    /// `call`.
     pub fn op_of(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.tree(side);
         std::iter::once(call)

@@ -1,65 +1,85 @@
-//! What a user may choose about an analysis.
+//! Options of an analysis.
 
 use super::{Categories, Models, Peaks, Thresholds};
 use crate::side::PerSide;
 
-/// How the time of two traces is told apart.
-#[derive(Debug, Clone, Default)]
+/// Options for the attribution and comparison of times.
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnalysisOptions {
-    /// The rules that tell what kind of work an event is.
+    /// The rules that assign a category to each event.
     pub categories: Categories,
-    /// How many distinct Python stacks are listed for each op and kernel; 0 lists none.
+    /// Maximum number of distinct Python stacks listed for each op and kernel, by default three; 0
+    /// lists none.
     pub stacks: usize,
-    /// From where on a difference matters.
+    /// The thresholds for a significant difference.
     pub thresholds: Thresholds,
-    /// What ops must do at least, by their names; the built-in models where `None`.
+    /// Cost models of ops, by name; `None` uses the built-in models.
     pub models: Option<Models>,
-    /// What devices can do at most; the built-in peaks where `None`.
+    /// Peak performance of devices; `None` uses the built-in peaks.
     pub peaks: Option<Peaks>,
-    /// What people call the two sides; found where empty, see [`Analysis::side_name`](super::Analysis::side_name).
+    /// Display names of the two sides; empty ones are chosen automatically, see
+    /// [`Analysis::side_name`](super::Analysis::side_name).
     pub names: PerSide<String>,
-    /// Position in the traces of the first step that is compared; see [`Analysis::told_step`](super::Analysis::told_step).
+    /// Position in the traces of the first compared step; see
+    /// [`Analysis::told_step`](super::Analysis::told_step).
     pub first_step: u32,
 }
 
+/// Number of Python stacks listed for each op and kernel by default.
+const STACKS: usize = 3;
+
+impl Default for AnalysisOptions {
+    fn default() -> Self {
+        AnalysisOptions {
+            categories: Categories::default(),
+            stacks: STACKS,
+            thresholds: Thresholds::default(),
+            models: None,
+            peaks: None,
+            names: PerSide::default(),
+            first_step: 0,
+        }
+    }
+}
+
 impl AnalysisOptions {
-    /// With these category rules.
+    /// Sets the category rules.
     #[must_use]
     pub fn categories(mut self, categories: Categories) -> Self {
         self.categories = categories;
         self
     }
 
-    /// With this many Python stacks for each op and kernel.
+    /// Sets the maximum number of Python stacks for each op and kernel.
     #[must_use]
     pub fn stacks(mut self, stacks: usize) -> Self {
         self.stacks = stacks;
         self
     }
 
-    /// With these models of what ops must do at least.
+    /// Sets the cost models of ops.
     #[must_use]
     pub fn models(mut self, models: Models) -> Self {
         self.models = Some(models);
         self
     }
 
-    /// With these peaks of devices.
+    /// Sets the peak performance of devices.
     #[must_use]
     pub fn peaks(mut self, peaks: Peaks) -> Self {
         self.peaks = Some(peaks);
         self
     }
 
-    /// With these names for the two sides.
+    /// Sets the display names of the two sides.
     #[must_use]
     pub fn names(mut self, baseline: impl Into<String>, candidate: impl Into<String>) -> Self {
         self.names = PerSide::new(baseline.into(), candidate.into());
         self
     }
 
-    /// With these thresholds for verdicts.
+    /// Sets the thresholds for verdicts.
     #[must_use]
     pub fn thresholds(mut self, thresholds: Thresholds) -> Self {
         self.thresholds = thresholds;

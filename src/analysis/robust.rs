@@ -1,11 +1,12 @@
-//! Samples → their median, spread and shift, insensitive to single outliers.
+//! Computes median, spread and shift of samples, robust against single outliers.
 
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 
-/// Makes the median deviation comparable with a standard deviation, for normal samples.
+/// Scales the median deviation to the standard deviation of normal samples.
 const TO_STANDARD: f64 = 1.4826;
 
-/// The middle sample, or the mean of the two in the middle; 0 without samples.
+/// The middle sample, or the mean of the two middle samples; 0 without samples.
 pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -17,7 +18,16 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     }
 }
 
-/// The median distance from the median, scaled to a standard deviation.
+/// The middle sample, or the lower of the two middle samples, so that it is always a sample; 0 without
+/// samples. Over runs this is the value of the median run, so that a headline agrees with the tables of
+/// that run.
+pub(crate) fn lower_median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
+/// The median absolute deviation, scaled to a standard deviation.
 pub(crate) fn median_deviation(samples: &[f64]) -> f64 {
     let middle = median(samples);
     let distances: Vec<f64> = samples.iter().map(|sample| (sample - middle).abs()).collect();
@@ -31,12 +41,79 @@ pub(crate) fn range(samples: &[f64]) -> f64 {
     (most - least).max(0.0)
 }
 
-/// More samples of a side than this are thinned out evenly before all differences are formed.
+/// A minority of the samples of one side that explains most of the difference between the means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Few {
+    /// The side of the samples.
+    pub side: Side,
+    /// Number of these samples; less than half of all.
+    pub count: usize,
+    /// Number of all samples on this side.
+    pub of: usize,
+    /// Mean distance of these samples from the median of their side; positive if they are above it.
+    pub excess: Nanos,
+}
+
+/// The distance of an outlier from the median is at least this many median deviations.
+const STANDS_OUT: f64 = 5.0;
+
+/// The distance of an outlier is also at least this fraction of that of the furthest one.
+const OF_FURTHEST: f64 = 0.2;
+
+impl Few {
+    /// The minority of outliers among the samples of one side, in µs, without which at most half
+    /// of the difference of the means would remain. `None` if there are no such outliers, or no
+    /// difference.
+    pub fn among(samples: &PerSide<Vec<f64>>) -> Option<Few> {
+        let means = samples.as_ref().map(|of| of.iter().sum::<f64>() / of.len().max(1) as f64);
+        let difference = means.candidate - means.baseline;
+        let of_side = |side: Side| {
+            let direction = match side {
+                Side::Baseline => -difference.signum(),
+                Side::Candidate => difference.signum(),
+            };
+            Few::of_side(side, &samples[side], direction, difference.abs())
+        };
+        let found = Side::BOTH.into_iter().filter_map(of_side);
+        found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, few)| few)
+    }
+
+    /// The outliers of one side in the given direction, and the part of the difference that they explain.
+    fn of_side(side: Side, own: &[f64], direction: f64, difference: f64) -> Option<(f64, Few)> {
+        let (middle, deviation) = (median(own), median_deviation(own));
+        let along = |sample: &f64| direction * (sample - middle);
+        let furthest = own.iter().map(along).fold(0.0, f64::max);
+        let least = (STANDS_OUT * deviation).max(OF_FURTHEST * furthest);
+        let far = own.iter().filter(|sample| along(sample) > least);
+        let excesses: Vec<f64> = far.map(|sample| sample - middle).collect();
+        let (count, of) = (excesses.len(), own.len());
+        if count == 0 || 2 * count >= of {
+            return None;
+        }
+        let sum: f64 = excesses.iter().sum();
+        let explained = sum.abs() / of as f64;
+        let excess = Nanos((1e3 * sum / count as f64).round() as i64);
+        // Outliers that explain much more than the difference do not count either, since both sides then
+        // have such outliers.
+        let is_most = difference > 0.0 && 2.0 * (difference - explained).abs() <= difference;
+        is_most.then_some((explained, Few { side, count, of, excess }))
+    }
+
+    /// `in 1 of 5 candidate steps: +60.000 ms`.
+    pub(crate) fn words(&self, noun: &str) -> String {
+        let side = self.side.word();
+        let sign = if self.excess < Nanos::ZERO { '−' } else { '+' };
+        let Few { count, of, .. } = self;
+        format!("in {count} of {of} {side} {noun}: {sign}{:.3} ms", self.excess.abs().as_millis())
+    }
+}
+
+/// If a side has more samples, they are thinned out evenly before all differences are formed.
 const MOST_DIFFERENCES: usize = 1_000;
 
 /// The median of all differences between a sample of the candidate and one of the baseline (Hodges
 /// and Lehmann, *Estimates of location based on rank tests*, Ann. Math. Statist. 34 (1963) 598–611);
-/// `None` where a side has no sample.
+/// `None` if a side has no samples.
 pub(super) fn shift(samples: &PerSide<Vec<f64>>) -> Option<f64> {
     let (a, b) = (thinned(&samples.baseline), thinned(&samples.candidate));
     let differences: Vec<f64> = a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect();
@@ -67,8 +144,41 @@ mod tests {
         assert_eq!(median(&[1.0, 2.0, 3.0, 4.0, 1000.0]), 3.0);
         assert_eq!(median(&[4.0, 1.0]), 2.5);
         assert_eq!(median(&[]), 0.0);
+        assert_eq!((lower_median(&[4.0, 1.0]), lower_median(&[9.0, 4.0, 1.0])), (1.0, 4.0));
+        assert_eq!((lower_median(&[9.0, 4.0, 1.0, 5.0]), lower_median(&[])), (4.0, 0.0));
         assert_eq!((range(&[3.0, -1.0, 2.0]), range(&[7.0]), range(&[])), (4.0, 0.0, 0.0));
         assert!((median_deviation(&[1.0, 2.0, 3.0, 4.0, 1000.0]) - 1.4826).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_difference_in_one_of_five_samples_is_found_in_that_one() {
+        let still = [10.0, 10.2, 9.9, 10.1, 9.8];
+        let late = [10.0, 70.1, 9.9, 10.1, 9.8];
+        let found = |a: &[f64], b: &[f64]| Few::among(&PerSide::new(a.to_vec(), b.to_vec()));
+        let told = found(&still, &late).expect("one stands out");
+        assert_eq!((told.side, told.count, told.of), (Side::Candidate, 1, 5));
+        assert_eq!(told.words("steps"), "in 1 of 5 candidate steps: +0.060 ms");
+        let back = found(&late, &still).expect("one stands out");
+        assert_eq!((back.side, back.count, back.excess), (Side::Baseline, 1, told.excess));
+    }
+
+    #[test]
+    fn a_difference_in_all_samples_is_in_no_few_of_them() {
+        let found = |a: &[f64], b: &[f64]| Few::among(&PerSide::new(a.to_vec(), b.to_vec()));
+        assert_eq!(found(&[10.0, 10.2, 9.9], &[22.0, 22.1, 21.8]), None);
+        // A late step on each side does not explain the difference between the sides.
+        assert_eq!(found(&[10.0, 10.1, 10.2, 10.0, 15.0], &[22.0, 22.1, 22.2, 22.0, 27.0]), None);
+        // One of two is not a minority.
+        assert_eq!(found(&[10.0, 10.0], &[10.0, 70.0]), None);
+        assert_eq!(found(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_late_sample_that_both_sides_have_is_not_their_difference() {
+        let found = |a: &[f64], b: &[f64]| Few::among(&PerSide::new(a.to_vec(), b.to_vec()));
+        let late = [10.0, 70.0, 9.9, 10.1, 9.8];
+        assert_eq!(found(&late, &late), None);
+        assert_eq!(found(&late, &[10.0, 10.1, 9.9, 70.2, 9.8]), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Texts of both traces → numbers that are equal where the texts are, so that events are grouped by
-//! numbers and no long name is compared letter by letter.
+//! Numbers the texts of both traces so that equal texts have equal numbers. Events can then be grouped by
+//! number without comparing long names.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
@@ -7,10 +7,10 @@ use crate::trace::TextId;
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Stands for the number of a text that nobody asked for yet.
+/// Marks a text that has no number yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The numbers, given in the order of the questions.
+/// The numbers, assigned in the order of first use.
 pub(super) struct SharedTexts<'a> {
     trees: PerSide<&'a CallTree>,
     numbers: FxHashMap<&'a str, u32>,
@@ -35,10 +35,10 @@ impl<'a> SharedTexts<'a> {
         *known
     }
 
-    /// The number of the name of an accounted event.
+    /// The number of the name of a measured event.
     pub(super) fn of_event(&mut self, side: Side, event: CallId) -> u32 {
         let tree = self.trees[side];
-        let event = tree.event(event).expect("accounted calls are events");
+        let event = tree.event(event).expect("attributed calls are events");
         self.number(side, tree.trace().name_id(event))
     }
 }

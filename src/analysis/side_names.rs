@@ -1,14 +1,14 @@
-//! What people call the two sides, where they did not say it: by device, else by file, where that tells
-//! them apart; `trace1` and `trace2` else.
+//! Chooses display names for the two sides if the user gave none: by device, otherwise by file, if that
+//! distinguishes them; otherwise `trace1` and `trace2`.
 
 use crate::side::{PerSide, Side};
 use crate::trace::Trace;
 use std::path::Path;
 
-/// Longer names would have to be cut in the columns of a terminal, and then tell nothing.
+/// Longer names would be truncated in the columns of a terminal and become useless.
 const LONGEST: usize = 16;
 
-/// The names of two traces; `given` ones hold, empty ones are found.
+/// The names of two traces: non-empty names in `given` are kept, empty ones are chosen.
 pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
     let told_apart = |names: PerSide<Option<String>>| match names {
         PerSide { baseline: Some(a), candidate: Some(b) }
@@ -38,21 +38,21 @@ fn is_short(name: &str) -> bool {
     (1..=LONGEST).contains(&name.chars().count()) && !name.contains(char::is_control)
 }
 
-/// The name of the devices, if all have one name.
+/// The name of the devices, if all have the same name.
 fn device(trace: &Trace) -> Option<String> {
     let mut names = trace.header().devices.iter().map(|device| device.name.trim());
     let first = names.next().filter(|name| !name.is_empty())?;
     names.all(|name| name == first).then(|| first.to_owned())
 }
 
-/// `MI300X` of `AMD Instinct MI300X VF`, `V100` of `Tesla V100-SXM2-16GB`: the first word of letters
-/// and then digits.
+/// `MI300X` for `AMD Instinct MI300X VF`, `V100` for `Tesla V100-SXM2-16GB`: the first word that consists
+/// of letters followed by digits.
 fn model(trace: &Trace) -> Option<String> {
     let board = board(trace)?;
     board.split([' ', '-']).next().map(str::to_owned)
 }
 
-/// `MI300X VF` of `AMD Instinct MI300X VF`: the model and what follows it.
+/// `MI300X VF` for `AMD Instinct MI300X VF`: the model and everything after it.
 fn board(trace: &Trace) -> Option<String> {
     let name = device(trace)?;
     let is_model = |word: &str| {
@@ -65,7 +65,7 @@ fn board(trace: &Trace) -> Option<String> {
     words.find(|rest| is_model(rest)).map(str::to_owned)
 }
 
-/// The name of the file without what says that it is a trace.
+/// The file name without the endings of trace files.
 fn file(trace: &Trace) -> Option<String> {
     let mut name = Path::new(trace.source()).file_name()?.to_str()?;
     let endings = [".gz", ".zst", ".json", ".pt.trace", ".trace"];
@@ -75,7 +75,7 @@ fn file(trace: &Trace) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The folder that the file is in: of `before/trace.json` and `after/trace.json` it tells.
+/// The folder of the file, which distinguishes `before/trace.json` and `after/trace.json`.
 fn folder(trace: &Trace) -> Option<String> {
     Some(Path::new(trace.source()).parent()?.file_name()?.to_str()?.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Options that say where the captures of replayed graphs are.
+//! Options that say where to find the captures of replayed graphs.
 
 use super::headings;
 use clap::Args;
@@ -7,11 +7,11 @@ use tracetree::program::CaptureSource;
 
 #[derive(Args)]
 pub(super) struct CaptureArgs {
-    /// Traces that were recorded while the graphs of this trace were captured: files, or folders of
-    /// files. Without it the folder capture_traces beside the trace is looked into.
+    /// Traces recorded while this trace's graphs were captured: files or folders. Default: the folder
+    /// `capture_traces` next to the trace.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     capture: Vec<PathBuf>,
-    /// Look for no captures: the kernels of a graph stay at its launch.
+    /// Do not look for captures: the kernels of a graph stay at its launch.
     #[arg(long, conflicts_with = "capture", help_heading = headings::CAPTURES)]
     no_captures: bool,
 }
@@ -24,14 +24,14 @@ impl CaptureArgs {
 
 #[derive(Args)]
 pub(super) struct CapturePairArgs {
-    /// Traces that were recorded while the graphs of the baseline were captured: files, or folders of
-    /// files. Without it the folder capture_traces beside the trace is looked into.
+    /// Traces recorded while the baseline's graphs were captured: files or folders. Default: the folder
+    /// `capture_traces` next to the trace.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     base_capture: Vec<PathBuf>,
     /// The same for the candidate.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     new_capture: Vec<PathBuf>,
-    /// Look for no captures: the kernels of a graph stay at its launch.
+    /// Do not look for captures: the kernels of a graph stay at its launch.
     #[arg(long, conflicts_with_all = ["base_capture", "new_capture"], help_heading = headings::CAPTURES)]
     no_captures: bool,
 }
@@ -41,7 +41,7 @@ impl CapturePairArgs {
         (source(&self.base_capture, self.no_captures), source(&self.new_capture, self.no_captures))
     }
 
-    /// Whether the user chose anything.
+    /// Whether no option was given.
     pub(super) fn is_default(&self) -> bool {
         self.base_capture.is_empty() && self.new_capture.is_empty() && !self.no_captures
     }

@@ -1,9 +1,9 @@
-//! Text → columns of a terminal.
+//! Text → text that fits a terminal column.
 
 use tracetree::report::{one_line, shorten};
 
-/// A name of a trace for a terminal: one line of at most `room` characters. Of a renamed call both
-/// names are shortened, so that neither hides the other: first by the words that both begin with.
+/// A name as one line of at most `room` characters. For a renamed call, both names are shortened so that
+/// both stay recognisable, starting with the words that both begin with.
 pub(super) fn fit(name: &str, room: usize) -> String {
     let name = one_line(name);
     match name.split_once(" | ") {
@@ -19,7 +19,7 @@ pub(super) fn fit(name: &str, room: usize) -> String {
     }
 }
 
-/// Both names with `…` for the whole words that both begin with.
+/// Both names with the whole words of their common start replaced by `…`.
 fn without_common_start(first: &str, second: &str) -> (String, String) {
     let pairs = first.char_indices().zip(second.chars());
     let same = pairs.take_while(|((_, a), b)| a == b).map(|(pair, _)| pair);
@@ -30,7 +30,7 @@ fn without_common_start(first: &str, second: &str) -> (String, String) {
     }
 }
 
-/// A text with spaces up to `room` characters.
+/// Pads a text with spaces to `room` characters.
 pub(super) fn pad(text: &str, room: usize) -> String {
     let missing = room.saturating_sub(text.chars().count());
     format!("{text}{}", " ".repeat(missing))

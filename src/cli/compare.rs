@@ -1,5 +1,4 @@
-//! Options that choose how two traces are compared: with Python frames or without, under which
-//! aliases.
+//! Options for how two traces are compared: with or without Python frames, and with which aliases.
 
 use super::captures::CapturePairArgs;
 use super::headings;
@@ -10,28 +9,28 @@ use tracetree::program::RepeatDetection;
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Result};
 
-/// Options of every comparison, one pair of traces or many.
+/// Options of every comparison, for one pair of traces or many.
 #[derive(Args)]
 pub(super) struct PairingArgs {
-    /// Compare Python frames where the traces have them; the default.
+    /// Compare Python frames if the traces have them (default).
     #[arg(long, overrides_with = "no_python", help_heading = headings::WORK)]
     python: bool,
-    /// Leave Python frames out of both call trees.
+    /// Ignore Python frames in both call trees.
     #[arg(long, help_heading = headings::WORK)]
     pub(super) no_python: bool,
-    /// TOML file with names that count as equal.
+    /// TOML file with names to treat as equal.
     ///
     /// Each [[alias]] has a `pattern`, a regular expression, and a `name`
-    /// that replaces what it matches, with $1, ${2}_x for its groups. The
-    /// rules apply in order to the names of both traces, before they are
-    /// compared:
+    /// that replaces each match; $1 and ${2}_x insert its groups. The rules
+    /// are applied in order to the names of both traces before the
+    /// comparison:
     ///
     /// [[alias]]
     /// pattern = '^aten::(miopen|cudnn)_(.*)$'
     /// name = 'aten::vendor_$2'
     #[arg(long, value_name = "FILE", verbatim_doc_comment, help_heading = headings::WORK)]
     pub(super) alias: Option<PathBuf>,
-    /// Take a trace without recorded steps as a whole, even where a call repeats in it.
+    /// Do not treat repeats of a call as steps if the trace has no recorded steps.
     #[arg(long, help_heading = headings::WORK)]
     pub(super) no_repeats: bool,
 }
@@ -45,7 +44,7 @@ pub(super) struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// The options of a comparison, with what the user chose here. Reads the file of aliases.
+    /// The comparison options chosen here. Reads the alias file.
     pub(super) fn options(&self) -> Result<ComparisonOptions> {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         let frames = if *no_python { Frames::LeftOut } else { Frames::Kept };
@@ -61,7 +60,7 @@ impl CompareArgs {
             .diff(diff.repeats(repeats)))
     }
 
-    /// Whether the user chose anything.
+    /// Whether no option was given.
     pub(super) fn is_default(&self) -> bool {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         !no_python && !no_repeats && alias.is_none() && self.captures.is_default()

@@ -1,14 +1,16 @@
-//! `tracetree diff BASE NEW`: the main job, for two traces or for two folders of ranks.
+//! `tracetree diff BASE NEW`: compares two traces, or two folders of ranks.
 
 use super::diff_args::DiffArgs;
-use super::fail_on::{Checked, check};
 use super::format::Format;
 use super::output::Console;
 use super::{Outcome, fleet, load, summary};
 use std::path::{Path, PathBuf};
+use tracetree::analysis::Analysis;
 use tracetree::fleet::is_folder;
-use tracetree::gate::run_files;
-use tracetree::report::{one_line, write_csv_with, write_markdown, write_summary};
+use tracetree::gate::{self, run_files};
+use tracetree::report::{
+    ReportOptions, one_line, was_interrupted, write_csv_with, write_markdown, write_summary,
+};
 use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
@@ -19,9 +21,10 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     };
     match (is_folder(baseline), is_folder(candidate)) {
         (true, true) if args.no_report => {
-            let message = "ranks are compared by their reports, and --no-report writes none";
+            let message =
+                "folders of ranks are compared through their reports, which --no-report disables";
             Err(Error::new(ErrorKind::Usage, baseline, message)
-                .remedy("leave it out, or give two traces"))
+                .remedy("omit --no-report, or pass two traces"))
         }
         (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
         (false, false) => {
@@ -33,9 +36,23 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
 }
 
 fn not_a_folder(file: &Path, folder: &Path) -> Error {
-    let message = format!("is a file, but {} is a directory", folder.display());
+    let message = format!("is a file, but {} is a folder", folder.display());
     Error::new(ErrorKind::Usage, file, message)
-        .remedy("give two traces, or two directories with the traces of several ranks")
+        .remedy("pass two traces, or two folders with the traces of several ranks")
+}
+
+/// Rejects an unusable output folder before the traces are read, and warns if the report to be replaced is
+/// incomplete.
+fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
+    options.check_target(folder)?;
+    if was_interrupted(folder) {
+        console.say(&format!(
+            "warning: the run that wrote the report in {} was interrupted before all files were in place, so its \
+             figures may be inconsistent. All files are replaced now; discard earlier copies.",
+            folder.display()
+        ));
+    }
+    Ok(())
 }
 
 fn run_pair(
@@ -43,9 +60,13 @@ fn run_pair(
     runs: PerSide<Vec<PathBuf>>,
     console: &mut Console,
 ) -> Result<Outcome> {
+    let options = args.emit.options(console.unfinished());
+    if !args.no_report {
+        check_output(&args.output, &options, console)?;
+    }
     let comparison = load::of_runs(runs, args.comparison_options()?, console)?;
     let analysis = comparison.analysis();
-    let report = comparison.report(args.emit.options(console.unfinished()));
+    let report = comparison.report(options);
     if !args.no_report {
         console.progress().stage("writing the report", || report.write(&args.output))?;
     }
@@ -68,18 +89,21 @@ fn run_pair(
         return Ok(Outcome::NotComparable);
     }
     let differs = args.exit_code && summary.points_of_difference > 0;
-    let checked = args.fail_on.map_or(Checked::Passed, |limit| check(limit, analysis, summary));
-    let mut say = |reason: &str| console.say(&format!("--fail-on: {}", one_line(reason)));
-    Ok(match checked {
-        Checked::Broken(how) => {
-            say(&how);
-            Outcome::Differences
+    let limits = check_limits(args, analysis, console);
+    let is_passed = limits == gate::Outcome::Pass;
+    Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
+}
+
+/// Checks the limits of `--fail-on` and reports each on stderr. An exceeded limit outweighs an inconclusive
+/// one.
+fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> gate::Outcome {
+    let mut worst = gate::Outcome::Pass;
+    for limit in &args.fail_on {
+        let checked = limit.check(analysis);
+        for message in &checked.messages {
+            console.say(&format!("--fail-on {limit}: {}", one_line(message)));
         }
-        Checked::Inconclusive(reasons) => {
-            reasons.iter().for_each(|reason| say(reason));
-            Outcome::NotComparable
-        }
-        Checked::Passed if differs => Outcome::Differences,
-        Checked::Passed => Outcome::Done,
-    })
+        worst = worst.and(checked.outcome);
+    }
+    worst
 }

@@ -1,14 +1,15 @@
-//! `--emit` and its kin → what the report holds; and the browser that shows it.
+//! Options that select the files of the report (`--emit` and related ones), and `--open`, which shows
+//! it in a browser.
 
 use super::headings;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
-use tracetree::report::{CsvTexts, Emit, ReportOptions, TableFormat, Unfinished};
+use tracetree::report::{CsvTexts, Emit, Existing, ReportOptions, TableFormat, Unfinished};
 
 #[derive(Args)]
 pub(super) struct EmitArgs {
-    /// What the report holds besides the tables; several with commas.
+    /// Files to write besides the tables, separated by commas.
     #[arg(
         long,
         value_name = "FORMAT,…",
@@ -16,28 +17,35 @@ pub(super) struct EmitArgs {
         default_values = ["html", "md"],
         num_args = 1, help_heading = headings::REPORT)]
     emit: Vec<EmitName>,
-    /// How the tables are written.
+    /// Format of the tables.
     #[arg(long, value_name = "FORMAT", default_value = "csv", help_heading = headings::REPORT)]
     tables: TablesName,
-    /// Leave out report.html.
+    /// Do not write report.html.
     #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
-    /// Show report.html in a browser.
+    /// Open report.html in a browser.
     #[arg(long, conflicts_with = "no_html", help_heading = headings::REPORT)]
     open: bool,
-    /// Most pairs and single calls in perfetto.json.gz; those with the least time are left out.
+    /// Maximum number of matched and unmatched calls in perfetto.json.gz; the shortest are dropped first.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
-    /// Put ' before texts in CSV that a spreadsheet would take for a formula (they begin with = + - @).
+    /// Write CSV texts exactly as in the trace. By default, texts that a spreadsheet would treat as a formula
+    /// (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
+    csv_raw: bool,
+    /// Accepted for compatibility; this is the default.
+    #[arg(long, hide = true, conflicts_with = "csv_raw")]
     csv_safe: bool,
+    /// Overwrite existing files with the report's file names even if tracetree did not write them.
+    #[arg(long, help_heading = headings::REPORT)]
+    force: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EmitName {
-    /// report.html, a page to look at.
+    /// report.html, an interactive page.
     Html,
-    /// report.md, for an issue or a step summary.
+    /// report.md, for an issue or a CI step summary.
     Md,
     /// report.xlsx, a workbook.
     Xlsx,
@@ -47,7 +55,7 @@ enum EmitName {
     Perfetto,
     /// All of these.
     All,
-    /// The tables alone.
+    /// Only the tables.
     None,
 }
 
@@ -55,9 +63,9 @@ enum EmitName {
 pub(super) enum TablesName {
     /// Comma-separated values.
     Csv,
-    /// Parquet, for pandas, Polars, DuckDB and the like.
+    /// Parquet, for pandas, Polars or DuckDB.
     Parquet,
-    /// Each table as both.
+    /// Both formats for each table.
     Both,
 }
 
@@ -86,7 +94,7 @@ impl EmitName {
 }
 
 impl EmitArgs {
-    /// What the library is asked to write.
+    /// The report options for the library.
     pub(super) fn options(&self, unfinished: Unfinished) -> ReportOptions {
         let mut emits: Vec<Emit> =
             self.emit.iter().flat_map(|name| name.formats()).copied().collect();
@@ -94,21 +102,26 @@ impl EmitArgs {
             emits.push(Emit::Html);
         }
         emits.retain(|&emit| emit != Emit::Html || !self.no_html);
-        let (perfetto_slices, csv_texts) = (self.perfetto_slices, self.csv_texts());
-        let tables = self.tables.formats();
-        ReportOptions { tables, emits, perfetto_slices, csv_texts, unfinished }
+        ReportOptions {
+            tables: self.tables.formats(),
+            emits,
+            perfetto_slices: self.perfetto_slices,
+            csv_texts: self.csv_texts(),
+            existing: if self.force { Existing::Replace } else { Existing::Keep },
+            unfinished,
+        }
     }
 
-    /// The texts in tables.
+    /// How texts are written in CSV tables.
     pub(super) fn csv_texts(&self) -> CsvTexts {
-        if self.csv_safe { CsvTexts::ForSpreadsheets } else { CsvTexts::AsTheyAre }
+        if self.csv_raw { CsvTexts::AsTheyAre } else { CsvTexts::ForSpreadsheets }
     }
 
-    /// Shows the page of a report where that is asked for. A machine without a browser is no error.
+    /// Opens the report page if `--open` was given. A machine without a browser is not an error.
     pub(super) fn show(&self, folder: &Path, console: &mut Console) {
         let page = folder.join("report.html");
         if self.open && open::that_detached(&page).is_err() {
-            console.tell(&format!("no browser could be started; open {} in one", page.display()));
+            console.tell(&format!("cannot start a browser; open {} in one", page.display()));
         }
     }
 }

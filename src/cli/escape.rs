@@ -1,63 +1,100 @@
-//! Text that leaves for a terminal → the same text, without what would steer the terminal.
+//! Program output → the same text without characters that could control a terminal or a CI log.
 //!
-//! Names, paths and devices come from files that others made: an escape sequence in one of them could
-//! clear the screen, hide a line or change what is pasted. Into a file or a pipe every byte goes as
-//! it is.
+//! Writers of text already escape the names that they print. This is the last line of defence for all
+//! commands and formats, whether the output is a terminal, a pipe or a file. CI systems execute log lines
+//! as commands: GitHub's start with `::`, and Azure's contain `##[` anywhere.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
+use tracetree::escape::{is_disruptive, push_escape};
 
-/// The styles that this program writes itself (`ESC [ … m`): those with these numbers pass.
-const STYLES: [&[u8]; 9] = [b"", b"0", b"1", b"2", b"31", b"32", b"33", b"34", b"36"];
+/// The parameters of the styles that this program prints (`ESC [ … m`); only these pass.
+const STYLES: [&[u8]; 10] = [b"", b"0", b"1", b"2", b"4", b"31", b"32", b"33", b"34", b"36"];
 
-/// The longest of such sequences; what is longer is none of ours.
+/// Maximum length of such a sequence; a longer one is not ours.
 const LONGEST: usize = 8;
 
-/// A writer that escapes where it leads to a terminal.
+/// A writer that escapes what is written to it.
 pub(super) struct Escaping<W: Write> {
     inner: W,
-    is_terminal: bool,
-    /// The beginning of a character or sequence whose rest was not written yet.
+    /// The start of a character or sequence whose rest has not been written yet.
     rest: Vec<u8>,
+    place: Place,
+}
+
+/// Position of the next character within its line.
+struct Place {
+    /// Whether the line has only blanks so far.
+    is_start: bool,
+    /// Number of `#` directly before it.
+    hashes: usize,
+    /// Whether lines that start with `::` are our own commands.
+    has_commands: bool,
 }
 
 impl<W: Write> Escaping<W> {
-    pub(super) fn new(inner: W, is_terminal: bool) -> Self {
-        Escaping { inner, is_terminal, rest: Vec::new() }
+    pub(super) fn new(inner: W) -> Self {
+        let place = Place { is_start: true, hashes: 0, has_commands: false };
+        Escaping { inner, rest: Vec::new(), place }
     }
 
-    /// Whether it leads to a terminal.
-    pub(super) fn is_terminal(&self) -> bool {
-        self.is_terminal
+    /// Lets lines that start with `::` pass from now on, because they are our own commands.
+    pub(super) fn pass_commands(&mut self) {
+        self.place.has_commands = true;
+    }
+
+    fn write_whole(&mut self, length: usize) -> io::Result<()> {
+        let shown = self.place.escaped(&String::from_utf8_lossy(&self.rest[..length]));
+        self.rest.drain(..length);
+        self.inner.write_all(shown.as_bytes())
     }
 }
 
 impl<W: Write> Write for Escaping<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.is_terminal {
-            return self.inner.write(bytes);
-        }
         self.rest.extend_from_slice(bytes);
-        let whole = self.rest.len() - open_end(&self.rest);
-        let escaped = escaped(&self.rest[..whole]);
-        self.inner.write_all(&escaped)?;
-        self.rest.drain(..whole);
+        self.write_whole(self.rest.len() - open_end(&self.rest))?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let rest = std::mem::take(&mut self.rest);
-        self.inner.write_all(&escaped(&rest))?;
+        self.write_whole(self.rest.len())?;
         self.inner.flush()
     }
 }
 
-/// A text as a terminal may show it.
-pub(super) fn text(text: &str) -> String {
-    String::from_utf8_lossy(&escaped(text.as_bytes())).into_owned()
+impl Place {
+    /// The escaped text. Updates the position to the end of `text`.
+    fn escaped(&mut self, text: &str) -> String {
+        let mut shown = String::with_capacity(text.len());
+        let mut end_of_style = 0;
+        for (at, letter) in text.char_indices() {
+            if let Some(length) = style_length(&text.as_bytes()[at..]) {
+                end_of_style = at + length;
+            }
+            match at < end_of_style {
+                true => shown.push(letter),
+                false => self.push(&mut shown, letter),
+            }
+        }
+        shown
+    }
+
+    fn push(&mut self, shown: &mut String, letter: char) {
+        let is_command = match letter {
+            ':' => self.is_start && !self.has_commands,
+            '[' => self.hashes > 1,
+            _ => false,
+        };
+        match is_command || (is_disruptive(letter) && !matches!(letter, '\n' | '\t')) {
+            true => push_escape(shown, letter),
+            false => shown.push(letter),
+        }
+        self.is_start = letter == '\n' || (self.is_start && letter.is_whitespace());
+        self.hashes = if letter == '#' { self.hashes + 1 } else { 0 };
+    }
 }
 
-/// How many bytes at the end may be the beginning of a sequence or character that is not whole.
+/// Number of bytes at the end that may be the start of an incomplete sequence or character.
 fn open_end(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(LONGEST)..];
     match tail.iter().rposition(|&byte| byte == 0x1b || byte >= 0xc0) {
@@ -67,7 +104,7 @@ fn open_end(bytes: &[u8]) -> usize {
     }
 }
 
-/// How many bytes a character has that starts with this one.
+/// Length in bytes of the UTF-8 character with this first byte.
 fn length(first: u8) -> usize {
     match first {
         0xf0.. => 4,
@@ -77,32 +114,7 @@ fn length(first: u8) -> usize {
     }
 }
 
-fn escaped(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let mut out = Vec::new();
-    let mut kept = 0;
-    let mut at = 0;
-    while at < bytes.len() {
-        let rest = &bytes[at..];
-        let length = length(rest[0]).min(rest.len());
-        if let Some(style) = style_length(rest) {
-            at += style;
-        } else if let Some(name) = steering(&rest[..length]) {
-            out.extend_from_slice(&bytes[kept..at]);
-            out.extend_from_slice(name.as_bytes());
-            at += length;
-            kept = at;
-        } else {
-            at += length;
-        }
-    }
-    if kept == 0 {
-        return Cow::Borrowed(bytes);
-    }
-    out.extend_from_slice(&bytes[kept..]);
-    Cow::Owned(out)
-}
-
-/// The length of the style at the beginning, if it is one of ours.
+/// Length of the style sequence at the start, if it is one of ours.
 fn style_length(text: &[u8]) -> Option<usize> {
     let numbers = text.strip_prefix(b"\x1b[")?;
     let end = numbers.iter().take(LONGEST).position(|&byte| byte == b'm')?;
@@ -110,39 +122,42 @@ fn style_length(text: &[u8]) -> Option<usize> {
     is_ours.then_some(end + 3)
 }
 
-/// What is shown for a character that steers: control characters but line ends and tabs, and those
-/// that turn the direction of writing.
-fn steering(character: &[u8]) -> Option<String> {
-    match *character {
-        [b'\n' | b'\t'] => None,
-        [byte @ (..0x20 | 0x7f)] => Some(format!("\\x{byte:02x}")),
-        [0xc2, byte @ 0x80..0xa0] => Some(format!("\\u{{{byte:02x}}}")),
-        [0xe2, 0x80, byte @ (0x8e | 0x8f | 0xa8..=0xae)] => {
-            Some(format!("\\u{{20{:02x}}}", byte & 0x3f))
-        }
-        [0xe2, 0x81, byte @ 0xa6..=0xa9] => Some(format!("\\u{{20{:02x}}}", 0x40 + (byte & 0x3f))),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn text(text: &str) -> String {
+        let mut out = Escaping::new(Vec::new());
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).expect("written");
+        String::from_utf8(out.inner).expect("text")
+    }
+
     #[test]
     fn what_steers_a_terminal_is_shown_instead() {
         for (name, shown) in [
-            ("\x1b[2J", "\\x1b[2J"),
-            ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
-            ("\x1b[8mhidden", "\\x1b[8mhidden"),
-            ("a\rb", "a\\x0db"),
-            ("\u{9b}31m", "\\u{9b}31m"),
-            ("\u{202e}evil", "\\u{202e}evil"),
-            ("\u{2066}x", "\\u{2066}x"),
-            ("\u{7f}", "\\x7f"),
+            ("\x1b[2J", "\\u001b[2J"),
+            ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
+            ("\x1b[8mhidden", "\\u001b[8mhidden"),
+            ("a\rb", "a\\rb"),
+            ("\u{9b}31m", "\\u009b31m"),
+            ("\u{202e}evil", "\\u202eevil"),
+            ("\u{2066}x", "\\u2066x"),
+            ("\u{7f}", "\\u007f"),
         ] {
             assert_eq!(text(name), shown);
         }
+    }
+
+    #[test]
+    fn no_line_is_a_command_of_a_workflow() {
+        assert_eq!(text("a\n  ::error::x"), "a\n  \\u003a:error::x");
+        assert_eq!(text("\x1b[1m::error::x"), "\x1b[1m\\u003a:error::x");
+        assert_eq!(text("a ##[error]x # [b]"), "a ##\\u005berror]x # [b]");
+        assert_eq!(text("aten::mm a[0]"), "aten::mm a[0]");
+        let mut out = Escaping::new(Vec::new());
+        out.pass_commands();
+        out.write_all(b"::error::ours").and_then(|()| out.flush()).expect("written");
+        assert_eq!(out.inner, b"::error::ours");
     }
 
     #[test]
@@ -155,22 +170,15 @@ mod tests {
 
     #[test]
     fn it_is_the_same_however_the_text_is_cut() {
-        let name = "x\x1b[1my\x1b[2J\u{202e}z\u{9b}ü\u{1f600}\x1b";
+        let name = "x\x1b[1my\x1b[2J\u{202e}z\u{9b}ü\u{1f600}##[a\n ::b\x1b";
         let expected = text(name);
         for size in 1..name.len() {
-            let mut out = Escaping::new(Vec::new(), true);
+            let mut out = Escaping::new(Vec::new());
             for piece in name.as_bytes().chunks(size) {
                 out.write_all(piece).expect("written");
             }
             out.flush().expect("flushed");
             assert_eq!(String::from_utf8_lossy(&out.inner), expected, "{size} bytes at once");
         }
-    }
-
-    #[test]
-    fn a_file_gets_the_bytes_as_they_are() {
-        let mut out = Escaping::new(Vec::new(), false);
-        out.write_all(b"\x1b[2J").expect("written");
-        assert_eq!(out.inner, b"\x1b[2J");
     }
 }

@@ -1,10 +1,10 @@
-//! `tracetree explain BASE NEW --baseline UID`, or a report's folder: why an event has the partner that
-//! it has.
+//! `tracetree explain BASE NEW --baseline UID`, or with a report folder: how an event was matched.
 
 use super::compare::CompareArgs;
 use super::examples;
 use super::output::Console;
 use super::uid::{self, EventRef, Source, Wanted};
+use super::words::counted;
 use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
@@ -43,16 +43,18 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// A report does not tell the options that it was made with: where it pairs the event with another one,
-/// this explanation is not its.
+/// Checks that the report has the same match. A report does not record its options, so a different match
+/// means that this explanation would not apply to it.
 fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
     let told = uid::find(read_uid_map(folder)?, side, uid);
     let found = uid::find(comparison.diff().uid_map(), side, uid);
     match told == found {
         true => Ok(()),
-        false => Err(Error::new(ErrorKind::Usage, folder, "the report pairs this event otherwise")
-            .remedy("give the options that it was made with, such as --no-python or --alias")),
+        false => {
+            Err(Error::new(ErrorKind::Usage, folder, "the report matches this event differently")
+                .remedy("pass the options that it was made with, such as --no-python or --alias"))
+        }
     }
 }
 
@@ -62,19 +64,19 @@ pub(super) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let (side, other) = (explanation.side, explanation.side.other());
-    writeln!(out, "{}  {}", side.label(), named(diff, side, explanation.call))?;
+    writeln!(out, "{:<9}  {}", side.word(), named(diff, side, explanation.call))?;
     path(diff, side, explanation.call, out)?;
     match &explanation.partner {
         Some(partner) => {
-            writeln!(out, "{}  {}", other.label(), named(diff, other, partner.call))?;
+            writeln!(out, "{:<9}  {}", other.word(), named(diff, other, partner.call))?;
             path(diff, other, partner.call, out)?;
-            writeln!(out, "relation  {}", explanation.relation.label())?;
+            writeln!(out, "relation   {}", explanation.relation.label())?;
             evidence(partner, out)?;
         }
-        None => writeln!(out, "relation  {}: no partner", explanation.relation.label())?,
+        None => writeln!(out, "relation   {}: no counterpart", explanation.relation.label())?,
     }
     if !explanation.others.is_empty() {
-        writeln!(out, "other candidates in the same place")?;
+        writeln!(out, "other candidates at the same position")?;
     }
     for candidate in &explanation.others {
         let name = named(diff, other, candidate.call);
@@ -87,20 +89,29 @@ fn evidence(partner: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {
     let mut line = |what: &str, holds: bool| {
         writeln!(out, "  {what:<22}{}", if holds { "equal" } else { "differs" })
     };
-    line("key", partner.same_key)?;
-    line("name to the letter", partner.same_name)?;
+    line("kind and name", partner.same_key)?;
+    line("exact name", partner.same_name)?;
     line("arguments", partner.same_arguments)?;
-    line("all below", partner.same_subtree)?;
-    line("all but kernel names", partner.same_shape)?;
+    line("subtree", partner.same_subtree)?;
+    line("except kernel names", partner.same_shape)?;
     writeln!(out, "  {:<22}{} of {}", "in common", partner.shared, partner.of)?;
     for SharedWord { word, weight } in &partner.words {
-        let tells = if *weight >= 1.0 { "tells alone" } else { "too common to tell alone" };
-        writeln!(out, "  {:<22}{word} weighs {weight:.2}: {tells}", "word in both names")?;
+        let role = match *weight >= 1.0 {
+            true => "sufficient on its own",
+            false => "too common to be sufficient",
+        };
+        writeln!(
+            out,
+            "  {:<22}{}, weight {weight:.2}: {role}",
+            "word in both names",
+            one_line(word)
+        )?;
     }
-    writeln!(out, "  {:<22}{} siblings apart", "position", partner.distance)
+    let apart = counted(u64::from(partner.distance), "sibling");
+    writeln!(out, "  {:<22}{apart} apart", "position")
 }
 
-/// The calls above, outermost first.
+/// Prints the calls above, outermost first.
 fn path(diff: &TraceDiff, side: Side, call: CallId, out: &mut dyn Write) -> io::Result<()> {
     let mut above: Vec<CallId> = diff.tree(side).ancestors(call).collect();
     above.reverse();

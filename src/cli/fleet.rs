@@ -1,15 +1,19 @@
-//! `tracetree diff DIR_A DIR_B`: the short form of `tracetree fleet run` with the options of `diff`, and a
-//! report of each rank.
+//! `tracetree diff DIR_A DIR_B`: short for `tracetree fleet run` with the options of `diff` and a report for
+//! each rank.
 
 use super::diff_args::DiffArgs;
 use super::output::Console;
+use super::words::counted;
 use super::{Outcome, fleet_summary};
 use std::path::PathBuf;
-use tracetree::fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, map_all};
+use tracetree::analysis::StepMeans;
+use tracetree::fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, RankRow, map_all};
+use tracetree::gate;
 use tracetree::report::Emit;
+use tracetree::trace::Nanos;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
-/// Lines of one kind that are said: thousands of ranks may have the same fault.
+/// Maximum number of lines printed per kind; thousands of ranks may have the same fault.
 const SAID: usize = 20;
 
 pub(super) fn run(
@@ -30,9 +34,11 @@ pub(super) fn run(
     let files = FleetFiles {
         tables: report.tables.clone(),
         csv_texts: report.csv_texts,
+        existing: report.existing,
         has_page: report.emits.contains(&Emit::Html),
         has_reports: true,
     };
+    files.check_target(&args.output)?;
     let mapping = Mapping::new(&plan, &args.output)?.options(options).reports(report).anew();
     let counter = console.progress().counting("comparing ranks", plan.pairs.len());
     let lost = map_all(&plan, &mapping, |_| counter.one_done())?;
@@ -45,15 +51,15 @@ pub(super) fn run(
     fleet.write(&args.output, &files)?;
     let format = (args.format, args.emit.csv_texts());
     console.print(|out| fleet_summary::print(&fleet, format, out))?;
-    let count = fleet.ranks.len();
-    console.say(&format!("{count} reports, ranks.csv and fleet.json in {}", args.output.display()));
+    let reports = counted(fleet.ranks.len() as u64, "report");
+    console.say(&format!("{reports}, ranks.csv and fleet.json in {}", args.output.display()));
     if reading.strict && fleet.counts().failed > 0 {
         return Ok(Outcome::Missing);
     }
-    Ok(outcome(&fleet, args))
+    Ok(outcome(&fleet, args, console))
 }
 
-/// What was odd about folders, pairs and files, to stderr.
+/// Prints problems with folders, pairs and files to stderr.
 pub(super) fn say(fleet: &Fleet, console: &mut Console) {
     for note in &fleet.notes {
         console.say(&format!("warning: {note}"));
@@ -63,12 +69,12 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
         "unmatched" => format!("warning: {} {}", pair.name(), pair.message),
         _ => format!("warning: {} {}: {}", pair.folder, pair.code, pair.message),
     });
-    say_some(lines, "fleet_pairs has all", console);
+    say_some(lines, "see fleet_pairs", console);
     let lines = fleet.ranks.iter().flat_map(|rank| {
         let sides = Side::BOTH.into_iter().filter(|&side| !rank.notes[side].is_empty());
         sides.map(|side| format!("{}: {}: {}", rank.folder, rank.files[side], rank.notes[side]))
     });
-    say_some(lines, "ranks.csv has all", console);
+    say_some(lines, "see ranks.csv", console);
     let counts = fleet.counts();
     console.say(&format!(
         "{} planned = {} ok + {} failed + {} unmatched",
@@ -76,7 +82,7 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
     ));
 }
 
-/// Says the first of many lines, and how many more there are.
+/// Prints the first lines and how many more there are.
 pub(super) fn say_some(
     lines: impl Iterator<Item = String>,
     where_all: &str,
@@ -90,23 +96,63 @@ pub(super) fn say_some(
         }
     }
     if left_out > 0 {
-        console.say(&format!("… and {left_out} more: {where_all}"));
+        console.say(&format!("… and {left_out} more; {where_all}"));
     }
 }
 
-/// The error where no pair could be compared.
+/// The error if no pair could be compared.
 pub(super) fn nothing_compared(fleet: &Fleet) -> Error {
     let first = fleet.pairs.iter().find(|pair| ["failed", "damaged"].contains(&pair.status));
-    let message = first.map_or("there is no pair", |pair| pair.message.as_str());
+    let message = first.map_or("no trace has a counterpart", |pair| pair.message.as_str());
     Error::new(ErrorKind::Usage, &fleet.candidate, format!("no rank could be compared: {message}"))
 }
 
-fn outcome(fleet: &Fleet, args: &DiffArgs) -> Outcome {
+fn outcome(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> Outcome {
     let strict = args.selection.strict_comparability;
     if strict && fleet.ranks.iter().any(|rank| !rank.is_comparable) {
         return Outcome::NotComparable;
     }
-    let is_failed =
-        fleet.ranks.iter().any(|rank| args.is_failed(rank.time, rank.points_of_difference));
-    if is_failed { Outcome::Differences } else { Outcome::Done }
+    let differs = args.exit_code && fleet.ranks.iter().any(|rank| rank.points_of_difference > 0);
+    let limits = check_limits(fleet, args, console);
+    let is_passed = limits == gate::Outcome::Pass;
+    if is_passed && differs { Outcome::Differences } else { limits.into() }
+}
+
+/// Checks the limits of `--fail-on` for each rank. If no limit is exceeded, a pair that could not be fully
+/// compared makes the result inconclusive.
+fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> gate::Outcome {
+    let (mut exceeded, mut unknown) = (Vec::new(), Vec::new());
+    for limit in &args.fail_on {
+        for rank in fleet.ranks.iter().filter(|rank| rank.status == "ok") {
+            let checked = limit.check_means(means_of(rank));
+            if checked.outcome == gate::Outcome::Fail {
+                let messages = checked.messages.join("; ");
+                exceeded.push(format!("--fail-on {limit}: {}: {messages}", rank.folder));
+            }
+        }
+    }
+    if !args.fail_on.is_empty() {
+        let odd = fleet.pairs.iter().filter(|pair| pair.status != "ok");
+        unknown.extend(odd.map(|pair| format!("--fail-on: {} is {}", pair.name(), pair.status)));
+    }
+    let outcome = match (exceeded.is_empty(), unknown.is_empty()) {
+        (false, _) => gate::Outcome::Fail,
+        (true, false) => gate::Outcome::Inconclusive,
+        (true, true) => gate::Outcome::Pass,
+    };
+    say_some(exceeded.into_iter().chain(unknown), "see ranks.csv", console);
+    outcome
+}
+
+/// The mean step of a rank on each side.
+fn means_of(rank: &RankRow) -> PerSide<StepMeans> {
+    PerSide::from_fn(|side| {
+        let mean = |time: Nanos| time.as_micros() / rank.steps[side].max(1) as f64;
+        StepMeans {
+            wall_us: mean(rank.wall[side]),
+            busy_us: mean(rank.busy[side]),
+            idle_us: mean((rank.wall[side] - rank.busy[side]).max(Nanos::ZERO)),
+            time_us: mean(rank.time[side]),
+        }
+    })
 }

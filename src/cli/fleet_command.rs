@@ -1,4 +1,4 @@
-//! `tracetree fleet plan|map|reduce|run`: the ranks of a job, on one machine or on many.
+//! `tracetree fleet plan|map|reduce|run`: compares the ranks of a job, on one machine or on many.
 
 use super::compare::PairingArgs;
 use super::emit::TablesName;
@@ -9,13 +9,14 @@ use super::headings;
 use super::limit;
 use super::output::Console;
 use super::selection::PartArgs;
+use super::words::counted;
 use super::{Outcome, fleet_summary};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use tracetree::fleet::{
     Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, Status, map_all, read_lost, whole_path,
 };
-use tracetree::report::{CsvTexts, ReportOptions};
+use tracetree::report::{CsvTexts, Existing, ReportOptions};
 use tracetree::{Error, ErrorKind, Result};
 
 #[derive(Args)]
@@ -27,51 +28,54 @@ pub(super) struct FleetArgs {
 
 #[derive(Subcommand)]
 enum FleetCommand {
-    /// List the traces of two folders and pair them; reads the heads of the files only.
+    /// Match the traces of two folders. Reads only the start of each file.
     Plan(PlanCommand),
-    /// Compare pairs of a plan: a shard of a few kilobytes each. What has its shard is left as it is.
+    /// Compare the pairs of a plan and write a shard of a few kilobytes for each. Existing shards are kept.
     Map(MapCommand),
-    /// Add up the shards of a plan: tables, fleet.json, fleet.html.
+    /// Combine the shards of a plan into tables, fleet.json and fleet.html.
     Reduce(ReduceCommand),
-    /// All three on this machine: plan, map on all cores, reduce.
+    /// Plan, map and reduce in one go, on all cores of this machine.
     Run(RunCommand),
 }
 
 /// What is compared, and how.
 #[derive(Args)]
 struct PlanArgs {
-    /// Folder with the traces before.
+    /// Folder with the baseline traces.
     baseline: PathBuf,
-    /// Folder with the traces after.
+    /// Folder with the candidate traces.
     candidate: PathBuf,
     #[command(flatten)]
     pairing: PairingArgs,
     #[command(flatten)]
     part: PartArgs,
-    /// TOML file with rules for kinds of work, put before the built-in ones.
+    /// TOML file with category rules that precede the built-in ones.
     #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     categories: Option<PathBuf>,
-    /// Write a report of each rank, too: megabytes a rank.
+    /// Also write a report for each rank (megabytes each).
     #[arg(long, help_heading = headings::REPORT)]
     reports: bool,
 }
 
-/// What is written of the whole fleet.
+/// Output of the whole fleet.
 #[derive(Args)]
 struct OutputArgs {
     /// Folder for shards, tables and pages.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet", help_heading = headings::REPORT)]
     output: PathBuf,
-    /// How the tables are written.
+    /// Format of the tables.
     #[arg(long, value_name = "FORMAT", default_value = "parquet", help_heading = headings::REPORT)]
     tables: TablesName,
-    /// Leave out fleet.html.
+    /// Do not write fleet.html.
     #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
-    /// How the result is printed.
+    /// Overwrite existing files with the fleet's file names even if tracetree did not write them.
+    #[arg(long, help_heading = headings::REPORT)]
+    force: bool,
+    /// Output format.
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Exit with 3 where a smaller share of what was planned was compared (`95%`).
+    /// Exit with 3 if a smaller share of the planned pairs was compared (`95%`).
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = limit::part, help_heading = headings::LIMITS)]
     min_coverage: f64,
 }
@@ -81,7 +85,7 @@ struct OutputArgs {
 struct PlanCommand {
     #[command(flatten)]
     plan: PlanArgs,
-    /// The plan.
+    /// File to write the plan to.
     #[arg(short, long, value_name = "FILE", default_value = "plan.json", help_heading = headings::REPORT)]
     output: PathBuf,
 }
@@ -89,15 +93,15 @@ struct PlanCommand {
 #[derive(Args)]
 #[command(after_help = examples::FLEET_MAP)]
 struct MapCommand {
-    /// What `fleet plan` wrote.
+    /// Plan written by `fleet plan`.
     plan: PathBuf,
     /// Folder for the shards.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet", help_heading = headings::REPORT)]
     output: PathBuf,
-    /// Only this pair, by its position from 0: for one task of many.
+    /// Compare only this pair, by its position from 0. For one task of a job array.
     #[arg(long, value_name = "N")]
     pair: Option<usize>,
-    /// Tell what became of the pair as a line of JSON.
+    /// Print the result of the pair as a line of JSON.
     #[arg(long, requires = "pair")]
     json: bool,
 }
@@ -105,12 +109,13 @@ struct MapCommand {
 #[derive(Args)]
 #[command(after_help = examples::FLEET_REDUCE)]
 struct ReduceCommand {
-    /// What `fleet plan` wrote.
+    /// Plan written by `fleet plan`.
     plan: PathBuf,
-    /// Folder that `fleet map -o` wrote to, where it is not that of --output.
+    /// Folder that `fleet map -o` wrote to, if it differs from --output.
     #[arg(long, value_name = "DIR")]
     shards: Option<PathBuf>,
-    /// JSON file with what the engine could not do: an object of `key: [code, message]`.
+    /// JSON file with the pairs that an engine such as Ray could not process: an object of
+    /// `key: [code, message]`.
     #[arg(long, value_name = "FILE")]
     lost: Option<PathBuf>,
     #[command(flatten)]
@@ -136,9 +141,22 @@ pub(super) fn run(args: &FleetArgs, console: &mut Console) -> Result<Outcome> {
             reduce(&plan, &lost, command.shards.as_deref(), &command.output, console)
         }
         FleetCommand::Run(command) => {
+            command.output.files(command.plan.reports).check_target(&command.output.output)?;
             let plan = command.plan.make(console)?;
             let lost = compare(&plan, &command.output.output, console)?;
             reduce(&plan, &lost, None, &command.output, console)
+        }
+    }
+}
+
+impl OutputArgs {
+    fn files(&self, has_reports: bool) -> FleetFiles {
+        FleetFiles {
+            tables: self.tables.formats(),
+            has_page: !self.no_html,
+            has_reports,
+            existing: if self.force { Existing::Replace } else { Existing::Keep },
+            ..FleetFiles::default()
         }
     }
 }
@@ -179,12 +197,11 @@ fn plan(command: &PlanCommand, console: &mut Console) -> Result<Outcome> {
         .unmatched
         .iter()
         .map(|single| format!("warning: {} {}: {}", single.path, single.code, single.message));
-    say_some(lines, "the plan has all", console);
+    say_some(lines, "see the plan", console);
     plan.write(&command.output)?;
-    let (pairs, single) = (plan.pairs.len(), plan.unmatched.len());
-    console.print(|out| {
-        writeln!(out, "{} planned = {pairs} pairs + {single} unmatched", plan.planned())
-    })?;
+    let (pairs, single) = (counted(plan.pairs.len() as u64, "pair"), plan.unmatched.len());
+    console
+        .print(|out| writeln!(out, "{} planned = {pairs} + {single} unmatched", plan.planned()))?;
     console.say(&format!("plan in {}", command.output.display()));
     Ok(Outcome::Done)
 }
@@ -198,29 +215,31 @@ fn mapping(plan: &Plan, output: &Path, console: &Console) -> Result<Mapping> {
     })
 }
 
-/// One pair, or all on the cores of this machine.
+/// Compares one pair, or all on the cores of this machine.
 fn map(command: &MapCommand, console: &mut Console) -> Result<Outcome> {
     let plan = Plan::read(&command.plan)?;
     let Some(at) = command.pair else {
         let lost = compare(&plan, &command.output, console)?;
         let lines = lost.values().map(|(code, message)| format!("warning: {code}: {message}"));
-        say_some(lines, "`fleet reduce` tells all", console);
+        say_some(lines, "`fleet reduce` lists them all", console);
         return Ok(Outcome::Done);
     };
     let Some(pair) = plan.pairs.get(at) else {
-        let message = format!("has {} pairs, there is no pair {at}", plan.pairs.len());
-        return Err(Error::new(ErrorKind::Usage, &command.plan, message).remedy("count from 0"));
+        let pairs = counted(plan.pairs.len() as u64, "pair");
+        let message = format!("has no pair {at}, only {pairs}");
+        return Err(Error::new(ErrorKind::Usage, &command.plan, message)
+            .remedy("pairs are numbered from 0"));
     };
     let mapped = mapping(&plan, &command.output, console)?.map(pair)?;
     if command.json {
         console.print(|out| writeln!(out, "{}", mapped.to_json(pair)))?;
         return Ok(Outcome::Done);
     }
-    let done = if mapped.was_there { "was there" } else { "done" };
+    let done = if mapped.was_there { "existing shard kept" } else { "shard written" };
     console.print(|out| match &mapped.status {
-        Status::Compared => writeln!(out, "{} ok, {done}", pair.folder),
+        Status::Compared => writeln!(out, "{} ok ({done})", pair.folder),
         Status::Failed { code, message } => {
-            writeln!(out, "{} failed, {done}: {code} {message}", pair.folder)
+            writeln!(out, "{} failed ({done}): {code} {message}", pair.folder)
         }
     })?;
     Ok(Outcome::Done)
@@ -236,8 +255,8 @@ fn compare(plan: &Plan, output: &Path, console: &mut Console) -> Result<Lost> {
     })?;
     drop(counter);
     let there = there.into_inner();
-    let count = plan.pairs.len();
-    console.say(&format!("{} pairs compared, {there} were there already", count - there));
+    let compared = counted((plan.pairs.len() - there) as u64, "pair");
+    console.say(&format!("{compared} compared, {there} skipped because of an existing shard"));
     Ok(lost)
 }
 
@@ -250,14 +269,8 @@ fn reduce(
 ) -> Result<Outcome> {
     let fleet = Fleet::reduce(plan, shards.unwrap_or(&args.output), lost)?;
     say(&fleet, console);
-    let files = FleetFiles {
-        tables: args.tables.formats(),
-        has_page: !args.no_html,
-        has_reports: plan.options.reports,
-        ..FleetFiles::default()
-    };
-    fleet.write(&args.output, &files)?;
-    let format = (args.format, CsvTexts::AsTheyAre);
+    fleet.write(&args.output, &args.files(plan.options.reports))?;
+    let format = (args.format, CsvTexts::default());
     console.print(|out| fleet_summary::print(&fleet, format, out))?;
     console.say(&format!("fleet.json and tables in {}", args.output.display()));
     let counts = fleet.counts();

@@ -1,6 +1,7 @@
-//! The ranks of a fleet as text, CSV, JSON or Markdown.
+//! The ranks of a fleet → text, CSV, JSON or Markdown.
 
 use super::format::Format;
+use super::words::counted;
 use std::io::{self, Write};
 use tracetree::fleet::{Fleet, RankRow, ranges};
 use tracetree::report::{CsvTexts, plain, write_csv_with, write_rows_json};
@@ -19,31 +20,40 @@ pub(super) fn print(
     }
 }
 
-const TITLES: [&str; 6] =
-    ["rank", "GPU ms trace1", "GPU ms trace2", "difference", "waits ms trace1", "waits ms trace2"];
+const TITLES: [&str; 6] = [
+    "rank",
+    "GPU ms baseline",
+    "GPU ms candidate",
+    "difference",
+    "wait ms baseline",
+    "wait ms candidate",
+];
 
-/// Longest name of a folder in Markdown, in characters.
+/// Minimum width of a column of figures, in characters.
+const FIGURE: usize = 12;
+
+/// Maximum length of a folder name in Markdown, in characters.
 const LONGEST: usize = 200;
 
-/// More ranks than this are not listed one by one, and no more findings are told.
+/// Maximum number of findings printed; more ranks than this are not listed individually.
 const MOST: usize = 32;
 
-/// What happened to the fleet, what to look at first, and the ranks where they are few.
+/// Prints the counts, the findings, and the ranks if there are only a few.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let counts = fleet.counts();
     writeln!(
         out,
-        "{} ranks compared, {} failed, {} unmatched; {} roles",
-        counts.ok,
+        "{} compared, {} failed, {} unmatched; {}",
+        counted(counts.ok as u64, "rank"),
         counts.failed,
         counts.unmatched,
-        fleet.roles.len()
+        counted(fleet.roles.len() as u64, "role")
     )?;
     for finding in fleet.findings.iter().take(MOST) {
         writeln!(out, "  {:<18} rank {:<8} {}", finding.code, finding.ranks, finding.message)?;
     }
     if fleet.findings.len() > MOST {
-        writeln!(out, "  {} more in fleet.json", fleet.findings.len() - MOST)?;
+        writeln!(out, "  … and {} more in fleet.json", fleet.findings.len() - MOST)?;
     }
     match fleet.ranks.len() <= MOST {
         true => text(&fleet.ranks, out),
@@ -54,8 +64,8 @@ fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
 fn text(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
     let line = |out: &mut dyn Write, cells: &[String]| -> io::Result<()> {
         write!(out, "{:<16}", cells[0])?;
-        for cell in &cells[1..] {
-            write!(out, " {cell:>15}")?;
+        for (title, cell) in TITLES.iter().zip(cells).skip(1) {
+            write!(out, " {cell:>width$}", width = title.len().max(FIGURE))?;
         }
         writeln!(out)
     };
@@ -65,14 +75,14 @@ fn text(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
     }
     for side in Side::BOTH {
         for row in rows.iter().filter(|row| row.is_straggler[side]) {
-            writeln!(out, "{}: the other ranks wait for {}", side.label(), row.folder)?;
+            writeln!(out, "{}: the other ranks wait for {}", side.word(), row.folder)?;
         }
         let last = rows.iter().filter(|row| !row.waits[side].last_in.is_empty());
         let last: Vec<String> = last
             .map(|row| format!("{} in {}", row.folder, ranges(&row.waits[side].last_in)))
             .collect();
         if !last.is_empty() {
-            writeln!(out, "{}: last in its collectives: {}", side.label(), last.join(", "))?;
+            writeln!(out, "{}: last to enter collectives: {}", side.word(), last.join(", "))?;
         }
     }
     Ok(())
@@ -82,7 +92,7 @@ fn markdown(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", TITLES.join(" | "))?;
     writeln!(out, "|{}", "---|".repeat(TITLES.len()))?;
     for row in rows {
-        // The name of a folder is any text.
+        // A folder name can contain anything, including Markdown.
         let cells: Vec<String> = cells(row).iter().map(|cell| plain(cell, LONGEST)).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
@@ -96,7 +106,7 @@ fn cells(row: &RankRow) -> Vec<String> {
         row.folder.clone(),
         format!("{:.3}", baseline.as_millis()),
         format!("{:.3}", candidate.as_millis()),
-        format!("{:+.3}", (candidate - baseline).as_millis()),
+        format!("{:+.3}", (candidate - baseline).as_millis()).replace('-', "−"),
         waits.baseline,
         waits.candidate,
     ]

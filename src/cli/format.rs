@@ -1,8 +1,8 @@
-//! `--format`: how a result is printed.
+//! `--format`: the output format of a result.
 
 use clap::ValueEnum;
 
-/// How a result is printed.
+/// The output format of a result.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     Text,

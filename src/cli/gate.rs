@@ -1,4 +1,4 @@
-//! `tracetree gate`: runs against a baseline, by rules; `tracetree baseline`: the file of one.
+//! `tracetree gate` checks runs against a baseline; `tracetree baseline` manages the baseline file.
 
 use super::Outcome;
 use super::captures::{CaptureArgs, CapturePairArgs};
@@ -10,57 +10,57 @@ use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::gate::{
-    Date, Digest, Digester, Gate, GateFormat, Inconclusive, Outcome as GateOutcome, Rules,
+    Date, Gate, GateFormat, Inconclusive, Outcome as GateOutcome, Recorder, Recording, Rules,
     run_files,
 };
 use tracetree::program::CaptureSource;
 use tracetree::report::one_line;
-use tracetree::{Error, Result};
+use tracetree::{Error, Result, write_file};
 
-/// The file of rules that is read where none is named.
+/// The rule file that is read if `--rules` is not given and it exists.
 const USUAL_RULES: &str = "tracetree.toml";
 
 #[derive(Args)]
 #[command(after_help = examples::GATE)]
 #[command(group = ArgGroup::new("before").args(["baseline", "base"]).required(true))]
 pub(super) struct GateArgs {
-    /// The baseline: a file that `tracetree baseline record` wrote.
+    /// Baseline file written by `tracetree baseline record`.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// The runs before, where there is no baseline file: traces, folders, patterns.
+    /// Baseline runs, instead of a baseline file: traces, folders, glob patterns.
     #[arg(long, value_name = "TRACE", num_args = 1..)]
     base: Vec<PathBuf>,
-    /// The runs that are checked.
+    /// The runs to check.
     #[arg(long = "new", value_name = "TRACE", num_args = 1.., conflicts_with = "runs")]
     new: Vec<PathBuf>,
-    /// The runs that are checked: traces, folders, patterns.
+    /// The runs to check: traces, folders, glob patterns.
     #[arg(value_name = "NEW")]
     runs: Vec<PathBuf>,
     #[command(flatten)]
     captures: CapturePairArgs,
-    /// TOML file with the rules [default: tracetree.toml where there is one].
+    /// TOML file with the rules [default: tracetree.toml if it exists].
     #[arg(long, value_name = "FILE", help_heading = headings::LIMITS)]
     rules: Option<PathBuf>,
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = word::<GateFormat>)]
     format: GateFormat,
-    /// Write the result into a file instead of to standard output.
+    /// Write the result to a file instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = headings::REPORT)]
     output: Option<PathBuf>,
-    /// Whether to `fail` (exit with 3) or `pass` where something cannot be told [default: what the
-    /// rules say, else fail].
+    /// Whether to `fail` (exit with 3) or `pass` if something cannot be decided [default: as set in the
+    /// rules, otherwise fail].
     #[arg(long, value_name = "WHAT", value_parser = word::<Inconclusive>, help_heading = headings::LIMITS)]
     inconclusive: Option<Inconclusive>,
-    /// Check the structure only and leave out all rules and budgets about time.
+    /// Check the structure only; ignore rules and budgets about time.
     #[arg(long, help_heading = headings::LIMITS)]
     structure_only: bool,
-    /// The day that permissions with an end are held against [default: today].
+    /// The day for which the expiry of `allow` entries is checked [default: today].
     #[arg(long, value_name = "DAY", hide = true)]
     today: Option<Date>,
 }
 
-/// A word as an option takes it: `clap` tells itself which one is refused.
-fn word<W: FromStr<Err = Error>>(text: &str) -> std::result::Result<W, String> {
+/// Parses an option value. `clap` adds the option and the rejected value to the message.
+pub(super) fn word<W: FromStr<Err = Error>>(text: &str) -> std::result::Result<W, String> {
     text.parse().map_err(|error: Error| error.message().to_owned())
 }
 
@@ -72,48 +72,52 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
     if let (Some(path), CaptureSource::Files(_)) = (&args.baseline, &before) {
         let message = "captures of a baseline file are chosen when it is recorded";
         return Err(Error::usage(path.display().to_string(), message)
-            .remedy("leave --base-capture out, or record with `baseline record --capture`"));
+            .remedy("omit --base-capture, or record with `baseline record --capture`"));
     }
     let (baseline, candidate) =
         rayon::join(|| args.before(before, &progress), || read(&candidate, after, &progress));
     let (baseline, candidate) = (baseline?, candidate?);
     let gate = Gate::check(&baseline, &candidate, &rules, args.today.unwrap_or_else(Date::today));
     match &args.output {
-        Some(path) => write_file(&gate, args.format, path)?,
+        Some(path) => write_result(&gate, args.format, path)?,
+        None if args.format == GateFormat::Github => {
+            console.print_commands(|out| gate.write(args.format, out))?
+        }
         None => console.print(|out| gate.write(args.format, out))?,
     }
     if gate.outcome != GateOutcome::Pass && args.format != GateFormat::Text {
         console.say(&format!("gate: {}", one_line(&gate.headline())));
     }
-    Ok(outcome(gate.outcome))
+    Ok(gate.outcome.into())
 }
 
-/// Tells what was odd about captures of graphs.
-fn say_remarks(digest: &Digest, console: &mut Console) {
-    for remark in &digest.remarks {
+/// Prints problems with captures of graphs.
+fn say_remarks(recording: &Recording, console: &mut Console) {
+    for remark in &recording.remarks {
         console.say(&one_line(remark));
     }
 }
 
-fn outcome(outcome: GateOutcome) -> Outcome {
-    match outcome {
-        GateOutcome::Pass => Outcome::Done,
-        GateOutcome::Fail => Outcome::Differences,
-        GateOutcome::Inconclusive => Outcome::NotComparable,
+impl From<GateOutcome> for Outcome {
+    fn from(outcome: GateOutcome) -> Outcome {
+        match outcome {
+            GateOutcome::Pass => Outcome::Done,
+            GateOutcome::Fail => Outcome::Differences,
+            GateOutcome::Inconclusive => Outcome::NotComparable,
+        }
     }
 }
 
-fn write_file(gate: &Gate, format: GateFormat, path: &Path) -> Result<()> {
+fn write_result(gate: &Gate, format: GateFormat, path: &Path) -> Result<()> {
     let mut bytes = Vec::new();
-    gate.write(format, &mut bytes)
-        .and_then(|()| std::fs::write(path, bytes))
-        .map_err(|error| Error::io(path, "write the result", error))
+    gate.write(format, &mut bytes).map_err(|error| Error::io(path, "write the result", error))?;
+    write_file(path, &bytes)
 }
 
-/// Reads runs of one side, with a bar for each.
-fn read(files: &[PathBuf], captures: CaptureSource, progress: &Progress) -> Result<Digest> {
+/// Reads the runs of one side, with a progress bar for each.
+fn read(files: &[PathBuf], captures: CaptureSource, progress: &Progress) -> Result<Recording> {
     let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    progress.reading(&paths, |options| Digester::default().captures(captures).read(files, options))
+    progress.reading(&paths, |options| Recorder::default().captures(captures).read(files, options))
 }
 
 impl GateArgs {
@@ -130,10 +134,10 @@ impl GateArgs {
         Ok(if self.structure_only { rules.structure_only() } else { rules })
     }
 
-    /// What the runs are held against.
-    fn before(&self, captures: CaptureSource, progress: &Progress) -> Result<Digest> {
+    /// The recording to check against.
+    fn before(&self, captures: CaptureSource, progress: &Progress) -> Result<Recording> {
         match &self.baseline {
-            Some(path) => Digest::read_baseline(path),
+            Some(path) => Recording::read_baseline(path),
             None => read(&run_files(&self.base)?, captures, progress),
         }
     }
@@ -141,8 +145,8 @@ impl GateArgs {
     fn candidate(&self) -> Result<Vec<PathBuf>> {
         let given = if self.new.is_empty() { &self.runs } else { &self.new };
         if given.is_empty() {
-            return Err(Error::usage("gate", "there is no run to check")
-                .remedy("name the new traces: tracetree gate --baseline base.ttb NEW…"));
+            return Err(Error::usage("gate", "no runs to check")
+                .remedy("pass the candidate traces: tracetree gate --baseline base.ttb NEW…"));
         }
         run_files(given)
     }
@@ -157,10 +161,10 @@ pub(super) struct BaselineArgs {
 
 #[derive(Subcommand)]
 enum BaselineCommand {
-    /// Record runs into a baseline file.
+    /// Record runs in a baseline file.
     #[command(after_help = examples::BASELINE)]
     Record {
-        /// The runs: traces, folders, patterns.
+        /// The runs: traces, folders, glob patterns.
         #[arg(required = true, value_name = "TRACE")]
         runs: Vec<PathBuf>,
         /// The file to write.
@@ -169,18 +173,18 @@ enum BaselineCommand {
         #[command(flatten)]
         captures: CaptureArgs,
     },
-    /// Tell what is in a baseline file.
+    /// Print the contents of a baseline file.
     #[command(after_help = examples::BASELINE)]
     Show {
         /// The baseline file.
         file: PathBuf,
     },
-    /// Show what new runs change, and take them as the baseline.
+    /// Show what new runs change, and make them the baseline.
     #[command(after_help = examples::BASELINE)]
     Accept {
-        /// The baseline file, which is written again.
+        /// The baseline file; it is overwritten.
         file: PathBuf,
-        /// The new runs: traces, folders, patterns.
+        /// The new runs: traces, folders, glob patterns.
         #[arg(required = true, value_name = "NEW")]
         runs: Vec<PathBuf>,
         #[command(flatten)]
@@ -191,23 +195,23 @@ enum BaselineCommand {
 pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result<Outcome> {
     match &args.command {
         BaselineCommand::Record { runs, output, captures } => {
-            let digest = read(&run_files(runs)?, captures.source(), &console.progress())?;
-            say_remarks(&digest, console);
-            digest.write_baseline(output)?;
-            console.print(|out| digest.write_overview(out))?;
+            let recording = read(&run_files(runs)?, captures.source(), &console.progress())?;
+            say_remarks(&recording, console);
+            recording.write_baseline(output)?;
+            console.print(|out| recording.write_overview(out))?;
             console.say(&format!("baseline in {}", output.display()));
         }
         BaselineCommand::Show { file } => {
-            let digest = Digest::read_baseline(file)?;
-            console.print(|out| digest.write_overview(out))?;
+            let recording = Recording::read_baseline(file)?;
+            console.print(|out| recording.write_overview(out))?;
         }
         BaselineCommand::Accept { file, runs, captures } => {
-            let before = Digest::read_baseline(file)?;
+            let before = Recording::read_baseline(file)?;
             let after = read(&run_files(runs)?, captures.source(), &console.progress())?;
             let gate = Gate::check(&before, &after, &Rules::default(), Date::today());
             console.print(|out| gate.write(GateFormat::Text, out))?;
             after.write_baseline(file)?;
-            console.say(&format!("{} is the baseline now", file.display()));
+            console.say(&format!("updated the baseline {}", file.display()));
         }
     }
     Ok(Outcome::Done)

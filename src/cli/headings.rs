@@ -1,14 +1,14 @@
-//! What options are grouped under in `--help`.
+//! Headings that group the options in `--help`.
 
-/// What a run writes.
+/// Output files.
 pub(super) const REPORT: &str = "Report";
 /// Which work of the traces is compared, and how.
 pub(super) const WORK: &str = "What is compared";
-/// From where on a difference matters, and what the exit code tells.
+/// Thresholds for differences, and exit codes.
 pub(super) const LIMITS: &str = "Thresholds and exit codes";
-/// How sides, kinds of work and peaks are called and known.
+/// Side names, categories, performance models and peaks.
 pub(super) const NAMES: &str = "Names and models";
-/// Where captures of graphs are.
+/// Where to find captures of graphs.
 pub(super) const CAPTURES: &str = "Captures of graphs";
 /// Options of every command.
 pub(super) const GLOBAL: &str = "Every command";

@@ -1,4 +1,4 @@
-//! `tracetree history`: baselines over time, and where they changed.
+//! `tracetree history`: a series of baselines → the points at which they changed.
 
 use super::Outcome;
 use super::examples;
@@ -13,19 +13,19 @@ use tracetree::{Error, ErrorKind, Result};
 #[derive(Args)]
 #[command(after_help = examples::HISTORY)]
 pub(super) struct HistoryArgs {
-    /// Baseline files, oldest first, or one folder with some, taken by name.
+    /// Baseline files, oldest first, or a folder of them, sorted by file name.
     #[arg(required = true, value_name = "BASELINE")]
     baselines: Vec<PathBuf>,
-    /// How the result is printed.
+    /// Output format.
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Changes below this share are left out.
+    /// Ignore changes smaller than this share.
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     least: f64,
-    /// The largest probability that a change is chance.
+    /// Report only changes with a p-value below this.
     #[arg(long, value_name = "P", default_value_t = 0.001, help_heading = headings::LIMITS)]
     most_p: f64,
-    /// How many baselines are looked at together.
+    /// Number of baselines per search window.
     #[arg(long, value_name = "N", default_value_t = 50)]
     window: usize,
 }
@@ -53,7 +53,7 @@ pub(super) fn run(args: &HistoryArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// The baseline files of a folder, by name.
+/// The baseline files of a folder, sorted by name.
 fn baselines_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let cannot = |error| Error::io(folder, "list the folder", error);
     let mut files = Vec::new();
@@ -66,8 +66,8 @@ fn baselines_in(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     match files.is_empty() {
-        true => Err(Error::new(ErrorKind::Usage, folder, "has no baseline (*.ttb)")
-            .remedy("record some with `tracetree baseline record`")),
+        true => Err(Error::new(ErrorKind::Usage, folder, "contains no baseline (*.ttb)")
+            .remedy("record baselines with `tracetree baseline record`")),
         false => Ok(files),
     }
 }

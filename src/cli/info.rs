@@ -1,4 +1,4 @@
-//! `tracetree info TRACE…`: what is in each trace.
+//! `tracetree info TRACE…`: describes each trace.
 
 use super::Outcome;
 use super::captures::CaptureArgs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::program::{CaptureSource, HeadInfo, TraceInfo};
-use tracetree::report::{DescribedTrace, write_info_json};
+use tracetree::report::{DescribedTrace, one_line, write_info_json};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, Result};
@@ -20,30 +20,30 @@ use tracetree::{CallTree, Result};
 #[derive(Args)]
 #[command(after_help = examples::INFO)]
 pub(super) struct InfoArgs {
-    /// The traces.
+    /// The traces to describe.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
     #[command(flatten)]
     yardstick: YardstickArgs,
     #[command(flatten)]
     captures: CaptureArgs,
-    /// How they are described.
+    /// Output format.
     #[arg(long, default_value = "text")]
     format: InfoFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum InfoFormat {
-    /// A line for each trace; with -v all that is known.
+    /// One line per trace; with -v, all details.
     Text,
-    /// A list with an object for each trace.
+    /// A list with one object per trace.
     Json,
 }
 
-/// So many ops are listed as the furthest from their roofline.
+/// Number of ops listed as furthest from their roofline.
 const FURTHEST: usize = 10;
 
-/// What the efficiency of a trace is told by, and where the captures of its graphs are.
+/// The models and peaks for efficiency, and where to find the captures of graphs.
 struct Yardstick {
     models: Models,
     peaks: Peaks,
@@ -73,7 +73,7 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The head of a large file shows at once, long before its events are read. Standard input and pipes
+/// Prints the header of a large file at once, long before its events are read. Standard input and pipes
 /// can be read only once.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
     let early = match path.is_file() {
@@ -85,17 +85,18 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         print_name(&name, console)?;
         print_head(early, console)?;
     }
-    // No bar: it would wipe the head off its line.
+    // No progress bar: it would erase the header from its line.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // What stands on the line already is whole without the rest.
+        // The name and the header of the trace are already on this line. End it, so that the error message
+        // starts on a new one.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency } = read?;
     if early.is_none() {
         print_name(&name, console)?;
     }
-    // Some files tell of their devices only behind the events.
+    // Some files list their devices only after the events.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;
     }
@@ -141,7 +142,7 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST) })
 }
 
-/// The bars are of the traces themselves.
+/// Progress bars show only the traces, not their captures.
 fn without_progress(options: &ReadOptions) -> ReadOptions {
     let mut quietly = options.clone();
     quietly.progress = None;
@@ -150,7 +151,7 @@ fn without_progress(options: &ReadOptions) -> ReadOptions {
 
 fn print_name(name: &str, console: &mut Console) -> Result<()> {
     let end = if console.is_verbose() { "\n" } else { "" };
-    console.print(|out| write!(out, "{name}{end}"))
+    console.print(|out| write!(out, "{}{end}", one_line(name)))
 }
 
 fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {

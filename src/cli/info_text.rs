@@ -1,38 +1,40 @@
-//! [`TraceInfo`] → text: one line for each trace, or all of it, a field a line.
+//! [`TraceInfo`] → text: one line per trace, or all details with one field per line.
 
+use super::words::counted;
 use std::io::{self, Write};
 use tracetree::analysis::{EfficiencyInfo, FurthestOp};
 use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
+use tracetree::report::one_line;
 
-/// Writes the first half of the line about a trace: what its head tells. No line end; nothing where
-/// the head tells nothing.
+/// Writes the first half of the line about a trace, from its header. No line end; nothing if the header
+/// has no such information.
 pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
     if head.devices.len() > 1 {
-        parts.push(format!("{} more kinds of device", head.devices.len() - 1));
+        parts.push(counted(head.devices.len() as u64 - 1, "more kind") + " of device");
     }
     parts.extend(rank(head));
     match parts.is_empty() {
         true => Ok(()),
-        false => write!(out, " · {}", parts.join(", ")),
+        false => write!(out, " · {}", one_line(&parts.join(", "))),
     }
 }
 
-/// Writes how much of a trace's time has a model, and the ops that are furthest from their roofline.
-/// Nothing where no op has a model: then shapes were not recorded.
+/// Writes the share of a trace's time that has a model, and the ops furthest from their roofline. Nothing
+/// if no op has a model, because shapes were then not recorded.
 pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);
     let launched = launched.map_or_else(String::new, |launched| {
-        format!(", {:.1} % of what was launched in the trace", 100.0 * launched)
+        format!(", {:.1}% of the time launched in the trace", 100.0 * launched)
     });
     let peaks = match &info.peaks_of {
-        Some(device) => format!("peaks of {device}"),
-        None => "no peaks of this device are known: --peaks FILE".to_owned(),
+        Some(device) => format!("peaks of {}", one_line(device)),
+        None => "the peaks of this device are unknown (use --peaks FILE)".to_owned(),
     };
     writeln!(
         out,
-        "  efficiency: {:.1} % of the time has a model{launched}; {peaks}",
+        "  efficiency: {:.1}% of the time has a model{launched}; {peaks}",
         100.0 * coverage
     )?;
     info.furthest.iter().try_for_each(|op| furthest_op(op, out))
@@ -49,48 +51,52 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     }
     let shapes: String = op.input_shape.chars().take(60).collect();
     let cut = if shapes.len() < op.input_shape.len() { "…" } else { "" };
-    write!(out, "  {} x {} {shapes}{cut}", op.count, op.op)?;
+    write!(out, "  {} x {} {}{cut}", op.count, one_line(&op.op), one_line(&shapes))?;
     let rates = [(op.tflops_per_s.filter(|&rate| rate > 0.0), "TFLOP/s"), (op.tb_per_s, "TB/s")];
     for (rate, unit) in rates {
         if let Some(rate) = rate {
             write!(out, "  {rate:.3} {unit}")?;
         }
     }
-    if let (Some(bound), Some(pct)) = (op.bound, op.roofline_pct) {
-        write!(out, "  {bound} bound, {pct:.1} % of the roofline")?;
+    match (op.bound, op.roofline_pct) {
+        (Some(bound), Some(pct)) => {
+            write!(out, "  {bound} bound, {pct:.1}% of the roofline")?;
+        }
+        (Some(_), None) => write!(out, "  above the peak: cache-resident or model too high")?,
+        (None, _) => {}
     }
     writeln!(out)
 }
 
-/// Writes the second half of the line about a trace: what its events tell.
+/// Writes the second half of the line about a trace, from its events.
 pub(super) fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, " · {} · {} events", info.platform.vendor.label(), info.events)?;
+    write!(out, " · {} · {}", info.platform.vendor.label(), counted(info.events, "event"))?;
     write!(out, ", {} on GPU", info.gpu_events)?;
     write!(out, " · {:.3} ms busy of {:.3} ms", info.gpu_busy_us / 1e3, info.span_us / 1e3)?;
     if let Some(captured) = &info.captured {
         let placed = captured.placed + captured.named;
-        write!(out, " · {placed} of {} replayed captured", captured.kernels)?;
+        write!(out, " · {placed} of {} replayed kernels captured", captured.kernels)?;
     }
     if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
-        write!(out, " · {:.1} % launched in the trace", 100.0 * share)?;
+        write!(out, " · {:.1}% of GPU time launched in the trace", 100.0 * share)?;
     }
-    let counts = [(info.steps, "step", "s"), (info.batches, "batch", "es")];
-    for (count, name, plural) in counts.into_iter().filter(|(count, ..)| *count > 0) {
-        write!(out, " · {count} {name}")?;
-        write!(out, "{}", if count == 1 { "" } else { plural })?;
+    for (count, noun) in [(info.steps, "step"), (info.batches, "batch")] {
+        if count > 0 {
+            write!(out, " · {}", counted(count, noun))?;
+        }
     }
     if let Some(model) = info.model.as_ref().map(model_words).filter(|words| !words.is_empty()) {
-        write!(out, " · {model}")?;
+        write!(out, " · {}", one_line(&model))?;
     }
     for names in [info.phases.clone(), present(&info.contents)] {
         if !names.is_empty() {
-            write!(out, " · {}", names.join(" "))?;
+            write!(out, " · {}", one_line(&names.join(" ")))?;
         }
     }
     writeln!(out)
 }
 
-/// Writes what the head of a trace tells, a field a line.
+/// Writes the header fields of a trace, one per line.
 pub(super) fn write_head_fields(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     for (at, info) in head.devices.iter().enumerate() {
         field(out, if at == 0 { "devices" } else { "" }, &device(info))?;
@@ -101,44 +107,43 @@ pub(super) fn write_head_fields(head: &HeadInfo, out: &mut dyn Write) -> io::Res
     optional_field(out, "options", &head.options.join(", "))
 }
 
-/// Writes what the events of a trace tell, a field a line.
+/// Writes the fields computed from a trace's events, one per line.
 pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
     let size = info.file_bytes.map_or_else(String::new, |bytes| format!("{}, ", megabytes(bytes)));
     field(out, "size", &format!("{size}unpacked {}", megabytes(info.unpacked_bytes)))?;
     let evidence = info.platform.evidence.join(", ");
     field(out, "platform", &format!("{} ({evidence})", info.platform.vendor.label()))?;
     field(out, "events", &format!("{}: {}", info.events, counts(&info.categories)))?;
-    optional_field(out, "left out", &counts(&info.left_out))?;
+    optional_field(out, "ignored", &counts(&info.left_out))?;
     let gpu = format!(
-        "{} events, {:.3} us, {:.3} us busy",
-        info.gpu_events, info.gpu_time_us, info.gpu_busy_us
+        "{}, {:.3} µs, {:.3} µs busy",
+        counted(info.gpu_events, "event"),
+        info.gpu_time_us,
+        info.gpu_busy_us
     );
     field(out, "GPU", &gpu)?;
     if let Some(share) = info.launched_share {
-        field(
-            out,
-            "launches",
-            &format!("in the trace for {:.1} % of the GPU time", 100.0 * share),
-        )?;
+        field(out, "launches", &format!("in the trace for {:.1}% of the GPU time", 100.0 * share))?;
     }
     if let Some(captured) = &info.captured {
         let mut text = format!(
-            "{} of {} launches have a capture, {} of {} kernels stand below their ops",
+            "{} of {} launches have a capture, {} of {} kernels are below their ops",
             captured.fitting, captured.launches, captured.placed, captured.kernels
         );
         if captured.named > 0 {
-            text += &format!(", {} below the part that they name", captured.named);
+            text +=
+                &format!(", {} are below the part of the program that they name", captured.named);
         }
         field(out, "graphs", &text)?;
     }
-    field(out, "span", &format!("{:.3} us", info.span_us))?;
+    field(out, "span", &format!("{:.3} µs", info.span_us))?;
     field(out, "steps", &format!("{}, batches {}", info.steps, info.batches))?;
     optional_field(out, "phases", &info.phases.join(", "))?;
     if let Some(model) = &info.model {
         write_model(model, out)?;
     }
-    field(out, "has", &present(&info.contents).join(", "))?;
-    field(out, "has not", &absent(&info.contents).join(", "))?;
+    field(out, "contains", &present(&info.contents).join(", "))?;
+    field(out, "lacks", &absent(&info.contents).join(", "))?;
     for note in &info.notes {
         let hint = if note.hint.is_empty() { "" } else { ": " };
         field(out, note.code, &format!("{}{hint}{}", note.message, note.hint))?;
@@ -146,7 +151,7 @@ pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// `BertModel, encoder transformer, vLLM`; little evidence is marked with `?`.
+/// `BertModel, encoder transformer, vLLM`; `?` marks weak evidence.
 fn model_words(model: &Model) -> String {
     let thin = |is_thin: bool| if is_thin { "?" } else { "" };
     let architecture = model.architecture.as_ref();
@@ -159,7 +164,7 @@ fn model_words(model: &Model) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What sort of model was run, with the evidence.
+/// Writes the kind of model that ran, with the evidence.
 fn write_model(model: &Model, out: &mut dyn Write) -> io::Result<()> {
     optional_field(out, "model", model.root.as_deref().unwrap_or_default())?;
     match &model.architecture {
@@ -168,7 +173,7 @@ fn write_model(model: &Model, out: &mut dyn Write) -> io::Result<()> {
             "network",
             &with_evidence(found.what.label(), &found.evidence, found.is_thin),
         )?,
-        None => field(out, "network", "not told: no module, op or kernel says what it is")?,
+        None => field(out, "network", "unknown: no module, op or kernel identifies it")?,
     }
     if let Some(found) = &model.engine {
         field(out, "engine", &with_evidence(&found.what, &found.evidence, found.is_thin))?;
@@ -185,12 +190,12 @@ fn write_model(model: &Model, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn with_evidence(what: &str, evidence: &[String], is_thin: bool) -> String {
-    let little = if is_thin { ", little evidence" } else { "" };
+    let little = if is_thin { ", weak evidence" } else { "" };
     format!("{what} ({}{little})", evidence.join(", "))
 }
 
 fn field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
-    writeln!(out, "  {name:<10} {value}")
+    writeln!(out, "  {name:<10} {}", one_line(value))
 }
 
 fn optional_field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {

@@ -1,74 +1,31 @@
-//! How thresholds are written, in every option: `5%` of something, `200us`, `1.5ms` or `2s`.
+//! Parses the thresholds of all options: `5%` of something, `200us`, `1.5ms` or `2s`.
 
-use std::str::FromStr;
-use tracetree::PerSide;
+use tracetree::gate::Limit;
 use tracetree::trace::Nanos;
-
-/// How much longer the candidate may take.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Limit {
-    Percent(f64),
-    Time(Nanos),
-}
-
-impl FromStr for Limit {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Limit, String> {
-        let units = [("%", 0.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-        let (number, scale) = units
-            .iter()
-            .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
-            .ok_or_else(|| format!("`{text}` has no unit; write 5%, 200us, 1.5ms or 2s"))?;
-        let value: f64 = number
-            .trim()
-            .parse()
-            .ok()
-            .filter(|value: &f64| value.is_finite() && *value >= 0.0)
-            .ok_or_else(|| format!("`{number}` is no number of at least 0"))?;
-        Ok(match scale {
-            0.0 => Limit::Percent(value),
-            scale => Limit::Time(Nanos((value * scale).round() as i64)),
-        })
-    }
-}
 
 /// A share: `5%`, or `0.05`.
 pub(super) fn share(text: &str) -> Result<f64, String> {
-    if let Ok(Limit::Percent(percent)) = text.parse() {
-        return Ok(percent / 100.0);
+    match text.parse() {
+        Ok(Limit::Percent(percent)) => Ok(percent / 100.0),
+        Ok(Limit::Count(share)) => Ok(share),
+        Ok(Limit::Micros(_)) | Err(_) => Err(format!("`{text}` is not a share; write 5% or 0.05")),
     }
-    let share: Option<f64> = text.trim().parse().ok();
-    share
-        .filter(|share| share.is_finite() && *share >= 0.0)
-        .ok_or_else(|| format!("`{text}` is no share; write 5% or 0.05"))
 }
 
-/// A share that is no more than all: `95%`, or `0.95`.
+/// A share of at most 100%: `95%`, or `0.95`.
 pub(super) fn part(text: &str) -> Result<f64, String> {
     let share = share(text)?;
-    (share <= 1.0).then_some(share).ok_or_else(|| format!("`{text}` is more than all; write 95%"))
+    (share <= 1.0).then_some(share).ok_or_else(|| format!("`{text}` is more than 100%; write 95%"))
 }
 
-/// A time: `50us`, `1.5ms`; a number alone is in µs.
+/// A time: `50us`, `1.5ms`; a bare number is in µs.
 pub(super) fn time(text: &str) -> Result<Nanos, String> {
-    let is_number = text.trim().parse::<f64>().is_ok();
-    let with_unit = if is_number { format!("{}us", text.trim()) } else { text.to_owned() };
-    match with_unit.parse() {
-        Ok(Limit::Time(time)) => Ok(time),
-        Ok(Limit::Percent(_)) | Err(_) => {
-            Err(format!("`{text}` is no time of at least 0; write 50us, 1.5ms or 2s"))
+    match text.parse() {
+        Ok(Limit::Micros(micros) | Limit::Count(micros)) => {
+            Ok(Nanos((micros * 1e3).round() as i64))
         }
-    }
-}
-
-impl Limit {
-    pub(super) fn is_passed(self, time: PerSide<Nanos>) -> bool {
-        match self {
-            Limit::Time(most) => time.difference() > most,
-            Limit::Percent(percent) => {
-                time.difference().0 as f64 > time.baseline.0 as f64 * percent / 100.0
-            }
+        Ok(Limit::Percent(_)) | Err(_) => {
+            Err(format!("`{text}` is not a time of at least 0; write 50us, 1.5ms or 2s"))
         }
     }
 }
@@ -76,16 +33,6 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_limit_has_a_unit() {
-        assert_eq!("5%".parse(), Ok(Limit::Percent(5.0)));
-        assert_eq!("1.5ms".parse(), Ok(Limit::Time(Nanos(1_500_000))));
-        assert_eq!("2s".parse(), Ok(Limit::Time(Nanos(2_000_000_000))));
-        assert!("5".parse::<Limit>().is_err());
-        assert!("-5%".parse::<Limit>().is_err());
-        assert!("nan%".parse::<Limit>().is_err());
-    }
 
     #[test]
     fn shares_and_times_are_written_as_limits_are() {

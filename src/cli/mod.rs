@@ -1,7 +1,7 @@
-//! The command line: arguments in, exit code out. Only this module prints.
+//! The command line: arguments → exit code. Only this module prints.
 //!
-//! It stands on the library as any other program does, and is a part of it so that the binary and the
-//! Python package run the same code; with the feature `cli`.
+//! It uses the library like any other program. It is a module rather than a separate program so that the
+//! binary and the Python package run the same code. Enabled by the feature `cli`.
 
 mod captures;
 mod columns;
@@ -12,7 +12,6 @@ mod emit;
 mod escape;
 mod examples;
 mod explain;
-mod fail_on;
 mod fleet;
 mod fleet_command;
 mod fleet_summary;
@@ -36,6 +35,7 @@ mod summary;
 mod tree;
 mod tree_times;
 mod uid;
+mod words;
 mod wrap;
 mod yardstick;
 
@@ -44,19 +44,19 @@ use output::Console;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use tracetree::diff::Explanation;
-use tracetree::report::ReportOptions;
+use tracetree::report::{ReportOptions, one_line};
 use tracetree::{Comparison, Result};
 
-/// What a command found; errors are exit code 2.
+/// The result of a command. Errors are exit code 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// Done.
     Done = 0,
-    /// The differences that the user asked to be told of by exit code.
+    /// Differences found, and the user asked for an exit code.
     Differences = 1,
-    /// An input of several is missing, under `--strict`.
+    /// One of several inputs is missing, under `--strict`.
     Missing = 2,
-    /// The traces are not of the same work, under `--strict-comparability`; a gate that cannot tell.
+    /// The traces do not record the same work, under `--strict-comparability`; or a gate is inconclusive.
     NotComparable = 3,
 }
 
@@ -67,13 +67,13 @@ enum Outcome {
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// When to use colour; NO_COLOR is respected.
+    /// When to use colour. NO_COLOR is respected.
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true, help_heading = headings::GLOBAL)]
     color: Color,
-    /// Print less: no progress, no warnings.
+    /// Print no progress and no warnings.
     #[arg(short, long, global = true, help_heading = headings::GLOBAL)]
     quiet: bool,
-    /// Print more.
+    /// Print more details.
     #[arg(short, long, global = true, help_heading = headings::GLOBAL)]
     verbose: bool,
     #[command(flatten)]
@@ -91,40 +91,41 @@ enum Color {
 enum Command {
     /// Compare two traces and write a report folder.
     Diff(Box<diff_args::DiffArgs>),
-    /// Tell what is in each trace.
+    /// Describe the contents of each trace.
     Info(info::InfoArgs),
     /// Print the call tree of one trace.
     Tree(tree::TreeArgs),
-    /// Find the event of the other trace that corresponds to one.
+    /// Find an event's counterpart in the other trace.
     Uid(uid::UidArgs),
-    /// Tell why an event has the partner that it has.
+    /// Explain how an event was matched.
     Explain(explain::ExplainArgs),
     /// Check runs against a baseline: exit 0 pass, 1 fail, 3 inconclusive.
     Gate(gate::GateArgs),
-    /// Record, show or renew the baseline of a gate.
+    /// Record, show or update the baseline of a gate.
     Baseline(gate::BaselineArgs),
     /// Compare the ranks of a job, on one machine or on many.
     Fleet(fleet_command::FleetArgs),
-    /// Find where baselines changed over time.
+    /// Find when baselines changed over time.
     History(history::HistoryArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
     ModelDiff(model_diff::ModelDiffArgs),
-    /// Print a script that completes commands and options in a shell.
+    /// Print a shell completion script.
     Completions(pages::CompletionsArgs),
     /// Print the manual page.
     #[command(after_help = examples::MAN)]
     Man,
 }
 
-/// Runs the command line with these arguments, the name of the program first. Returns the exit code:
-/// 0 done, 1 differences that the user asked to be told of, 2 unreadable input or bad usage, 3 traces
+/// Runs the command line with these arguments, starting with the program name. Returns the exit code: 0
+/// done, 1 differences found if the user asked for it, 2 unreadable input or bad usage, 3 traces
 /// that are not comparable.
 ///
-/// Writes to standard output and standard error, and takes over the signals that end a process.
+/// Writes to standard output and standard error, and handles the signals that end a process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(answer) => return pages::answer(&answer),
+        Err(answer) => return pages::answer(&quoting(&arguments).unwrap_or(answer)),
     };
     share_work();
     let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
@@ -142,6 +143,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+/// The usage error with escaped arguments, which could otherwise control a terminal or start a line: they
+/// may be file names filled in by a shell.
+fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
+    Cli::try_parse_from(
+        arguments.iter().map(|argument| one_line(&argument.to_string_lossy()).into_owned()),
+    )
+    .err()
+}
+
 /// What `tracetree diff` prints of a comparison, without colours: for a screen of `width` columns, with
 /// the `top` largest differences.
 pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String {
@@ -151,22 +161,22 @@ pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String
     plain(|out| summary::text(analysis, &report, top, width, out))
 }
 
-/// What `tracetree explain` prints of why a call has the partner that it has.
+/// What `tracetree explain` prints: how a call was matched.
 pub fn explanation_text(comparison: &Comparison, explanation: &Explanation) -> String {
     plain(|out| explain::print(comparison.diff(), explanation, out))
 }
 
-/// What is written, without colours and what else would command a terminal.
+/// The text written by `write`, without colours and other terminal sequences.
 fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     let mut text = Vec::new();
     write(&mut text).expect("memory takes every text");
     anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string()
 }
 
-/// Makes this thread one of those that share work: it would wait for them otherwise, and each
-/// thread keeps memory of its own.
+/// Adds this thread to the worker threads. It would otherwise only wait for them, and each thread has
+/// memory of its own.
 fn share_work() {
-    // Fails only where the threads run already, and then all works as well.
+    // Fails only if the worker threads already run, which does no harm.
     let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
 }
 

@@ -1,14 +1,14 @@
-//! `tracetree model-diff`: arguments → a report on stdout, and whether the model is good enough.
+//! `tracetree model-diff`: arguments → a report on stdout, and whether the model is accurate enough.
 
 use super::headings;
 use super::output::Console;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::model::{
     FailOn, Format, ForwardPasses, ModelComparison, Outcome, Scenario, failures, read_scenarios,
     render,
 };
+use tracetree::write_file;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,10 +17,10 @@ Examples:
   tracetree model-diff --scenarios scenarios.toml --strict -o accuracy.json
           all scenarios of a file; a missing input is an error
   tracetree model-diff model_trace.json kernel_details.csv --fail-on 'error>20% & share>1%'
-          exit with 1 where a kernel type that matters is predicted badly
+          exit with 1 if a kernel type with a share of over 1% is off by more than 20%
 
 Conditions of --fail-on, in percent, with >, >=, < or <= and joined by &:
-  of each kernel type   error, count_error, share          'MatMulV2: error>10%' asks only one
+  of each kernel type   error, count_error, share          'MatMulV2: error>10%' checks only one
   of a scenario         weighted_error, total_error, unmodeled, model_only
 
 Exit codes: 0 done, 1 a --fail-on condition holds, 2 unreadable input or bad usage.";
@@ -29,7 +29,7 @@ Exit codes: 0 done, 1 a --fail-on condition holds, 2 unreadable input or bad usa
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ModelDiffArgs {
-    /// The chrome trace that the model wrote (.json or .json.gz)
+    /// Chrome trace written by the model (.json or .json.gz)
     #[arg(
         required_unless_present = "scenarios",
         conflicts_with = "scenarios",
@@ -37,15 +37,15 @@ pub(super) struct ModelDiffArgs {
     )]
     model_trace: Option<PathBuf>,
 
-    /// The kernel_details.csv of the profiler (.csv or .csv.gz)
+    /// kernel_details.csv of the profiler (.csv or .csv.gz)
     #[arg(value_name = "KERNELS")]
     profile: Option<PathBuf>,
 
-    /// The op mapping (YAML): kernel types of ops that the model did not look up
+    /// Op mapping (YAML): kernel types of ops that the model did not look up
     #[arg(long, value_name = "FILE", conflicts_with = "scenarios", help_heading = headings::NAMES)]
     op_mapping: Option<PathBuf>,
 
-    /// How many forward passes the profile covers
+    /// Number of forward passes that the profile covers
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "scenarios", help_heading = headings::WORK)]
     forward_passes: ForwardPasses,
 
@@ -57,31 +57,31 @@ pub(super) struct ModelDiffArgs {
     #[arg(long, value_name = "FILE", help_heading = headings::WORK)]
     scenarios: Option<PathBuf>,
 
-    /// How many kernel types text and md show
+    /// Number of kernel types shown in text and md
     #[arg(long, value_name = "N", default_value_t = 15)]
     top: usize,
 
-    /// Format of the report on stdout: text, json, csv or md
+    /// Output format: text, json, csv or md
     #[arg(long, default_value = "text")]
     format: Format,
 
-    /// Write the report to this file too; its ending (.txt, .json, .csv, .md) chooses the format
+    /// Also write the report to this file; its extension (.txt, .json, .csv, .md) selects the format
     #[arg(short, long, value_name = "FILE", help_heading = headings::REPORT)]
     output: Option<PathBuf>,
 
-    /// Exit with 1 when this holds, such as 'error>20%'; may be given several times
+    /// Exit with 1 if this condition holds, such as 'error>20%'. Can be repeated
     #[arg(long, value_name = "CONDITION", help_heading = headings::LIMITS)]
     fail_on: Vec<FailOn>,
 }
 
-/// Compares, reports, and returns the exit code.
+/// Compares, prints the report, and returns the outcome.
 pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::Outcome> {
     let outcomes = outcomes(args)?;
     let failed = failures(&args.fail_on, &compared(&outcomes).collect::<Vec<_>>())?;
     warn(&outcomes, console);
     if let Some(path) = &args.output {
         let format = Format::of_path(path).unwrap_or(args.format);
-        write_aside(path, &render(&outcomes, format, args.top))?;
+        write_file(path, render(&outcomes, format, args.top).as_bytes())?;
     }
     console.print(|out| out.write_all(render(&outcomes, args.format, args.top).as_bytes()))?;
     for failure in &failed {
@@ -95,7 +95,7 @@ pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::
     })
 }
 
-/// The outcome of each scenario. A file that the command line names itself must exist.
+/// The outcome of each scenario. A file named on the command line itself must exist.
 fn outcomes(args: &ModelDiffArgs) -> Result<Vec<Outcome>> {
     match (&args.scenarios, &args.model_trace, &args.profile) {
         (Some(file), _, _) => {
@@ -106,7 +106,7 @@ fn outcomes(args: &ModelDiffArgs) -> Result<Vec<Outcome>> {
             Ok(vec![Outcome::Compared(Box::new(comparison))])
         }
         (None, _, _) => Err(Error::usage("model-diff", "no input given")
-            .remedy("name a model's trace and a kernel profile, or --scenarios")),
+            .remedy("pass a model trace and a kernel profile, or --scenarios FILE")),
     }
 }
 
@@ -127,7 +127,7 @@ fn scenarios(file: &Path, only: Option<&str>) -> Result<Vec<Scenario>> {
     scenarios.retain(|scenario| scenario.name == only);
     if scenarios.is_empty() {
         return Err(Error::new(ErrorKind::Usage, file, format!("no scenario `{only}`"))
-            .remedy(format!("it lists {}", names.join(", "))));
+            .remedy(format!("the scenarios are {}", names.join(", "))));
     }
     Ok(scenarios)
 }
@@ -153,17 +153,8 @@ fn warn(outcomes: &[Outcome], console: &mut Console) {
                 }
             }
             Outcome::Skipped { scenario, reason } => {
-                console.say(&format!("warning: scenario {scenario} is skipped: {reason}"));
+                console.say(&format!("warning: scenario {scenario} was skipped: {reason}"));
             }
         }
     }
-}
-
-/// Writes beside `path` and renames, so that a failed run leaves no half report.
-fn write_aside(path: &Path, report: &str) -> Result<()> {
-    let mut aside = OsString::from(path);
-    aside.push(".partial");
-    std::fs::write(&aside, report)
-        .and_then(|()| std::fs::rename(&aside, path))
-        .map_err(|e| Error::io(path, "write the report", e))
 }

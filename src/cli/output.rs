@@ -1,5 +1,5 @@
-//! Where the command line prints: results to stdout, progress and warnings to stderr. All text leaves
-//! for a terminal through here, but for the bars, and is escaped.
+//! Console output: results to stdout, progress and warnings to stderr. All text except progress bars passes
+//! through here and is escaped.
 
 use super::Color;
 use super::escape::Escaping;
@@ -11,7 +11,7 @@ use tracetree::report::Unfinished;
 use tracetree::trace::{Note, ReadOptions};
 use tracetree::{Error, Result};
 
-/// Both streams of the terminal, with what the user wants to see on them.
+/// Both output streams and the user's verbosity settings.
 pub(super) struct Console {
     out: Escaping<AutoStream<io::Stdout>>,
     err: Escaping<AutoStream<io::Stderr>>,
@@ -30,8 +30,8 @@ impl Console {
             Color::Never => ColorChoice::Never,
         };
         Console {
-            out: Escaping::new(AutoStream::new(io::stdout(), choice), io::stdout().is_terminal()),
-            err: Escaping::new(AutoStream::new(io::stderr(), choice), io::stderr().is_terminal()),
+            out: Escaping::new(AutoStream::new(io::stdout(), choice)),
+            err: Escaping::new(AutoStream::new(io::stderr(), choice)),
             quiet,
             verbose,
             reading,
@@ -40,8 +40,8 @@ impl Console {
         }
     }
 
-    /// Writes a result to stdout. A reader that closes the pipe early (`| head`) ends the program
-    /// without an error.
+    /// Writes a result to stdout. If the reader closes the pipe early (`| head`), the program ends without an
+    /// error message.
     pub(super) fn print(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -54,39 +54,50 @@ impl Console {
         })
     }
 
-    /// Whether nobody reads stdout any more.
+    /// Whether the reader of stdout has closed the pipe.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// A line to stderr that `--quiet` drops. A closed stderr is no reason to stop.
+    /// Prints a line to stderr unless `--quiet`. A closed stderr is not a reason to stop.
     pub(super) fn say(&mut self, line: &str) {
         if !self.quiet {
             self.tell(line);
         }
     }
 
-    /// What was odd about a trace, to stderr.
+    /// Prints the notes about a trace to stderr.
     pub(super) fn say_notes(&mut self, trace: &str, notes: &[Note]) {
         for note in notes {
             self.say(&format!("{trace}: {} {}", note.code, note.message));
         }
     }
 
-    /// A line to stderr whatever the user wants to see.
+    /// Like [`Console::print`], but lets workflow commands pass: lines that start with `::`.
+    pub(super) fn print_commands(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        self.out.pass_commands();
+        self.print(write)
+    }
+
+    /// Prints a line to stderr, even under `--quiet`.
     pub(super) fn tell(&mut self, line: &str) {
+        // One line, whatever it quotes. The writer escapes the rest and keeps our styles.
+        let line = line.replace('\n', "\\n").replace('\t', "\\t");
         let _ = writeln!(self.err, "tracetree: {line}").and_then(|()| self.err.flush());
     }
 
-    /// Why the program stops.
+    /// Prints the error that stops the program.
     pub(super) fn error(&mut self, error: &Error) {
         let style = anstyle::AnsiColor::Red.on_default().bold();
         self.tell(&format!("{style}error{style:#}: {error}"));
     }
 
-    /// Bars for what takes long: on a terminal, unless the user wants it quiet.
+    /// Progress bars, shown on a terminal unless `--quiet`.
     pub(super) fn progress(&self) -> Progress {
-        Progress::new(!self.quiet && self.err.is_terminal(), self.reading.clone())
+        Progress::new(!self.quiet && io::stderr().is_terminal(), self.reading.clone())
     }
 
     /// How traces are read.
@@ -103,7 +114,7 @@ impl Console {
         self.verbose
     }
 
-    /// How wide results are: the terminal, or what COLUMNS says of the lines of a pipe or a file.
+    /// Line width of results: that of the terminal, or COLUMNS if stdout is a pipe or a file.
     pub(super) fn width(&self) -> Width {
         match terminal_size::terminal_size_of(io::stdout()) {
             Some((width, _)) => Width::Screen(usize::from(width.0)),

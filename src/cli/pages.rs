@@ -1,8 +1,10 @@
-//! What other programs read about the command line: completions of a shell, the manual page.
+//! Output about the command line itself: shell completions and the manual page.
 
+use super::escape::Escaping;
 use super::examples;
 use super::output::Console;
 use super::{Cli, Outcome};
+use anstream::AutoStream;
 use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
@@ -12,7 +14,7 @@ use tracetree::Result;
 #[derive(Args)]
 #[command(after_help = examples::COMPLETIONS)]
 pub(super) struct CompletionsArgs {
-    /// The shell; see its manual for where the script belongs.
+    /// The shell. Its manual says where to put the script.
     shell: Shell,
 }
 
@@ -23,12 +25,11 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Prints what clap has to say: help, the version, or what is wrong with the arguments. A reader that
-/// closes the pipe early is no error; a full device is one, as it is of every command. Returns the exit
-/// code.
+/// Prints clap's answer: help, the version, or a usage error. A reader that closes the pipe early is not an
+/// error; a full device is, as for every command. Returns the exit code.
 pub(super) fn answer(answer: &clap::Error) -> u8 {
     let code = u8::try_from(answer.exit_code()).unwrap_or(2);
-    match answer.print().and_then(|()| io::stdout().flush()) {
+    match print(answer) {
         Ok(()) => code,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => code,
         Err(error) => {
@@ -39,7 +40,20 @@ pub(super) fn answer(answer: &clap::Error) -> u8 {
     }
 }
 
-/// One page with all commands, because one page is what `man tracetree` finds.
+/// Escaped like all other output, because it quotes arguments.
+fn print(answer: &clap::Error) -> io::Result<()> {
+    let text = answer.render().ansi().to_string();
+    let escape = |stream: &mut dyn Write| {
+        let mut out = Escaping::new(stream);
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    };
+    match answer.use_stderr() {
+        true => escape(&mut AutoStream::auto(io::stderr())),
+        false => escape(&mut AutoStream::auto(io::stdout())),
+    }
+}
+
+/// A single page with all commands, so that `man tracetree` finds everything.
 pub(super) fn man(console: &mut Console) -> Result<Outcome> {
     console.print(write_man)?;
     Ok(Outcome::Done)
@@ -60,8 +74,8 @@ fn write_man(out: &mut dyn Write) -> io::Result<()> {
     page.render_version_section(out)
 }
 
-/// One command, its sections one level below its title. Options of every command stand once, at the
-/// beginning of the page.
+/// Writes one command, with its sections one level below its title. Global options are listed only once, at
+/// the start of the page.
 fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let title = command.get_bin_name().unwrap_or(command.get_name());
     writeln!(out, ".SH \"{}\"", title.to_uppercase().replace('-', "\\-"))?;
@@ -85,7 +99,7 @@ fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// The commands of a command and their own, such as `fleet` and `fleet plan`, each before what is below it.
+/// All subcommands, such as `fleet` and `fleet plan`; parents come before their subcommands.
 fn below(command: &Command) -> Vec<&Command> {
     let mut found = Vec::new();
     let mut open: Vec<&Command> = vec![command];
@@ -98,7 +112,7 @@ fn below(command: &Command) -> Vec<&Command> {
     found.split_off(1)
 }
 
-/// Lines as they are: `.nf` keeps the breaks, and what begins like a request is kept from being one.
+/// Writes lines verbatim: `.nf` keeps line breaks, and `\&` keeps roff from reading a line as a request.
 fn write_examples(text: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, ".PP\n.nf")?;
     for line in text.lines() {

@@ -1,28 +1,27 @@
-//! Stages of the work → bars on a terminal's stderr, gone when the stage is done.
+//! Stages of the work → progress bars on stderr, erased when the stage is done.
 
-use super::escape;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tracetree::report::shorten;
+use tracetree::report::{one_line, shorten};
 use tracetree::trace::{ReadOptions, ReadProgress};
 use tracetree::{ComparisonOptions, PerSide, Side, Stage};
 
-/// How often what is on the screen is brought up to date.
+/// Redraw interval.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Longest name of a file in characters.
+/// Maximum length of a file name, in characters.
 const NAME: usize = 40;
 
-/// Where the bars are drawn, or nowhere.
+/// Draws progress bars, or nothing.
 pub(super) struct Progress {
     bars: MultiProgress,
     reading: ReadOptions,
 }
 
 impl Progress {
-    /// Bars on stderr where `shown`, else none; files are read as `reading` says.
+    /// Draws bars on stderr if `shown`. Files are read with the options `reading`.
     pub(super) fn new(shown: bool, reading: ReadOptions) -> Progress {
         let bars = MultiProgress::with_draw_target(match shown {
             true => ProgressDrawTarget::stderr(),
@@ -31,8 +30,8 @@ impl Progress {
         Progress { bars, reading }
     }
 
-    /// Reads files with a bar for each that fills with the bytes of the file. `read` gets options
-    /// for each file, in order, that tell of them.
+    /// Reads files with a bar for each that counts the bytes read. `read` gets the options for each file, in
+    /// order; they report progress to its bar.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
         let tell = |bar: &ProgressBar| {
@@ -44,8 +43,7 @@ impl Progress {
         result
     }
 
-    /// Bars for a comparison of the traces at `paths`: one for each file while they are read, then
-    /// one for each stage.
+    /// Bars for a comparison of the traces at `paths`: one per file while reading, then one per stage.
     pub(super) fn comparing(&self, paths: PerSide<&Path>) -> Comparing {
         let files = paths.map(|path| self.file(path));
         Comparing(Arc::new(Bars { all: self.bars.clone(), files, stage: Mutex::new(None) }))
@@ -63,11 +61,11 @@ impl Progress {
         };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let bar = self.bars.add(bar.with_style(style(template)));
-        bar.set_message(escape::text(&shorten(&name, NAME)));
+        bar.set_message(one_line(&shorten(&name, NAME)).into_owned());
         bar
     }
 
-    /// A stage of unknown length: `building the call trees`.
+    /// Shows a spinner during a stage of unknown length, such as `building the call trees`.
     pub(super) fn stage<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
         let bar = spinner(&self.bars, what);
         let result = work();
@@ -75,7 +73,7 @@ impl Progress {
         result
     }
 
-    /// A bar that counts `all` pieces of work.
+    /// A bar that counts up to `all` tasks.
     pub(super) fn counting(&self, what: &'static str, all: usize) -> Counter {
         let bar = ProgressBar::new(all as u64).with_style(style("{msg} [{bar:24}] {pos}/{len}"));
         Counter(self.bars.add(bar.with_message(what)))
@@ -86,11 +84,11 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("a template of this file").progress_chars("=> ")
 }
 
-/// Counts pieces of work that are done.
+/// Counts finished tasks.
 pub(super) struct Counter(ProgressBar);
 
 impl Counter {
-    /// One more is done.
+    /// Adds one finished task.
     pub(super) fn one_done(&self) {
         self.0.inc(1);
     }
@@ -102,7 +100,7 @@ impl Drop for Counter {
     }
 }
 
-/// The bars of one comparison; they are gone when it is dropped.
+/// The bars of one comparison; erased on drop.
 pub(super) struct Comparing(Arc<Bars>);
 
 struct Bars {
@@ -112,7 +110,7 @@ struct Bars {
 }
 
 impl Comparing {
-    /// The options with these bars as who is told of the stages.
+    /// The options, set to report progress to these bars.
     pub(super) fn watched(&self, options: ComparisonOptions) -> ComparisonOptions {
         let bars = self.0.clone();
         options.watch(move |stage| bars.show(stage))
@@ -130,8 +128,8 @@ impl Bars {
         match stage {
             Stage::Reading(side, bytes) => self.files[side].set_position(bytes),
             Stage::Building => self.spin("building the call trees"),
-            Stage::Aligning => self.spin("aligning them"),
-            Stage::Accounting => self.spin("accounting the time"),
+            Stage::Aligning => self.spin("aligning the call trees"),
+            Stage::Accounting => self.spin("attributing the time"),
         }
     }
 

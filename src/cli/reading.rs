@@ -6,12 +6,11 @@ use tracetree::trace::ReadOptions;
 
 #[derive(Args)]
 pub(super) struct ReadingArgs {
-    /// Refuse damaged traces instead of repairing them; in model-diff, exit with 2 when a scenario
-    /// is skipped because a file of it is missing.
+    /// Reject damaged traces instead of repairing them. In model-diff, exit with 2 if a scenario is skipped
+    /// because one of its files is missing.
     #[arg(long, global = true, help_heading = headings::GLOBAL)]
     strict: bool,
-    /// The most that a trace may unpack to (`500MB`, `8GB`); by default 1 GiB and 200 times the
-    /// size of the file.
+    /// Maximum unpacked size of a trace (`500MB`, `8GB`). Default: 64 MiB plus 200 times the file size.
     #[arg(long, global = true, value_name = "SIZE", value_parser = bytes, help_heading = headings::GLOBAL)]
     max_unpacked: Option<u64>,
 }
@@ -33,7 +32,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     let number = number.filter(|number| number.is_finite() && *number >= 0.0);
     number
         .map(|number| (number * scale) as u64)
-        .ok_or_else(|| format!("`{text}` is no size; write 500MB, 8GB or a number of bytes"))
+        .ok_or_else(|| format!("`{text}` is not a size; write 500MB, 8GB or a number of bytes"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Options that choose which work is compared, and from where on a difference matters.
+//! Options that select the work to compare and the thresholds for differences.
 
 use super::headings;
 use super::limit;
@@ -8,11 +8,11 @@ use tracetree::analysis::Thresholds;
 use tracetree::program::{Phase, Selection, StepRange};
 use tracetree::trace::Nanos;
 
-/// Which work of each trace is compared.
+/// The work of each trace to compare.
 #[derive(Args)]
 pub(super) struct PartArgs {
-    /// Compare only work of this phase (prefill, decode, mixed, idle, train.forward,
-    /// train.backward, train.optimizer, unknown).
+    /// Compare only work of this phase (prefill, decode, mixed, idle, train.forward, train.backward,
+    /// train.optimizer, unknown).
     #[arg(long, value_name = "PHASE", value_parser = phase, help_heading = headings::WORK)]
     pub(super) phase: Option<Phase>,
     /// Compare only these steps of both traces, by position from 0 (`3`, `3..8`, `3..=8`, `3..`).
@@ -30,14 +30,14 @@ pub(super) struct PartArgs {
 pub(super) struct SelectionArgs {
     #[command(flatten)]
     part: PartArgs,
-    /// Differences below this share count as similar.
+    /// Treat smaller relative differences as similar.
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     rel_threshold: f64,
-    /// Differences per step below this time (`50us`) count as similar [default: none is too small; 0.1 %
-    /// of the total to be listed].
+    /// Treat smaller differences per step (`50us`) as similar [default: no limit, but only differences of at
+    /// least 0.1% of the total are listed].
     #[arg(long, value_name = "TIME", alias = "abs-threshold-us", value_parser = limit::time, help_heading = headings::LIMITS)]
     abs_threshold: Option<Nanos>,
-    /// Exit with 3 if the traces are not of the same model, shapes, types, tokens or world size.
+    /// Exit with 3 if the traces differ in model, shapes, types, tokens or world size.
     #[arg(long, help_heading = headings::LIMITS)]
     pub(super) strict_comparability: bool,
 }
@@ -45,7 +45,7 @@ pub(super) struct SelectionArgs {
 fn phase(text: &str) -> std::result::Result<Phase, String> {
     Phase::from_label(text).ok_or_else(|| {
         let known = Phase::ALL.map(Phase::label);
-        format!("no such phase; one of {}", known.join(", "))
+        format!("unknown phase; expected one of {}", known.join(", "))
     })
 }
 
@@ -57,7 +57,7 @@ impl PartArgs {
 }
 
 impl SelectionArgs {
-    /// The options with the chosen part of both traces.
+    /// Adds the selected part of both traces to the options.
     pub(super) fn add_to(&self, options: ComparisonOptions) -> ComparisonOptions {
         let (base, new) = self.part.steps();
         let select = |steps: Option<StepRange>| Selection { phase: self.part.phase, steps };

@@ -1,4 +1,4 @@
-//! What people call the two sides.
+//! Options that name the two sides.
 
 use super::headings;
 use clap::Args;
@@ -10,11 +10,11 @@ const LONGEST: usize = 40;
 
 #[derive(Args)]
 pub(super) struct SideNameArgs {
-    /// What the baseline is called in the summary, the page and the texts of the report; else its
-    /// device or file where that tells the traces apart.
+    /// Name of the baseline in the summary and the report. Default: its device or file, if that differs from
+    /// the candidate's.
     #[arg(long, value_name = "NAME", value_parser = name, help_heading = headings::NAMES)]
     base_name: Option<String>,
-    /// What the candidate is called there. Columns of tables stay trace1 and trace2.
+    /// Name of the candidate. Table columns are still called trace1 and trace2.
     #[arg(long, value_name = "NAME", value_parser = name, help_heading = headings::NAMES)]
     new_name: Option<String>,
 }
@@ -24,26 +24,26 @@ fn name(text: &str) -> std::result::Result<String, String> {
     match name.chars().count() {
         0 => Err("the name is empty".to_owned()),
         1..=LONGEST if !name.contains(char::is_control) => Ok(name.to_owned()),
-        1..=LONGEST => Err("the name has control characters".to_owned()),
+        1..=LONGEST => Err("the name contains control characters".to_owned()),
         _ => Err(format!("the name has more than {LONGEST} characters")),
     }
 }
 
 impl SideNameArgs {
-    /// Adds the names to what the user chose about the analysis.
+    /// Adds the names to the analysis options.
     pub(super) fn add_to(&self, options: AnalysisOptions) -> Result<AnalysisOptions> {
         let [base, new] =
             [&self.base_name, &self.new_name].map(|name| name.clone().unwrap_or_default());
         for (name, side) in [(&base, Side::Candidate), (&new, Side::Baseline)] {
             if name == side.label() {
-                let message = "the other trace is called that in the tables";
+                let message = "the tables use this name for the other trace";
                 return Err(Error::usage(name, message).remedy("choose another name"));
             }
         }
         if base == new && !base.is_empty() {
             let message = "both traces have this name";
             return Err(Error::new(ErrorKind::Usage, base, message)
-                .remedy("give them two with --base-name and --new-name"));
+                .remedy("choose different names with --base-name and --new-name"));
         }
         Ok(options.names(base, new))
     }

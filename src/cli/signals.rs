@@ -1,19 +1,18 @@
-//! A signal that ends the process → nothing half-written is left, and the process ends of it.
+//! A signal that ends the process → unfinished files are removed, then the process ends from the signal.
 
 use tracetree::report::Unfinished;
 
-/// Removes what is unfinished when the process is interrupted (Ctrl-C), told to end, or loses its
-/// terminal.
+/// Removes unfinished files when the process is interrupted (Ctrl-C), terminated, or loses its terminal.
 #[cfg(unix)]
 pub(super) fn watch(unfinished: Unfinished) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
 
-    // A signal that is ignored (by nohup) stays ignored.
+    // A signal that was ignored at startup (by nohup) stays ignored.
     let ignored = ignored_signals();
     let wanted =
         [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| ignored >> (signal - 1) & 1 == 0);
-    // Without a handler the default one ends the process, and the next run cleans up.
+    // Without a handler, the signal ends the process and the next run cleans up.
     let Ok(mut signals) = Signals::new(wanted) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever() {
@@ -23,8 +22,7 @@ pub(super) fn watch(unfinished: Unfinished) {
     });
 }
 
-/// The signals that this process was started to ignore, a bit for each; none where the system does
-/// not tell.
+/// Bit mask of the signals that this process was started to ignore; 0 if the system does not report it.
 #[cfg(unix)]
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -32,6 +30,6 @@ fn ignored_signals() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Elsewhere the next run cleans up.
+/// On other systems, the next run cleans up.
 #[cfg(not(unix))]
 pub(super) fn watch(_: Unfinished) {}

@@ -1,10 +1,11 @@
-//! `tracetree tree TRACE`: the call tree of one trace as text, or its links as a graph.
+//! `tracetree tree TRACE`: prints the call tree of one trace as text, or its links as a graph.
 
 use super::captures::CaptureArgs;
 use super::examples;
 use super::output::Console;
 use super::tree_times::{Sort, Times};
 use super::uid::EventRef;
+use super::words::counted;
 use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
@@ -18,30 +19,31 @@ use tracetree::{Error, ErrorKind, Result};
 #[derive(Args)]
 #[command(after_help = examples::TREE)]
 pub(super) struct TreeArgs {
-    /// The trace.
+    /// The trace to print.
     trace: PathBuf,
-    /// Show calls without GPU work below, too.
+    /// Also show calls that launch no GPU work.
     #[arg(long)]
     all: bool,
-    /// Levels to show, from the threads down or, with --uid and --include, from the calls down
-    /// that these name.
+    /// Number of levels to show, from the threads down; with --uid, --include or --find, from the matching
+    /// calls down.
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
-    /// Show only the call at this position in traceEvents, with what lies above and below it; of a
-    /// captured call LAUNCH:UID, as the tree shows it.
+    /// Show only the call at this position in traceEvents, with its ancestors and descendants. For a captured
+    /// call write LAUNCH:UID, as the tree shows it.
     #[arg(long, value_name = "UID")]
     uid: Option<EventRef>,
-    /// Show only calls whose name matches, with what lies above and below them.
+    /// Show only calls whose name matches, with their ancestors and descendants.
     #[arg(long, value_name = "REGEX")]
     include: Option<Pattern>,
-    /// Show only calls that a path query names, with what lies above and below them.
+    /// Show only calls that match a path query, with their ancestors and descendants.
     ///
-    /// Parts stand outermost first, and others may stand between them; `*` stands for any letters:
+    /// Write the outermost part first. Other calls may lie between two parts.
+    /// `*` matches any text:
     ///
     /// module("Block_*") / op("aten::linear") / kernel("*gemm*")
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["uid", "include"], verbatim_doc_comment)]
     find: Option<Query>,
-    /// In which order calls of one parent stand.
+    /// Order of calls with the same parent.
     #[arg(long, value_name = "ORDER", default_value = "called")]
     sort: Sort,
     /// Print the links (launches, forward to backward, flows) as a Graphviz graph instead.
@@ -67,15 +69,15 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The part of a tree that the user wants to see.
+/// The part of a tree to print.
 struct View<'a> {
     tree: &'a CallTree,
     args: &'a TreeArgs,
-    /// The call of `--uid`.
+    /// The call given with `--uid`.
     top: Option<CallId>,
-    /// The calls of `--find`.
+    /// The calls that match `--find`.
     found: Option<Vec<CallId>>,
-    /// Whether only calls with GPU work are looked at.
+    /// Whether only calls with GPU work are shown.
     is_gpu_path: bool,
 }
 
@@ -83,7 +85,7 @@ impl<'a> View<'a> {
     fn new(tree: &'a CallTree, args: &'a TreeArgs) -> Result<View<'a>> {
         let top = args.uid.map(|uid| call_at(tree, uid)).transpose()?;
         let found = args.find.as_ref().map(|query| query.find_some(tree)).transpose()?;
-        // Where there is no GPU work at all, a GPU path would show nothing.
+        // Without any GPU work, the filter would hide everything.
         let has_gpu_work = match top {
             Some(call) => tree.is_gpu_path(call),
             None => tree.roots().any(|root| tree.is_gpu_path(root)),
@@ -108,7 +110,7 @@ impl<'a> View<'a> {
         shown
     }
 
-    /// The outermost calls that the user asks for.
+    /// The calls that the options select.
     fn chosen(&self) -> Vec<CallId> {
         let scope: Vec<CallId> = match self.top {
             Some(call) => vec![call],
@@ -132,7 +134,7 @@ impl<'a> View<'a> {
         !self.is_gpu_path || self.tree.is_gpu_path(call)
     }
 
-    /// How many calls stand above each call, in preorder.
+    /// The number of ancestors of each call, in preorder.
     fn depths(&self) -> Vec<usize> {
         let mut depths: Vec<usize> = Vec::with_capacity(self.tree.len());
         for call in self.tree.calls() {
@@ -151,25 +153,27 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// What the user should know about what is shown.
+    /// A remark if nothing matches or the filter does not apply.
     fn remark(&self, shown: &[bool]) -> Option<&'static str> {
         if self.tree.is_empty() {
-            return Some("the trace has no host call and no GPU event");
+            return Some("the trace contains no host calls and no GPU events");
         }
         let nothing = !shown.contains(&true);
         match (nothing, self.is_gpu_path, self.args.all) {
-            (true, true, _) => Some("no call on the GPU path matches; --all looks at all calls"),
+            (true, true, _) => {
+                Some("no call on the GPU path matches; use --all to search all calls")
+            }
             (true, false, _) => Some("no call matches"),
             (false, false, false) if self.top.is_some() => {
-                Some("there is no GPU work below this call: all calls are shown")
+                Some("no GPU work below this call; all calls are shown")
             }
-            (false, false, false) => Some("there is no GPU work in the trace: all calls are shown"),
+            (false, false, false) => Some("no GPU work in the trace; all calls are shown"),
             (false, ..) => None,
         }
     }
 }
 
-/// What is to be told about the captures of the trace's graphs.
+/// The notes about captures of the trace's graphs.
 fn captured_notes(tree: &CallTree) -> Vec<Note> {
     let is_told = |note: &&Note| note.code.starts_with("CAPTURE_");
     tree.notes().iter().filter(is_told).cloned().collect()
@@ -178,13 +182,13 @@ fn captured_notes(tree: &CallTree) -> Vec<Note> {
 fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {
     let call = uid.event(tree.trace()).and_then(|event| tree.call_of(event));
     call.ok_or_else(|| {
-        let message = format!("event {uid} is no host call and no GPU event");
+        let message = format!("event {uid} is neither a host call nor a GPU event");
         Error::new(ErrorKind::Usage, tree.trace().source(), message)
             .remedy("uids are positions in traceEvents, from 0; the tree shows them in brackets")
     })
 }
 
-/// `aten::addmm  [38] 120.5 us, 2 GPU events, GPU 14.1 us, self 14.1 us`.
+/// `aten::addmm  [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self 14.1 µs`.
 fn print_call(
     tree: &CallTree,
     call: CallId,
@@ -197,18 +201,17 @@ fn print_call(
         match tree.is_captured(call) {
             true => write!(out, "  [{}] captured", tree.trace().uid_label(event))?,
             false => {
-                write!(out, "  [{}] {} us", tree.trace().uid(event).0, tree.duration(call))?;
+                write!(out, "  [{}] {} µs", tree.trace().uid(event).0, tree.duration(call))?;
             }
         }
     }
     let gpu_events = tree.gpu_events(call);
     if gpu_events > 0 && tree.kind(call) != CallKind::Gpu {
-        let events = if gpu_events == 1 { "event" } else { "events" };
-        write!(out, ", {gpu_events} GPU {events}")?;
+        write!(out, ", {}", counted(gpu_events as u64, "GPU event"))?;
         if let Some((total, own)) = times.gpu(call) {
-            write!(out, ", GPU {total} us")?;
+            write!(out, ", GPU {total} µs")?;
             if own > Nanos::ZERO {
-                write!(out, ", self {own} us")?;
+                write!(out, ", self {own} µs")?;
             }
         }
     }

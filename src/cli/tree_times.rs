@@ -1,11 +1,11 @@
-//! A [`CallTree`] → the GPU time of each call: at and below it, and of what it launches itself.
+//! A [`CallTree`] → the GPU time of each call: in total, and of the events that it launches itself.
 //!
 //! ```text
-//! aten::conv2d               GPU 14 us, self 0 us
-//! ├── aten::convolution      GPU 12 us, self 12 us
-//! │   └── hipLaunchKernel    GPU 12 us
-//! │       └── gemm            12 us
-//! └── aten::add_             GPU 2 us, self 2 us
+//! aten::conv2d               GPU 14 µs, self 0 µs
+//! ├── aten::convolution      GPU 12 µs, self 12 µs
+//! │   └── hipLaunchKernel    GPU 12 µs
+//! │       └── gemm            12 µs
+//! └── aten::add_             GPU 2 µs, self 2 µs
 //! ```
 
 use clap::ValueEnum;
@@ -13,14 +13,14 @@ use std::cmp::Reverse;
 use tracetree::trace::Nanos;
 use tracetree::tree::{CallId, CallKind, CallTree};
 
-/// In which order calls of one parent are printed.
+/// Order of calls with the same parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Sort {
-    /// As they were called.
+    /// In call order.
     Called,
-    /// Most GPU time at and below first; host time where the trace has no GPU work.
+    /// Most GPU time first, including descendants; host time if the trace has no GPU work.
     Total,
-    /// What holds the call with most GPU time of its own first.
+    /// By the largest self time of a call or its descendants.
     #[value(name = "self")]
     Own,
 }
@@ -30,7 +30,7 @@ pub(super) struct Times {
     has_gpu_work: bool,
     total: Vec<Nanos>,
     own: Vec<Nanos>,
-    /// The most of `own` at and below each call.
+    /// The maximum of `own` over each call and its descendants.
     most: Vec<Nanos>,
 }
 
@@ -39,7 +39,7 @@ impl Times {
         let has_gpu_work = tree.roots().any(|root| tree.is_gpu_path(root));
         let zero = || vec![Nanos::ZERO; tree.len()];
         let mut times = Times { has_gpu_work, total: zero(), own: zero(), most: zero() };
-        // Calls below stand behind those above, so that from the end sums are complete when they are read.
+        // Descendants come after their ancestors, so in reverse order each sum is complete before it is read.
         let calls: Vec<CallId> = tree.calls().collect();
         for &call in calls.iter().rev() {
             times.add(tree, call);
@@ -72,18 +72,18 @@ impl Times {
         }
     }
 
-    /// GPU time at and below a call, and of what it launches itself; `None` where the trace has none.
+    /// Total and self GPU time of a call; `None` if the trace has no GPU work.
     pub(super) fn gpu(&self, call: CallId) -> Option<(Nanos, Nanos)> {
         self.has_gpu_work.then(|| (self.total[call.index()], self.own[call.index()]))
     }
 
-    /// The calls of a tree, those above before those below, and each list of siblings in this order.
+    /// The calls of a tree, parents before children, with siblings in this order.
     pub(super) fn in_order(&self, tree: &CallTree, sort: Sort) -> Vec<CallId> {
         if sort == Sort::Called {
             return tree.calls().collect();
         }
         let by = if sort == Sort::Total { &self.total } else { &self.most };
-        // A stack gives the last first.
+        // The stack pops the last one first.
         let reversed = |calls: &mut Vec<CallId>| {
             calls.sort_by_key(|call| (by[call.index()], Reverse(*call)));
         };
@@ -100,7 +100,7 @@ impl Times {
     }
 }
 
-/// The call that launches a GPU event: the nearest above that is no call of a runtime.
+/// The call that launches a GPU event: the nearest ancestor that is not a runtime call.
 fn launching(tree: &CallTree, gpu_event: CallId) -> Option<CallId> {
     tree.ancestors(gpu_event)
         .find(|&above| !matches!(tree.kind(above), CallKind::Runtime | CallKind::Gpu))

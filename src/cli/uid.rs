@@ -1,4 +1,4 @@
-//! `tracetree uid`: the event of the other trace that corresponds to one, from two traces or a report.
+//! `tracetree uid`: finds an event's counterpart in the other trace, from two traces or a report.
 
 use super::compare::CompareArgs;
 use super::examples;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::diff::{Relation, UidPair};
-use tracetree::report::read_uid_map;
+use tracetree::report::{one_line, read_uid_map};
 use tracetree::trace::{Category, EventId, Trace, Uid};
 use tracetree::tree::CallTree;
 use tracetree::{Comparison, Error, ErrorKind, PerSide, Result, Side};
@@ -23,23 +23,23 @@ pub(super) struct UidArgs {
     compare: CompareArgs,
 }
 
-/// An event of two traces or of a report: `BASE NEW --candidate 38`, `REPORT 38`.
+/// An event in two traces or in a report: `BASE NEW --candidate 38`, `REPORT 38`.
 #[derive(Args)]
 pub(super) struct Wanted {
     /// The baseline trace, or a report folder.
     #[arg(value_name = "BASELINE|REPORT")]
     first: PathBuf,
-    /// The candidate trace; left out with a report folder.
+    /// The candidate trace; omit it with a report folder.
     #[arg(value_name = "CANDIDATE")]
     candidate: Option<PathBuf>,
     /// The same as --baseline UID.
     #[arg(value_name = "UID", conflicts_with_all = ["baseline-uid", "candidate-uid"])]
     uid: Option<EventRef>,
-    /// Position in the baseline's traceEvents, from 0; LAUNCH:UID for a captured call: the position
-    /// of its graph launch, and its own in the capture's traceEvents.
+    /// Position in the baseline's traceEvents, from 0. For a captured call write LAUNCH:UID: the position of
+    /// its graph launch, and its own position in the capture's traceEvents.
     #[arg(long = "baseline", id = "baseline-uid", value_name = "UID")]
     baseline: Option<EventRef>,
-    /// The same in the candidate.
+    /// The same for the candidate.
     #[arg(
         long = "candidate",
         id = "candidate-uid",
@@ -49,17 +49,17 @@ pub(super) struct Wanted {
     in_candidate: Option<EventRef>,
 }
 
-/// Where the event is looked up.
+/// Where to look up the event.
 pub(super) enum Source<'a> {
     Traces(PerSide<&'a Path>),
     Report(&'a Path),
 }
 
 impl Wanted {
-    /// The traces or the report, and the side and the event that the user asks for.
+    /// The traces or the report, and the requested side and event.
     ///
     /// # Errors
-    /// If no event is named, or two are.
+    /// If no event is given, or two are.
     pub(super) fn event(&self) -> Result<(Source<'_>, Side, EventRef)> {
         let (source, positional) = match &self.candidate {
             Some(candidate) => match number_of_a_report(&self.first, candidate) {
@@ -75,24 +75,24 @@ impl Wanted {
             }
             ([None, None], Some(event)) => Ok((source, Side::Candidate, event)),
             ([None, None], None) => {
-                Err(Error::new(ErrorKind::Usage, &self.first, "no event is named").remedy(
+                Err(Error::new(ErrorKind::Usage, &self.first, "no event was given").remedy(
                     "add --baseline UID or --candidate UID: a position in traceEvents, from 0",
                 ))
             }
-            (_, _) => Err(Error::new(ErrorKind::Usage, &self.first, "two events are named")
+            (_, _) => Err(Error::new(ErrorKind::Usage, &self.first, "two events were given")
                 .remedy("ask for one at a time")),
         }
     }
 }
 
-/// `report 38`: the second argument is an event where the first is a folder and it names no file.
+/// `report 38`: the second argument is an event if the first is a folder and no such file exists.
 fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
     let is_report = first.is_dir() && !second.exists();
     is_report.then(|| second.to_str()?.parse().ok()).flatten()
 }
 
-/// An event as people write it: `17`, or `123:17` for the call 17 of the capture of the graph that
-/// event 123 launches.
+/// An event as users write it: `17`, or `123:17` for call 17 of the capture of the graph that event 123
+/// launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct EventRef {
     launch: Option<Uid>,
@@ -100,7 +100,7 @@ pub(super) struct EventRef {
 }
 
 impl EventRef {
-    /// The position in a trace itself; `None` for a captured call.
+    /// The position in the trace itself; `None` for a captured call.
     pub(super) fn uid_in_trace(self) -> Option<Uid> {
         self.launch.is_none().then_some(self.uid)
     }
@@ -120,7 +120,7 @@ impl FromStr for EventRef {
         let number = |text: &str| {
             let parsed = text.parse().map(Uid);
             parsed.map_err(|_| {
-                format!("`{text}` is no position; write 17, or 123:17 for a captured call")
+                format!("`{text}` is not a position; write 17, or 123:17 for a captured call")
             })
         };
         Ok(match text.split_once(':') {
@@ -145,9 +145,10 @@ pub(super) fn run(args: &UidArgs, console: &mut Console) -> Result<Outcome> {
         Source::Traces(paths) => from_traces(paths, &args.compare, (side, event), console),
         Source::Report(folder) if args.compare.is_default() => {
             if event.launch.is_some() {
-                let message = "a report names captured calls by their numbers in uid_map.csv alone";
+                let message =
+                    "a report identifies captured calls only by their numbers in uid_map.csv";
                 return Err(Error::new(ErrorKind::Usage, folder, message)
-                    .remedy("give two traces with their captures"));
+                    .remedy("pass two traces with their captures"));
             }
             let map = read_uid_map(folder)?;
             let pair = find(map, side, event.uid);
@@ -156,7 +157,7 @@ pub(super) fn run(args: &UidArgs, console: &mut Console) -> Result<Outcome> {
         Source::Report(folder) => Err(Error::new(
             ErrorKind::Usage,
             folder,
-            "a report was made with its own options; --no-python, --alias and captures need two traces",
+            "--no-python, --alias and capture options need two traces, because a report has fixed options",
         )),
     }
 }
@@ -176,7 +177,7 @@ fn from_traces(
     print(&pair, Some(&comparison), console)
 }
 
-/// The line of a uid map that holds an event.
+/// The pair of a uid map that contains an event.
 pub(super) fn find(
     map: impl IntoIterator<Item = UidPair>,
     side: Side,
@@ -188,15 +189,15 @@ pub(super) fn find(
     })
 }
 
-/// The error for a uid that stands for nothing that is compared.
+/// The error for a uid that does not refer to a compared event.
 pub(super) fn no_call(tree: Option<&CallTree>, path: &Path, side: Side, uid: EventRef) -> Error {
     let trace = tree.map(CallTree::trace);
     let category = trace.and_then(|trace| Some(trace.category(uid.event(trace)?)));
     let what = match category {
-        Some(Category::PythonFunction) => "a Python frame, which --no-python leaves out",
-        Some(_) | None => "no host call and no GPU event",
+        Some(Category::PythonFunction) => "a Python frame, which --no-python ignores",
+        Some(_) | None => "neither a host call nor a GPU event",
     };
-    let message = format!("event {uid} of {} is {what}", side.label());
+    let message = format!("event {uid} of the {} is {what}", side.word());
     Error::new(ErrorKind::Usage, path, message)
         .remedy("uids are positions in traceEvents; see uid1 and uid2 in diff_stats.csv")
 }
@@ -210,7 +211,9 @@ fn print(
         let Some(uid) = uid else { return "-1".to_owned() };
         let trace = comparison.map(|comparison| comparison.trace(side));
         match trace.and_then(|trace| Some((trace, trace.event_at(uid)?))) {
-            Some((trace, event)) => format!("{}\t{}", trace.uid_label(event), trace.name(event)),
+            Some((trace, event)) => {
+                format!("{}\t{}", trace.uid_label(event), one_line(trace.name(event)))
+            }
             None => uid.0.to_string(),
         }
     };

@@ -1,36 +1,38 @@
-//! A long text → lines of a terminal, broken between words and never inside a figure.
+//! A long text → lines for a terminal, broken between words but never inside a figure.
 //!
-//! A figure is a number with its unit and its arrow, `22 → 30 %`, which reads wrong in two lines.
+//! A figure is a number with its unit and its arrow, such as `22 → 30 %`, which is hard to read across two
+//! lines.
 
 use tracetree::report::shorten;
 
-/// What stands after a number and belongs to it.
-const UNITS: [&str; 9] = ["%", "s", "ms", "us", "TB/s", "GB/s", "TFLOP/s", "GFLOP/s", "TOP/s"];
+/// Units that belong to the number before them.
+const UNITS: [&str; 10] =
+    ["%", "s", "ms", "us", "µs", "TB/s", "GB/s", "TFLOP/s", "GFLOP/s", "TOP/s"];
 
-/// How wide the lines of an output are, and whether a text that is wider may be cut.
+/// The line width of an output, and whether wider texts may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
-    /// A screen of so many columns: what does not fit is shortened.
+    /// A screen with this many columns; texts that do not fit are shortened.
     Screen(usize),
-    /// Lines of about so many columns for a file or another program: nothing is left out.
+    /// Lines of about this many columns for a file or another program; nothing is left out.
     Pipe(usize),
 }
 
 impl Width {
-    /// The columns that lines should fit in; narrower than 40 nothing can be laid out.
+    /// The columns that lines should fit in, at least 40 because no layout works below that.
     pub(super) fn columns(self) -> usize {
         match self {
             Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),
         }
     }
 
-    /// Whether everything is told, whatever room it takes.
+    /// Whether everything is printed, however long it is.
     pub(super) fn is_whole(self) -> bool {
         matches!(self, Width::Pipe(_))
     }
 
-    /// A text in lines that begin behind `indent` columns; on a screen at most `most` of them, the last
-    /// with `…` where more would follow.
+    /// Splits a text into lines that start after `indent` columns. On a screen there are at most `most`,
+    /// and the last ends with `…` if text was cut.
     pub(super) fn lines(self, text: &str, indent: usize, most: usize) -> Vec<String> {
         let room = self.columns().saturating_sub(indent).max(16);
         let mut lines = wrapped(text, room);
@@ -49,7 +51,7 @@ impl Width {
     }
 }
 
-/// The line with ` …` at its end, in place of the words that leave no room for it.
+/// Appends ` …` to the line, dropping words if there is no room for it.
 fn with_ellipsis(line: &str, room: usize) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     while words.len() > 1 && words.join(" ").chars().count() + 2 > room {
@@ -58,7 +60,7 @@ fn with_ellipsis(line: &str, room: usize) -> String {
     format!("{} …", shorten(&words.join(" "), room.saturating_sub(2)))
 }
 
-/// A text in lines of at most `room` characters; a longer word has a line of its own.
+/// Splits a text into lines of at most `room` characters. A longer word gets its own line.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in unbreakable(text) {
@@ -73,7 +75,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The words of a text, those of one figure together.
+/// The words of a text, with those of one figure joined.
 fn unbreakable(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

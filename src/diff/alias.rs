@@ -14,14 +14,14 @@ use std::fs;
 use std::path::Path;
 use toml::Spanned;
 
-/// Names that count as equal: the rules of a file, applied in order, each to what those before it
-/// left of a name.
+/// Names that count as equal: the rules of a file. They apply in order, each to the result of the
+/// previous ones.
 #[derive(Debug, Clone, Default)]
 pub struct Aliases {
     rules: Vec<Alias>,
 }
 
-/// Each match of the pattern becomes the name.
+/// Every match of the pattern is replaced by the name.
 #[derive(Debug, Clone)]
 struct Alias {
     pattern: Pattern,
@@ -46,7 +46,7 @@ impl Aliases {
     /// Reads the rules of the TOML file at `path`.
     ///
     /// # Errors
-    /// If the file cannot be read, or as [`Aliases::parse`].
+    /// If the file cannot be read, and as for [`Aliases::parse`].
     pub fn read(path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let text =
@@ -54,7 +54,7 @@ impl Aliases {
         Aliases::parse(&text, path)
     }
 
-    /// Reads rules from TOML; `path` stands for the text in messages.
+    /// Reads rules from TOML; error messages refer to the text as `path`.
     ///
     /// ```
     /// use tracetree::diff::Aliases;
@@ -67,8 +67,8 @@ impl Aliases {
     /// ```
     ///
     /// # Errors
-    /// If the text is no TOML of this form, a pattern is no regular expression, or a name refers to
-    /// a group that its pattern does not have. The message tells the line.
+    /// If the text is not TOML of this form, a pattern is not a valid regular expression, or a name
+    /// refers to a group that its pattern does not have. The message contains the line number.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let fail = |at: usize, message: String| {
@@ -83,7 +83,7 @@ impl Aliases {
         let rules = file.alias.into_iter().map(|entry| {
             let pattern: Pattern = entry.pattern.get_ref().parse().map_err(|error: Error| {
                 let shown = entry.pattern.get_ref();
-                let message = format!("`{shown}` is no pattern: {}", error.message());
+                let message = format!("`{shown}` is not a valid pattern: {}", error.message());
                 fail(entry.pattern.span().start, message)
             })?;
             match pattern.unknown_group(entry.name.get_ref()) {
@@ -91,19 +91,19 @@ impl Aliases {
                 Some(group) => {
                     let message = format!("the pattern has no group `{group}`");
                     Err(fail(entry.name.span().start, message)
-                        .remedy("groups are $1, $2, …; write ${1}_x where a letter follows"))
+                        .remedy("groups are $1, $2, …; write ${1}_x if a letter follows"))
                 }
             }
         });
         Ok(Aliases { rules: rules.collect::<Result<_>>()? })
     }
 
-    /// Whether there is no rule.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The name that a name stands for.
+    /// The name after all rules were applied.
     pub fn apply<'n>(&self, name: &'n str) -> Cow<'n, str> {
         let mut result = Cow::Borrowed(name);
         for rule in &self.rules {
@@ -133,7 +133,7 @@ mod tests {
     fn an_error_names_the_file_and_the_line() {
         let message = |text: &str| Aliases::parse(text, "a.toml").expect_err(text).to_string();
         let broken = message("[[alias]]\npattern = 'a(b'\nname = 'c'");
-        assert_eq!(broken, "a.toml: line 2: `a(b` is no pattern: unclosed group");
+        assert_eq!(broken, "a.toml: line 2: `a(b` is not a valid pattern: unclosed group");
         assert!(message("[[alias]]\npattern = 'a'\nname = '$1_x'").contains("line 3: "));
         assert!(message("[[alias]]\npattern = 'a'").contains("missing field `name`"));
         assert!(message("\n[[alias]]\nregex = 'a'").starts_with("a.toml: line 3: unknown field"));

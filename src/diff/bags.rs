@@ -1,4 +1,4 @@
-//! What lies below a call, as a multiset of evidence tokens, made when it is first asked for.
+//! A call → the multiset of evidence tokens below it, made on first use.
 
 use super::cores::Cores;
 use super::keys::Key;
@@ -8,30 +8,32 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Up to so many tokens (8 bytes each) the bags of one piece of work are kept for the next one, which
-/// needs many of them again: it aligns the children of a pair whose bags were made before.
+/// Up to this many tokens (8 bytes each), the bags of one piece of work are kept for the next one.
+/// It needs many of them again, because it aligns the children of a pair whose bags were already
+/// made.
 const KEPT: usize = 1 << 13;
 
-/// Where one bag is this many times as long as the other, the tokens of the short one are looked up in
-/// it by binary search; otherwise both are walked through together.
+/// If one bag is this many times as long as the other, the tokens of the short one are looked up in
+/// it by binary search. Otherwise both are walked together.
 const MUCH_LONGER: usize = 8;
 
-/// What bags of fewer distinct tokens share is counted sooner than found again.
+/// If the shorter bag has fewer distinct tokens than this, counting them again is faster than
+/// looking up the result.
 const REMEMBERED: usize = 4;
 
-/// So many pairs of bags (16 bytes each) are remembered; then all are forgotten.
+/// Maximum number of remembered pairs of bags (16 bytes each); then all are forgotten.
 const MOST_REMEMBERED: usize = 1 << 16;
 
-/// A multiset of tokens, held by the [`Bags`] that made it.
+/// A multiset of tokens, stored in the [`Bags`] that made it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bag {
     start: u32,
     end: u32,
-    /// Number of tokens, each as often as it occurs.
+    /// Number of tokens, counting repetitions.
     pub(super) size: u32,
 }
 
-/// What a bag is made of.
+/// The part of a call's subtree that a bag is made from.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Subtree,
@@ -39,25 +41,28 @@ enum Part {
     Launches,
 }
 
-/// The bags of the calls that one piece of work looks at. Identical subtrees never get here, so
-/// that together the bags cost a few times the size of what changed.
+/// The bags of the calls that one piece of work examines. Identical subtrees never get here, so all
+/// bags together cost a few times the size of what changed.
 #[derive(Debug)]
 pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
-    /// All bags, one behind the other: (token, count), sorted by token in each.
+    /// All bags, one after the other: (token, count), sorted by token within each bag.
     entries: Vec<(Token, u32)>,
-    /// By fingerprint of the subtree, for each part of it: equal ones hold the same.
+    /// The bags made so far, by [`Part`] and by fingerprint of the subtree: subtrees with equal
+    /// fingerprints have equal bags.
     made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
     tally: Tally,
-    /// What two bags share, by where they start: equal calls are held against equal ones many times.
+    /// Number of tokens that two bags share, keyed by where the bags start. Equal calls are
+    /// compared with equal calls many times.
     shared: FxHashMap<u64, u32>,
 }
 
-/// Counts the tokens of one bag. Most large bags have few distinct ones, which alone are sorted.
+/// Counts the tokens of one bag. Most large bags have few distinct tokens, and only those are
+/// sorted.
 #[derive(Debug, Default)]
 struct Tally {
-    /// For each token, how often it was met; all 0 between two bags.
+    /// For each token, how often it was seen; all 0 between two bags.
     counts: Vec<u32>,
     met: Vec<Token>,
 }
@@ -74,7 +79,7 @@ impl Tally {
         self.counts[at] += count;
     }
 
-    /// What was counted, sorted by token; begins anew.
+    /// The counts, sorted by token; resets the tally.
     fn take(&mut self) -> impl Iterator<Item = (Token, u32)> {
         self.met.sort_unstable();
         let counts = &mut self.counts;
@@ -94,7 +99,7 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// Forgets the bags made so far, where they are many. No bag may be used across this.
+    /// Forgets the bags made so far if there are many. No bag may be used across this call.
     pub(super) fn tidy(&mut self) {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
@@ -104,7 +109,7 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// The keys of all that these calls may wrap.
+    /// The keys of all calls that these wrappers may wrap.
     pub(super) fn keys_inside(
         &mut self,
         side: Side,
@@ -117,12 +122,12 @@ impl<'a> Bags<'a> {
         keys
     }
 
-    /// What a wrapper wraps.
+    /// The core of a wrapper (see [`Cores`]).
     pub(super) fn core(&mut self, side: Side, wrapper: u32) -> &[(Key, u32)] {
         self.cores.of(side, self.outlines[side], wrapper)
     }
 
-    /// The op or frame of a key that a wrapper holds: down the calls that hold most of what is below.
+    /// The op or frame with this key in the core of a wrapper.
     pub(super) fn inside(&mut self, side: Side, wrapper: u32, key: Key) -> Option<u32> {
         let core = self.core(side, wrapper);
         core.iter().find(|&&(inner, _)| inner == key).map(|&(_, call)| call)
@@ -157,8 +162,8 @@ impl<'a> Bags<'a> {
         self.keep(side, call, Part::Below, bag)
     }
 
-    /// The tokens below a call that traces of any two programs share: kinds of launches and of what
-    /// they launch.
+    /// The tokens below a call that traces of any two programs share: kinds of launches and kinds
+    /// of the GPU events that they launch.
     pub(super) fn launches(&mut self, side: Side, call: u32) -> Bag {
         if let Some(bag) = self.known(side, call, Part::Launches) {
             return bag;
@@ -176,7 +181,7 @@ impl<'a> Bags<'a> {
 
     /// The tokens of several subtrees together.
     pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
-        // All bags are made first: making one uses the counters that add them up below.
+        // All bags are made first, because making one uses the counters that add them up below.
         let bags: Vec<Bag> = calls.iter().map(|&call| self.of(side, call)).collect();
         for bag in bags {
             let entries = &self.entries[bag.start as usize..bag.end as usize];
@@ -216,7 +221,7 @@ impl<'a> Bags<'a> {
         self.common(bags.baseline, bags.candidate)
     }
 
-    /// Whether a bag holds a token.
+    /// Whether a bag contains a token.
     pub(super) fn holds(&self, bag: Bag, token: Token) -> bool {
         self.entries(bag).binary_search_by_key(&token, |&(token, _)| token).is_ok()
     }
@@ -240,14 +245,14 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// The fingerprint of a subtree leaves queries out, and with them what nests in one by mistake; its weight does
-    /// not.
+    /// The hash skips queries and any call that is nested in one by mistake. The weight includes
+    /// the latter, so both are combined.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))
     }
 
-    /// The bag of what was counted.
+    /// The bag of the counted tokens.
     fn bag_of_tally(&mut self) -> Bag {
         let start = self.entries.len();
         self.entries.extend(self.tally.take());
@@ -261,7 +266,7 @@ impl<'a> Bags<'a> {
     }
 }
 
-/// Number of tokens that two lists share, each sorted, the second one at least as long.
+/// Number of tokens that two sorted lists share. The second list is at least as long as the first.
 fn common_of(few: &[(Token, u32)], many: &[(Token, u32)]) -> u32 {
     match MUCH_LONGER * few.len() < many.len() {
         true => common_of_few(few, many),
@@ -269,7 +274,7 @@ fn common_of(few: &[(Token, u32)], many: &[(Token, u32)]) -> u32 {
     }
 }
 
-/// Number of tokens that two lists share, each sorted, the second one much longer.
+/// Number of tokens that two sorted lists share, if the second one is much longer.
 fn common_of_few(few: &[(Token, u32)], mut many: &[(Token, u32)]) -> u32 {
     let mut shared = 0;
     for &(token, count) in few {
@@ -283,7 +288,7 @@ fn common_of_few(few: &[(Token, u32)], mut many: &[(Token, u32)]) -> u32 {
     shared
 }
 
-/// The same of lists of like length.
+/// Number of tokens that two sorted lists of similar length share.
 fn common_of_like(mut a: &[(Token, u32)], mut b: &[(Token, u32)]) -> u32 {
     let mut shared = 0;
     while let (Some((first, mine)), Some((second, theirs))) = (a.split_first(), b.split_first()) {

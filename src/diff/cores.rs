@@ -1,23 +1,24 @@
-//! What a wrapper wraps: down the calls that hold most of what is below, found once for each wrapper.
+//! The core of a wrapper: the chain of calls that contain most of what is below it. Computed once
+//! for each wrapper.
 
-use super::align::WRAPPERS;
 use super::keys::Key;
 use super::outline::Outline;
+use super::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The cores of the calls that one piece of work looks at.
+/// The cores of the calls that one piece of work examines.
 #[derive(Debug, Default)]
 pub(super) struct Cores {
-    /// All cores, one behind the other.
+    /// All cores, one after the other.
     calls: Vec<(Key, u32)>,
     known: PerSide<FxHashMap<u32, Range<u32>>>,
 }
 
 impl Cores {
-    /// The ops and frames of which each holds most of what is below the one before it, the first one most of
-    /// what is below `call`; with their keys.
+    /// The ops and frames inside `call`, with their keys, that each contain most of what is below
+    /// the previous one; the first contains most of what is below `call`.
     pub(super) fn of(&mut self, side: Side, outline: &Outline<'_>, call: u32) -> &[(Key, u32)] {
         let calls = &mut self.calls;
         let core = self.known[side].entry(call).or_insert_with(|| {
@@ -31,7 +32,7 @@ impl Cores {
     }
 }
 
-/// The call right below another one that holds most of what is below.
+/// The direct child that contains most of what is below a call.
 fn heaviest(outline: &Outline<'_>, call: u32) -> Option<u32> {
     let most = outline.weight(call) - outline.own_weight(call);
     outline.each_child(call).find(|&child| 2 * outline.weight(child) > most)

@@ -3,24 +3,29 @@
 use super::{MergedId, MergedNode, TraceDiff};
 use crate::side::Side;
 
-/// A point of difference: a call that has no partner of the same name, below one that has.
+/// Prefix of the plain names of the profiler's own frames.
+const PROFILER: &str = "torch/profiler/";
+
+/// A point of difference: a call without a counterpart of the same name, below a call that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Difference {
-    /// The node at which the traces part: one-sided or renamed.
+    /// The node at which the traces diverge: unmatched or renamed.
     pub node: MergedId,
-    /// The lowest common node above it; `None` where not even the thread is common.
+    /// The lowest common node above it; `None` if not even the thread is common.
     pub lowest_common: Option<MergedId>,
-    /// Calls in the subtree of the node, on each side that has one.
+    /// Number of calls in the subtree of the node, summed over the sides that have it.
     pub calls: u32,
-    /// GPU events in the subtree of the node, on each side that has one.
+    /// Number of GPU events in the subtree of the node, summed over the sides that have it.
     pub gpu_events: u32,
 }
 
 impl TraceDiff {
-    /// All points of difference in preorder. Runtime calls without GPU work are no structure and
-    /// make none; kernels under other names make one only where their launch is no pair. Captured
-    /// calls make none where the other side launches the same graph and has no capture of it. They are
-    /// found when they are asked for first, and kept.
+    /// All points of difference in preorder, computed on the first call.
+    ///
+    /// These are not points of difference: runtime calls without GPU work, renamed kernels whose
+    /// launch is in the trace, captured calls if the other side launches the same graph but does
+    /// not know its capture, calls of steps without a counterpart, and frames of the profiler
+    /// itself.
     ///
     /// ```
     /// use tracetree::{CallTree, Side, Trace, TraceDiff};
@@ -44,7 +49,9 @@ impl TraceDiff {
         })
     }
 
-    fn is_difference(&self, node: MergedNode) -> bool {
+    /// Whether the calls of a node have no counterpart of the same name, and this is a difference of
+    /// the programs.
+    pub(crate) fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {
             node.call(side).is_some_and(|call| {
                 !self.relation(side, call).is_common() && self.is_structure(side, call)
@@ -55,7 +62,10 @@ impl TraceDiff {
     fn is_structure(&self, side: Side, call: crate::tree::CallId) -> bool {
         use crate::tree::CallKind;
         let tree = self.tree(side);
-        if self.is_known_deeper(side, call) {
+        let is_no_change = self.is_known_deeper(side, call)
+            || self.is_left_out(side, call)
+            || self.is_of_profiler(side, call);
+        if is_no_change {
             return false;
         }
         match tree.kind(call) {
@@ -65,7 +75,17 @@ impl TraceDiff {
         }
     }
 
-    /// A node directly below another difference belongs to that one.
+    /// Whether an unmatched call, or one of the unmatched calls that enclose it, is the profiler's
+    /// own: with `profile_memory` the profiler makes more calls.
+    fn is_of_profiler(&self, side: Side, call: crate::tree::CallId) -> bool {
+        let tree = self.tree(side);
+        let mut alone = std::iter::once(call)
+            .chain(tree.ancestors(call))
+            .take_while(|&above| self.partner(side, above).is_none());
+        alone.any(|above| self.plain_name(side, above).starts_with(PROFILER))
+    }
+
+    /// A node directly below another difference belongs to that difference.
     fn is_inside_difference(&self, id: MergedId) -> bool {
         self.merged().parent(id).is_some_and(|parent| {
             let node = self.merged().node(parent);

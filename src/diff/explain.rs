@@ -1,54 +1,55 @@
-//! One call → why it has the partner that it has: the evidence, and the other candidates.
+//! One call → why it has its counterpart: the evidence, and the other candidates.
 
 use super::align::Vocabulary;
 use super::bags::Bags;
 use super::keys::Keys;
 use super::outline::{ArgumentIds, Outline};
-use super::{Relation, TraceDiff, recorded};
+use super::{Relation, TraceDiff, recorded, step_pairs};
+use crate::program::counted;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
-/// How many other candidates are told.
+/// Maximum number of other candidates to report.
 const CANDIDATES: usize = 5;
 
 /// A word that two names share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharedWord {
-    /// The word, in small letters.
+    /// The word, in lower case.
     pub word: String,
-    /// 1 and more where it tells alone that two ops are akin: by how few distinct names of the two
-    /// traces have it.
+    /// 1 or more if the word is enough on its own to show that two ops are related. The fewer
+    /// distinct names of a trace contain the word, the larger.
     pub weight: f64,
 }
 
-/// What speaks for and against two calls being the same.
+/// The evidence for and against matching two calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairEvidence {
     /// The call of the other trace.
     pub call: CallId,
-    /// Same kind and name, without what may differ between two runs.
+    /// Same kind and name, ignoring what may differ between two runs.
     pub same_key: bool,
-    /// Same name to the letter.
+    /// Exactly the same name.
     pub same_name: bool,
-    /// Both have arguments, and the same (shapes, types, concrete inputs).
+    /// Both have arguments, and they are equal (shapes, types, concrete inputs).
     pub same_arguments: bool,
     /// Everything below is equal, kernel names included.
     pub same_subtree: bool,
-    /// Everything below is equal but for kernel names.
+    /// Everything below is equal except for kernel names.
     pub same_shape: bool,
-    /// Names, arguments and GPU events that both have at and below them.
+    /// Number of names, arguments and GPU events that the two subtrees share.
     pub shared: u32,
-    /// How many of them the call with more of them has: `shared / of` is the likeness.
+    /// The same count for the larger of the two subtrees: `shared / of` is their similarity.
     pub of: u32,
-    /// How many siblings lie between the two, by position below their parents.
+    /// Difference of their positions among their siblings.
     pub distance: u32,
-    /// The partner that the candidate has.
+    /// The counterpart of the candidate, if it has one.
     pub partner: Option<CallId>,
-    /// The long words that the names share where the keys differ, with what they weigh.
+    /// The long words that the names share, with their weights; empty if the keys are equal.
     pub words: Vec<SharedWord>,
 }
 
-/// Why a call has the partner that it has.
+/// Why a call has its counterpart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The side of the call.
@@ -57,21 +58,28 @@ pub struct Explanation {
     pub call: CallId,
     /// How it relates to the other trace.
     pub relation: Relation,
-    /// The evidence for its partner; `None` without one.
+    /// The evidence for its counterpart; `None` if it has none.
     pub partner: Option<PairEvidence>,
-    /// The best other calls in the same place of the other trace, best first.
+    /// The best other calls at the same position of the other trace, best first.
     pub others: Vec<PairEvidence>,
 }
 
 impl TraceDiff {
-    /// Explains how one call was paired. Works out the evidence anew, so it is as costly as
-    /// reading both trees once.
+    /// Explains how one call was matched. The evidence is computed anew, which costs about as much
+    /// as reading both trees once.
     pub fn explain(&self, side: Side, call: CallId) -> Explanation {
         let (mut keys, mut arguments) =
             (Keys::new(&self.options().aliases), ArgumentIds::default());
         let outlines =
             self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments).summed_up());
-        let outlines = recorded::without_one_sided(self.trees(), outlines, &self.thread_pairs());
+        let programs = self.programs.as_ref();
+        let left_out = step_pairs::left_out(programs, self.step_pairs());
+        let outlines = recorded::without_one_sided(
+            self.trees(),
+            outlines,
+            &self.thread_pairs(),
+            left_out.as_ref(),
+        );
         let mut view = View {
             diff: self,
             outlines: outlines.as_ref(),
@@ -109,7 +117,7 @@ impl TraceDiff {
 }
 
 impl TraceDiff {
-    /// The roots that are partners.
+    /// The roots that are matched.
     fn thread_pairs(&self) -> Vec<(u32, u32)> {
         let roots = self.tree(Side::Baseline).roots();
         let pair = |root| Some((root, self.partner(Side::Baseline, root)?));
@@ -118,36 +126,39 @@ impl TraceDiff {
 }
 
 impl Explanation {
-    /// Why a candidate lost against the partner, or is no partner at all.
+    /// Why a candidate lost against the counterpart, or was not matched at all.
     pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
-            Some(_) if !other.same_subtree => "; it has a partner of its own",
-            Some(_) => "; its own partner stands nearer to it",
+            Some(_) if !other.same_subtree => "; it has a counterpart of its own",
+            Some(_) => "; its own counterpart is nearer",
             None => "",
         };
         let best = self.partner.as_ref();
         let reason = match best {
-            _ if !other.same_key => "another name".to_owned(),
+            _ if !other.same_key => "different name".to_owned(),
             Some(best) if best.same_subtree && !other.same_subtree => {
-                "not everything below is equal".to_owned()
+                "its subtree differs".to_owned()
             }
             Some(best) if best.same_arguments && !other.same_arguments => {
-                "other arguments".to_owned()
+                "different arguments".to_owned()
             }
             Some(best) if best.shared * other.of > other.shared * best.of => {
                 format!("less in common ({} of {})", other.shared, other.of)
             }
             Some(best) if is_more_alike(other, best) => {
-                format!("more alike, but {} siblings away", other.distance)
+                format!("more similar, but {} away", counted(u64::from(other.distance), "sibling"))
             }
-            Some(_) => format!("as alike, but {} siblings away", other.distance),
+            Some(_) => format!(
+                "equally similar, but {} away",
+                counted(u64::from(other.distance), "sibling")
+            ),
             None => format!("{} of {} in common", other.shared, other.of),
         };
         reason + taken
     }
 }
 
-/// Whether more speaks for one candidate than for another, their places aside.
+/// Whether the evidence for one candidate is stronger than for another, regardless of position.
 fn is_more_alike(one: &PairEvidence, other: &PairEvidence) -> bool {
     let evidence = |of: &PairEvidence| (of.same_subtree, of.same_arguments);
     evidence(one) > evidence(other)
@@ -163,8 +174,9 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The calls of the other trace that stand where the call could have a partner: below the
-    /// partner of the nearest paired call above.
+    /// The calls of the other trace that the call could be matched to: the children of the
+    /// counterpart of the nearest matched call above, and the siblings of the call's own
+    /// counterpart.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();
         let above = self
@@ -216,7 +228,7 @@ impl View<'_> {
         shared.map(|(word, weight)| SharedWord { word: word.to_owned(), weight }).collect()
     }
 
-    /// How many siblings stand before a call.
+    /// Number of siblings before a call.
     fn position(&self, side: Side, call: CallId) -> u32 {
         let tree = self.diff.tree(side);
         tree.parent(call).map_or(0, |parent| {
@@ -273,18 +285,21 @@ mod tests {
         };
         let best = || Some(evidence(true, true, 4, 4));
         let renamed = PairEvidence { same_key: false, ..evidence(true, true, 4, 4) };
-        assert_eq!(why(&renamed, best()), "another name");
-        assert_eq!(why(&evidence(false, true, 4, 4), best()), "not everything below is equal");
-        assert_eq!(why(&evidence(true, false, 4, 4), best()), "other arguments");
+        assert_eq!(why(&renamed, best()), "different name");
+        assert_eq!(why(&evidence(false, true, 4, 4), best()), "its subtree differs");
+        assert_eq!(why(&evidence(true, false, 4, 4), best()), "different arguments");
         assert_eq!(why(&evidence(true, true, 3, 4), best()), "less in common (3 of 4)");
-        assert_eq!(why(&evidence(true, true, 4, 4), best()), "as alike, but 3 siblings away");
+        assert_eq!(
+            why(&evidence(true, true, 4, 4), best()),
+            "equally similar, but 3 siblings away"
+        );
         let little = Some(evidence(false, false, 1, 4));
         let more = evidence(false, false, 2, 4);
-        assert_eq!(why(&more, little), "more alike, but 3 siblings away");
+        assert_eq!(why(&more, little), "more similar, but 3 siblings away");
         assert_eq!(why(&more, None), "2 of 4 in common");
         let taken = PairEvidence { partner: Some(CallId(7)), ..evidence(true, true, 4, 4) };
-        assert!(why(&taken, best()).ends_with("; its own partner stands nearer to it"));
+        assert!(why(&taken, best()).ends_with("; its own counterpart is nearer"));
         let taken = PairEvidence { partner: Some(CallId(7)), ..evidence(false, true, 4, 4) };
-        assert!(why(&taken, best()).ends_with("; it has a partner of its own"));
+        assert!(why(&taken, best()).ends_with("; it has a counterpart of its own"));
     }
 }

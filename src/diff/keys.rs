@@ -1,9 +1,9 @@
-//! Names → keys: what must be equal for two calls of two runs to be the same call.
+//! Names → keys. Two calls of two runs can be the same call only if their keys are equal.
 //!
-//! A key is the kind of the call and its name without what may differ between two runs of the same
-//! code: addresses, line numbers, install prefixes of file paths, instance numbers of modules,
-//! steps, compiled regions and generated kernels, hashes of compiled graphs, and the vendor's prefix
-//! of runtime calls.
+//! A key is the kind of a call and its name without anything that may differ between two runs of
+//! the same code: addresses, line numbers, install prefixes of file paths, instance numbers of
+//! modules, steps, compiled regions and generated kernels, hashes of compiled graphs, and the
+//! vendor's prefix of runtime calls.
 
 use super::Aliases;
 use crate::trace::{Category, TextId};
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(pub(super) u32);
 
-/// The keys of both trees, each once.
+/// The distinct keys of both trees.
 #[derive(Debug)]
 pub(super) struct Keys<'a> {
     ids: FxHashMap<(CallKind, String), u32>,
@@ -29,11 +29,12 @@ impl<'a> Keys<'a> {
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
-        // A plain `entry` would need an owned text for every look-up; keys are few, so this is cold.
+        // `entry` needs an owned text on every look-up, but callers cache the keys, so this is
+        // cold.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
     }
 
-    /// A key for something that has no name of its own.
+    /// A key for something without a name of its own.
     pub(super) fn of_kind(&mut self, kind: CallKind, text: &str) -> Key {
         self.intern(kind, text)
     }
@@ -67,7 +68,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// A call that launched something and whose name says nothing is known by what it launched.
+    /// If the name of a launch does not say what it launches, its key is what it launched.
     fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
         let name = self.aliases.apply(name);
         let name = runtime_name(&name);
@@ -79,12 +80,12 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Keys by what they are made of, so that every distinct name is normalised once.
+/// Keys by the parts that they are made from, so that every distinct name is normalised only once.
 #[derive(Default)]
 struct Cache {
-    /// By kind of call and name.
+    /// The keys of calls other than launches, by kind of call and name.
     others: [Vec<Option<Key>>; 6],
-    /// By name and what was launched first.
+    /// The keys of launches, by name and category of the first GPU event that was launched.
     launches: FxHashMap<(TextId, Option<Category>), Key>,
 }
 
@@ -103,7 +104,7 @@ fn launch_of(launched: Category) -> &'static str {
     }
 }
 
-/// The name of a call without what may differ between two runs of the same code.
+/// The name of a call without anything that may differ between two runs of the same code.
 pub(crate) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
     match kind {
         CallKind::Runtime => runtime_name(name),
@@ -114,7 +115,7 @@ pub(crate) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Launch APIs by kind; the rest by name without the vendor's prefix.
+/// Reduces launch APIs to their kind, and other names to the name without the vendor's prefix.
 ///
 /// `hipExtModuleLaunchKernel` and `cudaLaunchKernelExC` → `launch`; `hipMemcpyWithStream` → `memcpy`;
 /// `cudaStreamSynchronize` → `StreamSynchronize`.
@@ -138,8 +139,10 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
     })
 }
 
-/// `…/site-packages/torch/nn/modules/module.py(1501): _call_impl` → `torch/nn/modules/module.py: _call_impl`,
-/// `nn.Module: Linear_3` → `nn.Module: Linear`, `<built-in method add of type object at 0x7f…>` without the address.
+/// - `…/site-packages/torch/nn/modules/module.py(1501): _call_impl` →
+///   `torch/nn/modules/module.py: _call_impl`
+/// - `nn.Module: Linear_3` → `nn.Module: Linear`
+/// - `<built-in method add of type object at 0x7f…>` → `<built-in method add of type object>`
 fn frame_name(name: &str) -> Cow<'_, str> {
     if let Some(module) = ModuleName::of(name) {
         return Cow::Owned(format!("nn.Module: {}", module.class));
@@ -153,6 +156,22 @@ fn frame_name(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// The name of a frame without the folder in which its file is installed, so that it can be kept: `normalise`
+/// returns the same for both. `/home/me/project/train/loop.py(12): step` → `train/loop.py(12): step`.
+pub(crate) fn portable_frame(name: &str) -> Cow<'_, str> {
+    let Some((file, _)) = split_frame(name) else { return without_addresses(name) };
+    let kept = ["/site-packages/", "/dist-packages/", "/lib/python"];
+    let from = match kept.iter().find_map(|marker| file.rfind(marker)) {
+        Some(at) => at,
+        None if file.starts_with('/') => {
+            let mut folders = file.rmatch_indices('/');
+            folders.nth(1).map_or(0, |(at, _)| at + 1)
+        }
+        None => 0,
+    };
+    Cow::Borrowed(&name[from..])
+}
+
 /// `file.py(12): function` → (`file.py`, `function`).
 pub(super) fn split_frame(name: &str) -> Option<(&str, &str)> {
     let (place, function) = name.split_once("): ")?;
@@ -164,9 +183,9 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A path below an install folder, or its last two parts where it is absolute and stands nowhere known.
-/// A file that Inductor wrote (`4i/c4ik75qotyqpqz….py`) is called after what is in it, and so differs with
-/// every change of the code.
+/// The path below a known install folder. Any other absolute path is cut to its last two
+/// components. Inductor names the files that it writes after a hash of their content
+/// (`4i/c4ik75qotyqpqz….py`), which differs with every change of the code.
 fn without_install_prefix(path: &str) -> String {
     let path = path.replace('\\', "/");
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -210,8 +229,8 @@ fn op_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// `triton_poi_fused_add_3` → `triton_poi_fused_add_#`: Inductor numbers the kernels that it writes
-/// as they come, so that one more of them renumbers all later ones.
+/// `triton_poi_fused_add_3` → `triton_poi_fused_add_#`. Inductor numbers the kernels that it writes
+/// in sequence, so one additional kernel renumbers all later ones.
 fn without_counter(name: &str) -> Cow<'_, str> {
     let generated = name.starts_with("triton_") || name.contains("cpp_fused_");
     match name.rsplit_once('_').filter(|&(_, number)| generated && is_number(number)) {
@@ -220,7 +239,8 @@ fn without_counter(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Drops addresses (`object at 0x7f…`) and hexadecimal or base-32 hashes of 16 and more characters.
+/// Drops addresses (`object at 0x7f…`), hexadecimal hashes of at least 16 characters and base-32
+/// hashes of at least 40.
 fn without_addresses(name: &str) -> Cow<'_, str> {
     let mut kept = String::new();
     let mut rest = name;
@@ -239,7 +259,7 @@ fn without_addresses(name: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The first word of `text` that is an address or a hash, with what stands before and after it.
+/// The first word of `text` that is an address or a hash, with the text before and after it.
 fn next_varying_word(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while from < text.len() {
@@ -260,7 +280,7 @@ fn is_address(word: &str) -> bool {
         .is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Inductor names graphs by the base-32 SHA-256 of their code, others by hexadecimal digests.
+/// Inductor names graphs by the base-32 SHA-256 of their code, other tools by hexadecimal digests.
 fn is_hash(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let lower = word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
@@ -343,7 +363,7 @@ mod tests {
     #[test]
     fn what_is_long_and_of_few_letters_is_a_hash() {
         assert!(is_hash("0123456789abcdef") && is_hash("abcdefabcdefab01"));
-        // Too short, one digit, or letters that are no hexadecimal digits.
+        // Too short, only one digit, or letters that are not hexadecimal digits.
         assert!(!is_hash("0123456789abcde") && !is_hash("abcdefabcdefabc1"));
         assert!(!is_hash("scaled_dot_product1234"));
         let inductor = "c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk";
@@ -368,6 +388,27 @@ mod tests {
             ("/cache/inductor/4i/c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk.py", "generated code"),
         ] {
             assert_eq!(without_install_prefix(path), known, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_portable_frame_has_the_same_key_and_no_private_folder() {
+        for (name, kept) in [
+            (
+                "/opt/venv/lib/python3.12/site-packages/timm/mlp.py(4): forward",
+                "/site-packages/timm/mlp.py(4): forward",
+            ),
+            ("/usr/lib/python3.11/threading.py(9): run", "/lib/python3.11/threading.py(9): run"),
+            ("/home/someone/project/train/loop.py(3): step", "train/loop.py(3): step"),
+            ("/loop.py(3): step", "/loop.py(3): step"),
+            ("train.py(3): step", "train.py(3): step"),
+            (
+                "/home/someone/cache/ob/cobfmbkyqhhhybzrvaqlqhbpqyjvbskqpqzfmbkyqhhhybzrvaqlq.py(3): call",
+                "ob/cobfmbkyqhhhybzrvaqlqhbpqyjvbskqpqzfmbkyqhhhybzrvaqlq.py(3): call",
+            ),
+        ] {
+            assert_eq!(portable_frame(name), kept);
+            assert_eq!(frame_name(name), frame_name(kept));
         }
     }
 

@@ -1,10 +1,11 @@
-//! Both trees in one: a node for each pair, and for each call that has no partner.
+//! Two call trees and their matching → one tree with a node for each matched pair and each
+//! unmatched call.
 //!
 //! ```text
 //! trace1: f(W(x y) z)      trace2: f(x y z k)
 //!
 //! f
-//! ├── >> trace1: W          a wrapper stays, with the pairs that it holds below it
+//! ├── >> trace1: W          a wrapper stays, with the matched pairs inside it
 //! │   ├── x
 //! │   └── y
 //! ├── z
@@ -20,7 +21,7 @@ use crate::tree::{CallId, CallTree};
 pub struct MergedId(pub(crate) u32);
 
 impl MergedId {
-    /// The id at a position in preorder, of a tree that was written out.
+    /// The id at a position in preorder, for a tree that was written to a file.
     pub(crate) fn at(position: u32) -> MergedId {
         MergedId(position)
     }
@@ -31,17 +32,17 @@ impl MergedId {
     }
 }
 
-/// What stands at a node of the merged tree.
+/// The calls at a node of the merged tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MergedNode {
-    /// A pair of calls.
+    /// A matched pair of calls.
     Both(CallId, CallId),
-    /// A call without partner.
+    /// An unmatched call.
     Only(Side, CallId),
 }
 
 impl MergedNode {
-    /// The call of one side, where the node has one.
+    /// The call of one side, if the node has one.
     pub fn call(self, side: Side) -> Option<CallId> {
         match self {
             MergedNode::Both(a, b) => Some(if side == Side::Baseline { a } else { b }),
@@ -53,7 +54,7 @@ impl MergedNode {
 /// The merged tree of two traces, in preorder.
 #[derive(Debug, Clone, Default)]
 pub struct MergedTree {
-    /// The calls of each node, `NONE` on the side that has none.
+    /// The calls of each node, `NONE` on a side without a call.
     calls: Vec<(u32, u32)>,
     depths: Vec<u32>,
     /// `NONE` for roots.
@@ -67,7 +68,7 @@ impl MergedTree {
         self.calls.iter().enumerate().map(|(at, &calls)| (MergedId(at as u32), node_of(calls)))
     }
 
-    /// The node at a position in preorder; `None` behind the last one.
+    /// The node at a position in preorder; `None` past the end.
     pub fn id(&self, index: usize) -> Option<MergedId> {
         (index < self.len()).then_some(MergedId(index as u32))
     }
@@ -77,12 +78,12 @@ impl MergedTree {
         (0..self.len() as u32).map(MergedId)
     }
 
-    /// What stands at a node.
+    /// The calls at a node.
     pub fn node(&self, id: MergedId) -> MergedNode {
         node_of(self.calls[id.index()])
     }
 
-    /// How many nodes stand above a node.
+    /// Number of nodes above a node.
     pub fn depth(&self, id: MergedId) -> usize {
         self.depths[id.index()] as usize
     }
@@ -102,7 +103,7 @@ impl MergedTree {
         self.calls.len()
     }
 
-    /// Whether there is no node.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -146,7 +147,7 @@ fn node_of(calls: (u32, u32)) -> MergedNode {
     }
 }
 
-/// The nodes before they are put in order: all baseline calls, then those only in the candidate.
+/// The nodes before they are put in order: all baseline calls, then the candidate-only ones.
 struct Drafts {
     calls: Vec<(u32, u32)>,
     parents: Vec<u32>,
@@ -188,7 +189,7 @@ impl Drafts {
     }
 }
 
-/// The children of each draft, in order; the roots stand last.
+/// The children of each draft, in order; the roots come last.
 struct Children {
     starts: Vec<u32>,
     list: Vec<u32>,
@@ -205,7 +206,8 @@ impl Children {
     }
 }
 
-/// The parent of a pair is the deeper of the two nodes above it: a wrapper where one stands between.
+/// The parent of a pair is the deeper of the two nodes above it, so a wrapper stays between the
+/// pair and the node above both.
 fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
@@ -229,7 +231,7 @@ fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]
         .collect()
 }
 
-/// Looks for the node that a draft hangs below.
+/// Finds the node above a draft.
 struct Above<'a> {
     trees: PerSide<&'a CallTree>,
     calls: &'a [(u32, u32)],
@@ -244,14 +246,15 @@ impl Above<'_> {
         }
     }
 
-    /// The pair right above both calls of a pair: most stand below one.
+    /// The pair directly above both calls of a pair. This is the common case.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is one-sided, or a pair that stands above both calls. A
-    /// renamed op may hold a call that stands beside its partner on the other side.
+    /// The nearest node above `call` that is unmatched, or a pair that is above both calls. A pair
+    /// above `call` may not be above its counterpart: on the other side, the counterpart can be a
+    /// sibling of a renamed op instead of being inside it.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)
@@ -265,7 +268,7 @@ impl Above<'_> {
             .unwrap_or(NONE)
     }
 
-    /// Whether `lower` is a wrapper of the candidate that stands somewhere below `upper`.
+    /// Whether `lower` is a wrapper of the candidate somewhere below `upper`.
     fn is_wrapper_below(&self, lower: u32, upper: u32) -> bool {
         lower != NONE
             && matches!(node_of(self.calls[lower as usize]), MergedNode::Only(Side::Candidate, call)
@@ -273,10 +276,10 @@ impl Above<'_> {
     }
 }
 
-/// Baseline order, with each candidate-only call behind the node before it in the candidate.
+/// Baseline order, with each candidate-only call after the node before it in the candidate.
 fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
-    // What stands before all pairs, then behind each baseline draft: candidate-only drafts are
-    // numbered in their order, so that those behind one pair are a range.
+    // The candidate-only drafts before all pairs, then those after each baseline draft. They are
+    // numbered in order, so those after one pair form a range.
     let first = baseline as u32;
     let mut behind = vec![(first, first); baseline + 1];
     let (mut next, mut last_pair) = (first, 0);

@@ -1,6 +1,6 @@
-//! Two [`CallTree`]s → [`TraceDiff`]: which call is which, where they differ, in one merged tree.
+//! Two [`CallTree`]s → [`TraceDiff`]: matched calls, points of difference and one merged tree.
 //!
-//! How calls are paired is told in `docs/algorithm.md`; the words are those of `docs/glossary.md`.
+//! `docs/algorithm.md` describes how calls are matched; the terms are those of `docs/glossary.md`.
 
 mod alias;
 mod align;
@@ -13,12 +13,14 @@ mod merged;
 mod options;
 mod order;
 mod outline;
+mod pairing;
 mod plain_names;
 mod recorded;
 mod regions;
 mod step_pairs;
 mod uid_map;
 mod untangle;
+mod weights;
 
 pub use alias::Aliases;
 pub use differences::Difference;
@@ -28,31 +30,33 @@ pub use options::DiffOptions;
 pub use regions::Region;
 pub use uid_map::UidPair;
 
-use crate::program::Program;
+use crate::program::{Program, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::{CapturedAs, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
-pub(crate) use keys::normalise as plain_name;
+pub(crate) use keys::{normalise as plain_name, portable_frame};
 use outline::{ArgumentIds, Outline};
+use pairing::Pairing;
 use plain_names::PlainNames;
-pub(crate) use regions::is_fused;
+pub(crate) use regions::{is_fused, is_generated};
 use std::sync::{Arc, OnceLock};
-pub(crate) use step_pairs::{StepVotes, mutual_pairs};
+use step_pairs::StepPairs;
 
-/// Stands for "no partner" in columns of calls.
+/// Marks a call without a counterpart in columns of calls.
 const NONE: u32 = u32::MAX;
 
 /// How a call relates to the other trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
-    /// Paired, with equal keys.
+    /// Matched, with equal keys.
     Same,
-    /// Paired in the same place under another name; no common node.
+    /// Matched at the same position under another name; not a common node.
     Renamed,
-    /// Paired with an equal subtree that stands at another place below the same pair.
+    /// Matched to an equal subtree at another position below the same matched pair.
     Moved,
-    /// Part of a compiled region that the other trace does not have, or of what that region replaced.
+    /// Part of a compiled region that the other trace does not have, or of what that region
+    /// replaced.
     Replaced,
     /// Only in the baseline.
     OnlyBaseline,
@@ -73,12 +77,13 @@ impl Relation {
         }
     }
 
-    /// Whether the call has a partner of the same key, so that it can be a lowest common node.
+    /// Whether the call has a counterpart with the same key, so that it can be a lowest common
+    /// node.
     pub fn is_common(self) -> bool {
         matches!(self, Relation::Same | Relation::Moved)
     }
 
-    /// The relation of the calls of one side that have no partner.
+    /// The relation of the unmatched calls of one side.
     pub fn only(side: Side) -> Relation {
         match side {
             Side::Baseline => Relation::OnlyBaseline,
@@ -93,6 +98,7 @@ pub struct TraceDiff {
     programs: PerSide<Program>,
     relations: PerSide<Vec<Relation>>,
     regions: regions::Regions,
+    step_pairs: Option<StepPairs>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
     differences: OnceLock<Vec<Difference>>,
@@ -111,7 +117,7 @@ impl TraceDiff {
     /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
     /// let diff = TraceDiff::new(baseline, candidate);
     ///
-    /// // The forward convolutions part below an op that both have.
+    /// // The forward convolutions diverge below an op that both traces have.
     /// let tree = diff.tree(Side::Baseline);
     /// let op = tree.calls().find(|&call| tree.name(call) == "aten::miopen_convolution");
     /// let common = diff.lowest_common_op(Side::Baseline, op.expect("a convolution"));
@@ -134,7 +140,8 @@ impl TraceDiff {
         TraceDiff::with_look_ahead(baseline, candidate, options, None::<&fn(Side, &Program)>)
     }
 
-    /// The same; `look_ahead` finds out what a report will ask of each trace alone, while others align them.
+    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` computes on
+    /// other threads what a report needs from each trace by itself.
     pub(crate) fn with_look_ahead(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
@@ -150,12 +157,13 @@ impl TraceDiff {
                 true => align_in_order(programs.as_ref(), &options.aliases),
                 false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
             };
-            // From here on the merged tree knows who is whose partner.
+            // From here on the merged tree is the only owner of the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
             (pairing, regions, merged)
         };
         let plain_names: PerSide<PlainNames> = PerSide::default();
-        // The alignment keeps one thread busy; another one finds out meanwhile what depends on one tree.
+        // The alignment keeps one thread busy. Meanwhile another one computes what depends on one
+        // tree only.
         let look_ahead = || {
             for side in Side::BOTH {
                 programs[side].look_ahead();
@@ -170,22 +178,19 @@ impl TraceDiff {
         notes.add(
             "ALIGNMENT_CUT",
             pairing.cut_blocks,
-            "compare fewer steps, or record Python stacks: they give the calls more structure",
-            || "blocks of unlike siblings were too long to be searched whole; some calls in them may be unpaired".to_owned(),
+            "compare fewer steps, or record Python stacks, which give the calls more structure",
+            || "some blocks of unlike siblings were too long to be searched completely, so some of \
+                their calls may be unmatched".to_owned(),
         );
-        notes.add(
-            "THREADS_CUT",
-            pairing.cut_threads,
-            "leave threads out that do not matter",
-            || {
-                "threads were too many to hold each against every other one; some may be unpaired"
-                    .to_owned()
-            },
-        );
+        notes.add("THREADS_CUT", pairing.cut_threads, "record fewer threads", || {
+            "there were too many threads to compare each with every other, so some may be unmatched"
+                .to_owned()
+        });
         TraceDiff {
             programs,
             relations: pairing.relations,
             regions,
+            step_pairs: pairing.steps,
             merged,
             plain_names,
             differences: OnceLock::new(),
@@ -199,7 +204,7 @@ impl TraceDiff {
         self.programs[side].tree()
     }
 
-    /// What the tree of one side does.
+    /// The program that the tree of one side ran.
     pub fn program(&self, side: Side) -> &Program {
         &self.programs[side]
     }
@@ -209,7 +214,7 @@ impl TraceDiff {
         self.programs.as_ref().map(|program| &**program.tree())
     }
 
-    /// The partner of a call in the other trace.
+    /// The counterpart of a call in the other trace.
     pub fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
         self.merged.node(self.merged.of(side, call)).call(side.other())
     }
@@ -219,13 +224,29 @@ impl TraceDiff {
         self.relations[side][call.index()]
     }
 
-    /// The compiled regions and graph launches that one side has alone, with the calls of the other
-    /// side that they replaced; those of the baseline first, in preorder.
+    /// If the traces have different numbers of steps: the steps that are compared, in order. No
+    /// call of any other step has a counterpart. `None` if the numbers are equal, so that steps are
+    /// compared by position, and if no steps can be compared.
+    pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
+        self.step_pairs.as_deref()
+    }
+
+    /// Whether a call is in a step that is not compared.
+    pub(crate) fn is_left_out(&self, side: Side, call: CallId) -> bool {
+        let Some(pairs) = &self.step_pairs else { return false };
+        self.programs[side].steps().step(call).is_some_and(|step| match side {
+            Side::Baseline => pairs.binary_search_by_key(&step, |pair| pair.0).is_err(),
+            Side::Candidate => pairs.binary_search_by_key(&step, |pair| pair.1).is_err(),
+        })
+    }
+
+    /// The compiled regions and graph launches that only one side has, with the calls of the other
+    /// side that they replaced. Those of the baseline come first; each side is in preorder.
     pub fn regions(&self) -> &[Region] {
         &self.regions.list
     }
 
-    /// Position in [`TraceDiff::regions`] of the region that a call is part of, or was replaced by.
+    /// Position in [`TraceDiff::regions`] of the region that a call is part of, or that replaced it.
     pub fn region_of(&self, side: Side, call: CallId) -> Option<usize> {
         self.regions.of(side, call)
     }
@@ -235,7 +256,7 @@ impl TraceDiff {
         self.merged.of(region.side, region.call)
     }
 
-    /// The nearest call at or above `call` that has a partner of the same key.
+    /// The nearest call at or above `call` that has a counterpart with the same key.
     pub fn lowest_common(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.tree(side);
         std::iter::once(call)
@@ -243,7 +264,7 @@ impl TraceDiff {
             .find(|&above| self.relation(side, above).is_common())
     }
 
-    /// The nearest *op* at or above `call` that has a partner of the same key.
+    /// The nearest *op* at or above `call` that has a counterpart with the same key.
     pub fn lowest_common_op(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.tree(side);
         std::iter::once(call).chain(tree.ancestors(call)).find(|&above| {
@@ -251,9 +272,9 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a call stands alone only because the capture of its graph, or the parts that its kernels
-    /// name, are known on its side and not on the other, which launches the same graph: no difference of
-    /// the traces, but of what is known of them.
+    /// Whether a call is unmatched only because more is known about a graph on its side: both sides
+    /// launch the graph, but only this one knows its capture, or the program parts that its kernels
+    /// name. The traces then differ in what was recorded, not in what ran.
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
         let Some(known) = tree.captured_as(call).filter(|_| self.partner(side, call).is_none())
@@ -269,13 +290,13 @@ impl TraceDiff {
         })
     }
 
-    /// Name of a call without what may differ between two runs of the same code: addresses, line
-    /// numbers, instance numbers, the vendor's prefix of runtime calls.
+    /// The name of a call without anything that may differ between two runs of the same code:
+    /// addresses, line numbers, instance numbers, the vendor's prefix of runtime calls.
     pub fn plain_name(&self, side: Side, call: CallId) -> &str {
         self.plain_names[side].of(self.tree(side), call)
     }
 
-    /// Whether two calls count as one name only by an alias.
+    /// Whether two calls count as having the same name only because of an alias.
     pub fn is_aliased(&self, baseline: CallId, candidate: CallId) -> bool {
         if self.options.aliases.is_empty() {
             return false;
@@ -302,16 +323,13 @@ impl TraceDiff {
         &self.merged
     }
 
-    /// What was odd when the trees were aligned.
+    /// Irregularities found while the trees were aligned.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 }
 
-fn align_in_order(
-    programs: PerSide<&Program>,
-    aliases: &Aliases,
-) -> (align::Pairing, regions::Regions) {
+fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> (Pairing, regions::Regions) {
     let trees = programs.map(|program| &**program.tree());
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let PerSide { baseline, candidate } =
@@ -319,27 +337,29 @@ fn align_in_order(
     let (baseline, candidate) = rayon::join(|| baseline.summed_up(), || candidate.summed_up());
     let outlines = PerSide::new(baseline, candidate);
     let threads = align::pair_threads(outlines.as_ref());
-    let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs);
+    let steps = step_pairs::pair_steps(programs, outlines.as_ref());
+    let left_out = step_pairs::left_out(programs, steps.as_deref());
+    let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
     let mut pairing = align::align(programs, outlines.as_ref(), &threads);
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
-    let regions = regions::find(trees, &mut pairing);
+    let regions = regions::find(trees, &mut pairing, left_out.as_ref());
+    pairing.steps = steps;
     (pairing, regions)
 }
 
-fn mirrored(
-    (pairing, regions): (align::Pairing, regions::Regions),
-) -> (align::Pairing, regions::Regions) {
+fn mirrored((pairing, regions): (Pairing, regions::Regions)) -> (Pairing, regions::Regions) {
     let turn = |relation: &Relation| match relation {
         Relation::OnlyBaseline => Relation::OnlyCandidate,
         Relation::OnlyCandidate => Relation::OnlyBaseline,
         kept @ (Relation::Same | Relation::Renamed | Relation::Moved | Relation::Replaced) => *kept,
     };
-    let pairing = align::Pairing {
+    let pairing = Pairing {
         partners: pairing.partners.swap(),
         relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
         cut_blocks: pairing.cut_blocks,
         cut_threads: pairing.cut_threads,
+        steps: pairing.steps.map(|steps| steps.into_iter().map(|(a, b)| (b, a)).collect()),
     };
     (pairing, regions.mirrored())
 }

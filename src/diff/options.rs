@@ -1,4 +1,4 @@
-//! What a user may choose about an alignment.
+//! User options of an alignment.
 
 use super::Aliases;
 use crate::program::RepeatDetection;
@@ -9,19 +9,19 @@ use crate::program::RepeatDetection;
 pub struct DiffOptions {
     /// Names that count as equal.
     pub aliases: Aliases,
-    /// Whether repeats stand for steps in a trace that has none.
+    /// Whether repeats serve as steps in a trace that has no steps.
     pub repeats: RepeatDetection,
 }
 
 impl DiffOptions {
-    /// With these aliases.
+    /// Sets the names that count as equal.
     #[must_use]
     pub fn aliases(mut self, aliases: Aliases) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// With repeats as steps, or without.
+    /// Sets whether repeats serve as steps in a trace that has no steps.
     #[must_use]
     pub fn repeats(mut self, repeats: RepeatDetection) -> Self {
         self.repeats = repeats;

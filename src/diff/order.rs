@@ -1,15 +1,15 @@
-//! Which of two trees the search takes first.
+//! Decides which of two trees the search treats as the first.
 //!
-//! The search breaks ties by the order of its sides, so it is always run in one order of the two
-//! contents: that makes `diff(b, a)` the mirror of `diff(a, b)`.
+//! The search breaks ties by the order of its sides. It therefore always takes two contents in the
+//! same order, which makes `diff(b, a)` the mirror of `diff(a, b)`.
 
 use crate::side::PerSide;
 use crate::trace::{Arguments, TextId, Trace};
 use crate::tree::{CallId, CallTree};
 use std::cmp::Ordering;
 
-/// Whether the search takes these trees in this order: by size, then by what they hold, in text,
-/// because ids depend on which tree is seen first.
+/// Whether the search takes these trees in this order. Trees are compared by size, then by content
+/// as text, because ids depend on which tree is seen first.
 pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     let (baseline, candidate) = (trees.baseline, trees.candidate);
     let mut contents = Contents::new(trees);
@@ -18,7 +18,8 @@ pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     lengths.then_with(|| orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)).is_le()
 }
 
-/// Compares calls by what they hold. Two runs share most of it, so texts are compared only once.
+/// Compares the contents of calls. Two runs share most of their texts, so equal texts are compared
+/// only once.
 struct Contents<'a> {
     trees: PerSide<&'a CallTree>,
     names: Twins,
@@ -71,7 +72,7 @@ fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<I
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// For each id of the baseline that was compared, the id of the candidate with an equal text.
+/// For each baseline id that was compared, the candidate id with an equal text.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

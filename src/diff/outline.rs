@@ -6,19 +6,20 @@ use crate::tree::{CallId, CallKind, CallTree, Counts};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// Argument records of both traces with dense ids; 0 stands for no arguments.
+/// Argument records of both traces with dense ids; 0 means no arguments.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentIds {
     ids: FxHashMap<u64, u32>,
 }
 
 impl ArgumentIds {
-    /// Ids of all argument records of a trace. Strides are left out: `channels_last` keeps the op.
+    /// The ids of all argument records of a trace. Strides are ignored, so that an op with
+    /// `channels_last` inputs stays the same op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
         trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
     }
 
-    /// Hashes of the strides of all argument records of a trace; they break ties.
+    /// Hashes of the strides of all argument records of a trace; they serve as a tie-breaker.
     fn strides_of(trace: &Trace) -> Vec<u64> {
         let hash = |arguments: &Arguments| {
             let mut hasher = FxHasher::default();
@@ -38,8 +39,8 @@ impl ArgumentIds {
     }
 }
 
-/// What two subtrees can have in common: a key, an argument record, a kind of GPU event. Dense over
-/// both trees: keys are even, argument records odd.
+/// Something that two subtrees can have in common: a key, an argument record, a kind of GPU event.
+/// Dense over both trees: keys and kinds of GPU events are even, argument records odd.
 pub(super) type Token = u32;
 
 /// One tree in preorder, as the alignment sees it.
@@ -47,28 +48,30 @@ pub(super) type Token = u32;
 pub(super) struct Outline<'a> {
     tree: &'a CallTree,
     pub(super) keys: Vec<Key>,
-    /// What stands for the key of a GPU event of each category, whatever its name.
+    /// The keys used for GPU events of each category, whatever their names.
     kinds_of_gpu: GpuKinds,
     /// Argument id of each call, 0 for none.
     pub(super) arguments: Vec<u32>,
-    /// Hash of keys, arguments, strides, kernel names and grids of the subtree, in order; queries left
-    /// out. That of a GPU event is its name alone: below one launch, the same kernel of another batch
-    /// is the same kernel.
+    /// Hash of the keys, arguments, strides, kernel names and grids of the subtree, in order and
+    /// without queries. For a GPU event it is the hash of its name only, so that below one launch a
+    /// kernel stays the same kernel when the batch size changes.
     pub(super) exact: Vec<u64>,
-    /// Hash of places and arguments of the subtree, in order; queries left out.
+    /// Hash of the keys and arguments of the subtree, in order and without queries; GPU events
+    /// count by their kind only.
     pub(super) shape: Vec<u64>,
-    /// Evidence tokens before each call in preorder; one entry more than calls.
+    /// Number of evidence tokens before each call in preorder; one entry more than there are calls.
     weight_before: Counts,
-    /// Calls that the other side cannot have, because it did not record any of their kind; empty
-    /// where there are none. They are no one's child here, and what they hold stands in their place.
+    /// Calls that the other side cannot have, because it recorded none of their kind; empty if
+    /// there are none. The outline skips them: their children become children of the call above.
     hidden: Vec<bool>,
-    /// Calls before each one that are not hidden, one entry more than calls; empty where all are.
+    /// Number of visible calls before each call, one entry more than there are calls; empty if no
+    /// call is hidden.
     seen_before: Counts,
 }
 
 impl<'a> Outline<'a> {
-    /// What is known of each call; subtrees are still to be [summed up](Outline::summed_up), which needs nothing
-    /// of the other side.
+    /// The columns that describe each call by itself. The columns of subtrees still have to be
+    /// [summed up](Outline::summed_up), which does not need the other side.
     pub(super) fn new(
         tree: &'a CallTree,
         keys: &mut Keys<'_>,
@@ -101,7 +104,7 @@ impl<'a> Outline<'a> {
         self
     }
 
-    /// Finds out what is known of each subtree.
+    /// Computes the columns that describe subtrees.
     #[must_use]
     pub(super) fn summed_up(mut self) -> Outline<'a> {
         self.sum_up();
@@ -135,17 +138,18 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// A runtime call without GPU work below: no structure, two runs differ in them at will.
+    /// Whether the call is a query: a runtime call without GPU work below it. Queries are not part
+    /// of the structure, because two runs differ in them at random.
     pub(super) fn is_query(&self, call: u32) -> bool {
         self.kind(call) == CallKind::Runtime && !self.is_gpu_path(call)
     }
 
-    /// A runtime call with GPU work below.
+    /// Whether the call is a runtime call with GPU work below it.
     pub(super) fn is_launch(&self, call: u32) -> bool {
         self.kind(call) == CallKind::Runtime && self.is_gpu_path(call)
     }
 
-    /// An op or a Python frame.
+    /// Whether the call is an op or a Python frame.
     pub(super) fn is_op_or_frame(&self, call: u32) -> bool {
         matches!(self.kind(call), CallKind::Op | CallKind::Frame)
     }
@@ -162,17 +166,17 @@ impl<'a> Outline<'a> {
         self.hidden.get(call as usize).copied().unwrap_or(false)
     }
 
-    /// How many calls stand before a call, hidden ones left out.
+    /// Number of calls before a call, not counting hidden ones.
     pub(super) fn position(&self, call: u32) -> u32 {
         if self.hidden.is_empty() { call } else { self.seen_before.before(call as usize) }
     }
 
-    /// Number of calls in the subtree, hidden ones left out.
+    /// Number of calls in the subtree, not counting hidden ones.
     pub(super) fn size(&self, call: u32) -> u32 {
         self.position(self.end(call)) - self.position(call)
     }
 
-    /// The calls of the subtree in preorder, hidden ones left out.
+    /// The calls of the subtree in preorder, without hidden ones.
     pub(super) fn subtree(&self, call: u32) -> impl Iterator<Item = u32> {
         (call..self.end(call)).filter(|&below| !self.is_hidden(below))
     }
@@ -194,8 +198,8 @@ impl<'a> Outline<'a> {
     }
 
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
-        // Going on with the next call in preorder steps into a hidden call, so that its children take
-        // its place among the siblings.
+        // Continuing with the next call in preorder steps into a hidden call, so that its children
+        // take its position among the siblings.
         let seen = move |from: u32| (from..end).find(|&call| !self.is_hidden(call));
         std::iter::successors(seen(first), move |&call| seen(self.end(call)))
     }
@@ -210,7 +214,7 @@ impl<'a> Outline<'a> {
         self.weight_before.within(call as usize..call as usize + 1)
     }
 
-    /// Evidence tokens of the call itself: its key and what else is known of it.
+    /// Evidence tokens of the call itself: its key, and its arguments or the kind of the GPU event.
     pub(super) fn tokens(&self, call: u32) -> [Option<Token>; 2] {
         let at = call as usize;
         if self.is_query(call) || self.is_hidden(call) {
@@ -224,8 +228,9 @@ impl<'a> Outline<'a> {
         [Some(2 * self.keys[at].0), more]
     }
 
-    /// Whether two calls and all that they hold are equal to the letter, call by call: queries and what is noise in names included,
-    /// but for the noise in the names of the two themselves where they are ops or frames. Times may differ.
+    /// Whether two subtrees are equal call by call, including queries and the varying parts of
+    /// names. Only the names of the two roots may vary, if those are ops or frames. Times may
+    /// differ.
     pub(super) fn are_equal_throughout(&self, one: u32, two: u32) -> bool {
         let length = self.end(one) - one;
         length == self.end(two) - two
@@ -245,7 +250,7 @@ impl<'a> Outline<'a> {
             })
     }
 
-    /// The name of a call to the letter, interned; `None` of a root.
+    /// The interned, unmodified name of a call; `None` for a root.
     fn name(&self, call: u32) -> Option<TextId> {
         self.tree.event(CallId(call)).map(|event| self.tree.trace().name_id(event))
     }
@@ -255,7 +260,7 @@ impl<'a> Outline<'a> {
         self.weight_before = Counts::of((0..self.len() as u32).map(own));
     }
 
-    /// Hashes what is known of each call itself.
+    /// Hashes each call by itself.
     fn hash_calls(&mut self) {
         let (tree, trace) = (self.tree, self.tree.trace());
         let strides = ArgumentIds::strides_of(trace);
@@ -270,11 +275,12 @@ impl<'a> Outline<'a> {
         (self.exact, self.shape) = (0..self.len() as u32).map(of_call).unzip();
     }
 
-    /// Adds to the hash of each call those of its children. They stand behind it in preorder, so one pass from the
-    /// end sees them first.
+    /// Adds the hashes of a call's children to its own. Children come after their parent in
+    /// preorder, so one pass from the end sees them first.
     fn hash_subtrees(&mut self) {
         for call in (0..self.len() as u32).rev() {
-            // The children of a hidden call count for the call above it, so not for itself as well.
+            // The children of a hidden call count for the call above it, so they must not also
+            // count here.
             let end = self.end(call);
             if end == call + 1 || self.is_hidden(call) {
                 continue;
@@ -296,8 +302,8 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// A hash of how much a GPU event works on: the grid of a kernel, the bytes of a copy. Where shapes
-/// were not recorded, it alone tells calls of one name apart.
+/// A hash of how much a GPU event works on: the grid of a kernel, the bytes of a copy. If shapes
+/// were not recorded, it is all that distinguishes calls of the same name.
 fn size_of(trace: &Trace, event: EventId) -> u64 {
     let mut hasher = FxHasher::default();
     if let Some(grid) = trace.grids().get(event) {
@@ -314,7 +320,7 @@ fn mix(hash: u64, value: u64) -> u64 {
     folded ^ (folded >> 29)
 }
 
-/// What stands for the names of GPU events.
+/// The keys used in place of the names of GPU events.
 #[derive(Debug)]
 struct GpuKinds {
     kernel: Key,

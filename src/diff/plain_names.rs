@@ -1,25 +1,26 @@
-//! Names of calls without what may differ between two runs of the same code, each made once.
+//! Names of calls without anything that may differ between two runs of the same code, each made
+//! once.
 
 use super::{NONE, keys};
 use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::sync::OnceLock;
 
-/// The plain names of one tree, made when the first is asked for.
+/// The plain names of one tree, made on first use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PlainNames(OnceLock<Names>);
 
-/// The plain names of calls, one for each kind and name.
+/// The plain names of calls, one for each combination of kind and name.
 #[derive(Debug, Clone, Default)]
 struct Names {
     names: Vec<Box<str>>,
-    /// For each kind of call, the position of each text in the list, `NONE` where no call of the kind has
-    /// it for a name.
+    /// For each kind of call, the position in the list by text id; `NONE` if no call of the kind
+    /// has that text as its name.
     of_kinds: [Vec<u32>; 6],
 }
 
 impl PlainNames {
-    /// The plain name of a call of the tree, which must always be the same one.
+    /// The plain name of a call. The tree must be the same on every call.
     pub(super) fn of<'a>(&'a self, tree: &'a CallTree, call: CallId) -> &'a str {
         // A call without an event is a thread.
         let Some((kind, name)) = key(tree, call) else { return tree.name(call) };
@@ -27,7 +28,7 @@ impl PlainNames {
         &all.names[all.of_kinds[kind as usize][name.index()] as usize]
     }
 
-    /// Makes the names.
+    /// Makes the names ahead of their first use.
     pub(super) fn look_ahead(&self, tree: &CallTree) {
         self.all(tree);
     }

@@ -1,19 +1,19 @@
-//! Two outlines and their threads → the same without what only one side recorded.
+//! Two outlines → the same outlines without the kinds of calls that only one side recorded.
 //!
-//! Somebody forgot `with_stack` in one of two runs: then the frames of the other one can be no one's
-//! partner, but they would stand between the ops and count as evidence against every pair.
+//! If only one of two runs was recorded with `with_stack`, its frames cannot have counterparts.
+//! They would sit between the ops and count as evidence against every match.
 //!
 //! ```text
 //! trace1   step(forward(linear(addmm)))        aligned as   linear(addmm)
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! Likewise captured calls, where the other side replays graphs and nobody knows their captures, and
-//! parts that kernels name, where those of the other side name none: then the kernels of both replays
-//! are aligned, as if neither were known.
+//! The same applies to captured calls if the other side replays graphs whose captures are unknown,
+//! and to program parts that kernels name if the kernels of the other side name none. The kernels
+//! of both replays are then aligned as if neither were known.
 //!
-//! So the trees are aligned without them. In the merged tree they stand where they stood, as calls
-//! of one side around pairs.
+//! So the trees are aligned without these calls. The merged tree still contains them, at their own
+//! positions, as unmatched calls around matched pairs.
 
 use super::outline::Outline;
 use crate::side::PerSide;
@@ -28,9 +28,9 @@ enum Optional {
     Frame,
     /// `nn.Module: …`
     Module,
-    /// What was recorded when a graph was captured.
+    /// A call recorded while a graph was captured.
     Captured,
-    /// What kernels of a graph name as the part of the program that they were captured in.
+    /// A part of the program that kernels of a graph name as the part they were captured in.
     Part,
 }
 
@@ -38,7 +38,7 @@ impl Optional {
     const ALL: [Optional; 4] =
         [Optional::Frame, Optional::Module, Optional::Captured, Optional::Part];
 
-    /// Which of these kinds a call is of: of none, one, or two (a captured frame).
+    /// The kinds of a call: none, one, or two (a captured frame).
     fn of(tree: &CallTree, call: u32) -> impl Iterator<Item = Optional> {
         let call = CallId(call);
         let kind = match tree.kind(call) {
@@ -58,21 +58,22 @@ impl Optional {
     }
 }
 
-/// What was recorded in some part of a trace, by [`Optional`].
+/// What was recorded in a thread, by [`Optional`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Recorded {
     /// Whether there is any such call.
     has: [bool; Optional::ALL.len()],
-    /// Whether such a call of the other side may have its partner here.
+    /// Whether such a call of the other side may have its match here.
     can_have: [bool; Optional::ALL.len()],
 }
 
-/// Hides, in each thread, the kinds of calls that its partner has none of; in threads without
-/// partner those that the whole other trace has none of.
+/// Hides, in each thread, the kinds of calls that the matched thread has none of; in unmatched
+/// threads, those that the whole other trace has none of. `left_out` calls are hidden as well.
 pub(super) fn without_one_sided<'a>(
     trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,
     threads: &[(u32, u32)],
+    left_out: PerSide<&Vec<bool>>,
 ) -> PerSide<Outline<'a>> {
     let recorded = PerSide::from_fn_at_once(|side| {
         let roots = outlines[side].roots();
@@ -89,7 +90,7 @@ pub(super) fn without_one_sided<'a>(
         threads.iter().map(|&(a, b)| (b, a)).collect(),
     );
     let hidden = PerSide::from_fn(|side| {
-        let mut hidden = Vec::new();
+        let mut hidden = left_out[side].clone();
         for &(root, mine) in &recorded[side] {
             let other = partners[side].get(&root);
             let theirs = other
@@ -100,7 +101,7 @@ pub(super) fn without_one_sided<'a>(
                 hidden.resize(outlines[side].len(), false);
                 for call in root..outlines[side].end(root) {
                     let mut kinds = Optional::of(trees[side], call);
-                    hidden[call as usize] = kinds.any(|kind| one_sided[kind as usize]);
+                    hidden[call as usize] |= kinds.any(|kind| one_sided[kind as usize]);
                 }
             }
         }
@@ -128,7 +129,8 @@ fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
         }
         launches_graphs = launches_graphs || tree.is_graph_launch(CallId(call));
     }
-    // Eager calls are partners of captured ones: only a bare replay lacks them.
+    // Captured calls can match eager ones. Only a thread whose graphs have no known captures cannot
+    // have a match for them.
     recorded.can_have = recorded.has;
     recorded.can_have[Optional::Captured as usize] |= !launches_graphs;
     recorded

@@ -1,4 +1,4 @@
-//! Which event is which, by uid: the map both ways.
+//! Maps uids between the two traces, in both directions.
 
 use super::{MergedId, Relation, TraceDiff};
 use crate::side::Side;
@@ -14,13 +14,13 @@ pub struct UidPair {
     pub candidate: Option<Uid>,
     /// How the two relate.
     pub relation: Relation,
-    /// The node of the region that the event is part of, or was replaced by.
+    /// The node of the region that the event is part of, or that replaced it.
     pub region: Option<MergedId>,
 }
 
 impl TraceDiff {
-    /// Every event of both trees exactly once: by baseline uid, then those only in the candidate by
-    /// theirs.
+    /// Every event of both trees exactly once: by baseline uid, then the candidate-only ones by
+    /// candidate uid.
     pub fn uid_map(&self) -> impl Iterator<Item = UidPair> + '_ {
         let pair = |side: Side| move |call| self.uid_pair(side, call);
         let is_alone = |&call: &CallId| self.partner_event(Side::Candidate, call).is_none();
@@ -30,7 +30,7 @@ impl TraceDiff {
             .chain(alone.map(pair(Side::Candidate)))
     }
 
-    /// The calls of one side that are events, which stand in the file in the order of their uids.
+    /// The calls of one side that are events, in file order, which is the order of their uids.
     fn calls_by_uid(&self, side: Side) -> impl Iterator<Item = CallId> + '_ {
         let tree = self.tree(side);
         tree.trace().events().filter_map(|event| tree.call_of(event))
@@ -55,7 +55,7 @@ impl TraceDiff {
 
     /// The uid of the event in the other trace that corresponds to `uid` of `side`.
     ///
-    /// `None` if the event has no partner, or is no part of the tree.
+    /// `None` if the event has no counterpart or is not part of the tree.
     ///
     /// ```
     /// use tracetree::{CallTree, Side, Trace, TraceDiff, Uid};

@@ -1,19 +1,19 @@
-//! Pairs that contradict each other → the pairs that make one tree.
+//! Matched pairs that contradict each other → the pairs that fit into one tree.
 //!
 //! ```text
 //! trace1   p            trace2   b
-//!          └── a                 └── q        (a, b) and (p, q): each stands above the other
+//!          └── a                 └── q        (a, b) and (p, q): each is above the other
 //! ```
-//! Such pairs come of calls that moved into what moved out of them. No tree holds both, so one goes:
-//! the one that moved, or else the lower one of the baseline.
+//! Such pairs arise when a call moves into a call that was inside it. No tree can contain both, so
+//! one is dissolved: the moved one, or otherwise the one that is lower in the baseline.
 
-use super::align::Pairing;
+use super::pairing::Pairing;
 use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Dissolves pairs until no two contradict each other. A pair below a pair of its parents needs no look:
-/// what contradicts it contradicts that one.
+/// Dissolves pairs until no two contradict each other. A pair whose parents match each other needs
+/// no check: anything that contradicts it also contradicts the parents.
 pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     for a in trees.baseline.calls() {
         let b = pairing.partners.baseline[a.index()];
@@ -76,7 +76,7 @@ mod tests {
         CallTree::build(trace.expect("a trace"))
     }
 
-    /// The root, then one call in the other.
+    /// The root, then one call inside the other.
     fn pairing(relations: [Relation; 2]) -> Pairing {
         let [outer, inner] = relations;
         Pairing {

@@ -1,64 +1,53 @@
-//! The traces of several ranks → how long each rank waited for the others in its collectives, and who
-//! came last in which.
+//! The traces of several ranks → how long each rank waited in its collectives, and which rank came last.
 //!
-//! A collective ends everywhere at about the same time, and begins on each rank when that rank gets
-//! there. So the rank with the *shortest* kernel came last, and the others' kernels were waiting:
+//! A collective ends on all ranks at about the same time, but begins on each rank when that rank
+//! gets there. So the rank with the *shortest* kernel came last, and the kernels of the others were
+//! waiting:
 //!
 //! ```text
 //! rank 0   ├─ compute ─┤├──── all_reduce ────┤     waited: own duration − shortest
 //! rank 1   ├─ compute ─┤├──── all_reduce ────┤
-//! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: waited for nobody
+//! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: did not wait
 //! ```
-//! Which kernels are one collective is told by the process group and its sequence number where the
-//! profiler recorded them. Elsewhere the n-th kernel of one kind in one group on one rank is the n-th on
-//! every other; where a rank lacks one, the kernels that end together are one (see `matching`).
+//! If the profiler recorded process groups and sequence numbers, kernels with equal ones belong to
+//! one collective. Otherwise the n-th kernel of one kind and group on one rank matches the n-th on
+//! every other rank. If a rank lacks some, kernels that end together match (see `matching`).
 
-use super::matching::{self, Group};
+use super::matching::{self, Group, Kernel};
 use crate::analysis::robust::median;
 use crate::program::Communication;
 use crate::trace::{EventId, Nanos, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// What makes kernels on two ranks comparable.
+/// The properties that make kernels on two ranks comparable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
-    /// The process group; empty where it is not recorded.
+    /// The process group; empty if not recorded.
     pub(super) group: String,
-    /// The collective's name, else the kernel's.
+    /// The name of the collective, or of the kernel if that is not recorded.
     pub(super) name: String,
 }
 
-/// One communication kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kernel {
-    /// Position among all communication kernels of its rank, by start.
-    pub(super) position: usize,
-    /// Number of the collective in its group, where it is recorded.
-    pub(super) sequence: Option<i64>,
-    pub(super) end: Nanos,
-    pub(super) duration: Nanos,
-}
-
-/// The collectives of one rank: for each kind its kernels, in order of start.
+/// The collectives of one rank: the kernels of each kind, in order of start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collectives {
     kernels: BTreeMap<Kind, Vec<Kernel>>,
 }
 
-/// What one rank spent in collectives.
+/// The time that one rank spent in collectives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CollectiveWait {
-    /// Communication kernels.
+    /// Number of communication kernels.
     pub count: u64,
     /// Sum of their durations.
     pub time: Nanos,
-    /// Communication kernels that every rank of their group has.
+    /// Number of communication kernels that every rank of their group has.
     pub matched: u64,
-    /// Of the matched ones, own duration − shortest on any rank, summed.
+    /// Sum over the matched kernels: own duration − shortest duration on any rank.
     pub wait: Nanos,
-    /// The matched collectives in which this rank came last, by their number from 0, in the order of
-    /// the first rank's starts.
+    /// Numbers of the matched collectives in which this rank came last. Collectives are numbered
+    /// from 0, in the order in which they start on the first rank.
     pub last_in: Vec<u64>,
 }
 
@@ -80,7 +69,7 @@ impl Collectives {
             let group = recorded(tree, call, |event| trace.process_groups().get(event).copied());
             let group = trace.text(group.unwrap_or(TextId::EMPTY)).to_owned();
             let sequence = recorded(tree, call, |e| trace.collective_sequences().get(e).copied());
-            // Ranks are on one clock where their traces tell when it began.
+            // The clocks of the ranks are comparable if their traces contain the base time.
             let base = trace.header().base_time.unwrap_or(Nanos::ZERO);
             let (end, duration) = (base + trace.end(event), trace.duration(event));
             kernels.entry(Kind { group, name: name.to_owned() }).or_default().push(Kernel {
@@ -93,7 +82,7 @@ impl Collectives {
         Collectives { kernels }
     }
 
-    /// One more kernel, behind those that are there.
+    /// Appends a kernel.
     pub(super) fn add(&mut self, kind: Kind, kernel: Kernel) {
         self.kernels.entry(kind).or_default().push(kernel);
     }
@@ -106,13 +95,13 @@ impl Collectives {
         self.kernels.iter().flat_map(of_kind).collect()
     }
 
-    /// What each of these ranks waited for the others, in their order.
+    /// The waits of these ranks, in their order.
     pub fn waits(ranks: &[Collectives]) -> Vec<CollectiveWait> {
         let ranks: Vec<&Collectives> = ranks.iter().collect();
         Collectives::waits_of(&ranks, &Collectives::matched(&ranks))
     }
 
-    /// The same, where it is known which kernels are one collective.
+    /// Like [`Collectives::waits`], if it is known which kernels are one collective.
     pub(super) fn waits_of(ranks: &[&Collectives], matched: &[Matched<'_>]) -> Vec<CollectiveWait> {
         let mut waits: Vec<CollectiveWait> = ranks.iter().map(|rank| rank.spent()).collect();
         for collective in matched {
@@ -129,8 +118,8 @@ impl Collectives {
         waits
     }
 
-    /// The collectives that at least two ranks have. Those that every rank of their group has are
-    /// numbered, in the order in which the first rank has them, and come first.
+    /// The collectives of at least two ranks. Those that every rank of their group has are
+    /// numbered, in the order of the first rank, and come first.
     pub(super) fn matched<'r>(ranks: &[&'r Collectives]) -> Vec<Matched<'r>> {
         let mut kinds: BTreeMap<&Kind, Vec<(usize, &[Kernel])>> = BTreeMap::new();
         for (at, rank) in ranks.iter().enumerate() {
@@ -140,7 +129,7 @@ impl Collectives {
         }
         let mut found: Vec<Matched<'r>> = Vec::new();
         for (kind, members) in kinds {
-            // A group that is not recorded is that of all ranks.
+            // If the group is not recorded, it is assumed to contain all ranks.
             let is_whole = !kind.group.is_empty() || members.len() == ranks.len();
             if is_whole && members.len() > 1 {
                 let groups = matching::matched(&members);
@@ -170,12 +159,12 @@ impl Collectives {
 #[derive(Debug, Clone)]
 pub(super) struct Matched<'r> {
     pub(super) kind: &'r Kind,
-    /// Where every rank of the group has it.
+    /// Set if every rank of the group has it.
     pub(super) number: Option<u64>,
     pub(super) sequence: Option<i64>,
     /// Rank and kernel.
     pub(super) members: Vec<(usize, Kernel)>,
-    /// Ranks that have collectives before and behind it, and not this one.
+    /// Ranks that have collectives before and after it, but not this one.
     pub(super) absent: Vec<usize>,
 }
 
@@ -185,14 +174,15 @@ impl<'r> Matched<'r> {
         Matched { kind, number: None, sequence, members, absent }
     }
 
-    /// The rank that came last, and its kernel: the shortest.
+    /// The rank that came last, which has the shortest kernel, and its kernel.
     pub(super) fn last(&self) -> Option<(usize, Kernel)> {
         self.members.iter().copied().min_by_key(|&(rank, kernel)| (kernel.duration, rank))
     }
 }
 
-/// Leaves out what some ranks lack because their recording began later or ended sooner: a rank lacks a
-/// collective where it has one before and one behind it. What only one rank has is none.
+/// Drops collectives that some ranks lack only because their recording began later or ended
+/// earlier. A rank counts as absent only if it has a collective before and one after. Collectives
+/// of a single rank are dropped, too.
 fn told(groups: Vec<Group>) -> Vec<Group> {
     let mut span: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, group) in groups.iter().enumerate() {
@@ -212,7 +202,7 @@ fn told(groups: Vec<Group>) -> Vec<Group> {
     groups.collect()
 }
 
-/// What is recorded beside the kernel, else beside the nearest call above that has it.
+/// The value recorded with the kernel, or with the nearest call above that has one.
 fn recorded<T>(tree: &CallTree, call: CallId, look: impl Fn(EventId) -> Option<T>) -> Option<T> {
     std::iter::once(call)
         .chain(tree.ancestors(call))
@@ -220,9 +210,8 @@ fn recorded<T>(tree: &CallTree, call: CallId, look: impl Fn(EventId) -> Option<T
         .find_map(look)
 }
 
-/// The position of the rank that the others wait for: the one that waits clearly least itself.
-/// `None` with a single rank, or where no rank stands out: where the least wait is more than half
-/// of the median one.
+/// The index of the rank that the others wait for, which clearly waits least itself. `None` for a
+/// single rank, or if no rank stands out because the least wait is at least half of the median.
 pub fn straggler(waits: &[CollectiveWait]) -> Option<usize> {
     let times: Vec<f64> = waits.iter().map(|wait| wait.wait.as_micros()).collect();
     let (at, least) = times.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1))?;
@@ -236,7 +225,7 @@ mod tests {
     /// Group, name, and for each kernel its sequence number and duration.
     type Times<'a> = (&'a str, &'a str, &'a [(Option<i64>, i64)]);
 
-    /// Kernels of these durations; those of all kinds end at 1000, 2000, …
+    /// Kernels of these durations. The n-th kernel of every kind ends at n × 1000.
     fn rank(times: &[Times<'_>]) -> Collectives {
         let mut kernels: BTreeMap<Kind, Vec<Kernel>> = BTreeMap::new();
         let mut position = 0;

@@ -1,39 +1,90 @@
-//! The tables of a fleet → what to look at first, each in one sentence.
+//! The tables of a fleet → the findings to look at first, one sentence each.
 //!
-//! One fault shows in many places: a rank that computes longer is an outlier in several ops, has causes of
-//! its own, and lets all others wait in their collectives. It is told once, where it began.
+//! One fault shows in many tables: a rank that computes longer is an outlier in several ops, has
+//! its own causes, and makes all others wait in their collectives. It is reported once, at its
+//! origin.
 
-use super::reduce::Fleet;
-use super::rows::{CauseRow, Finding, GroupRow, PairRow, RankRow, Spread};
+use super::Fleet;
+use super::rows::{CauseRow, ChangeRow, Finding, GroupRow, PairRow, RankRow, Shared, Spread};
+use crate::program::counted;
 use crate::side::Side;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A straggler comes last in at least this share of the collectives of its group, …
+/// Minimum share of its group's collectives in which a straggler comes last.
 const OFTEN: f64 = 0.5;
 
-/// … and the others wait at least this share of their wall time for it.
+/// Minimum wait of the others for a straggler, as a share of the median wall time.
 const NOTABLE_WAIT: f64 = 0.01;
 
-/// So many pairs that were not compared for one reason are told one by one.
+/// Up to this many pairs with one failure code are reported individually, more are grouped.
 const FEW: usize = 3;
 
-/// Of what a rank takes longer for, so many are named.
+/// Maximum number of ops listed for a rank.
 const NAMED: usize = 3;
 
-/// What to look at first: what was not compared, what concerns single ranks, then what many share.
+/// The findings: first pairs that were not compared, then what changed on all ranks, then single ranks, changes
+/// of some ranks, and causes.
 pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     let stragglers = stragglers(fleet);
     let single = |name: &str| stragglers.contains_key(name);
     let mut found = not_compared(fleet);
+    found.extend(identical(fleet));
+    let of_all = |change: &ChangeRow| change.shared.spread == Spread::All;
+    found.extend(fleet.changes.iter().filter(|change| of_all(change)).map(change));
     found.extend(stragglers.values().cloned());
     found.extend(missing_collectives(fleet));
     found.extend(other_ops(fleet));
     found.extend(outliers(fleet, &single));
+    // A missing collective is already reported.
+    let is_missing = |change: &ChangeRow| {
+        let mut missing = fleet.collectives.iter().map(|row| row.absent.as_str());
+        &*change.kind == "collectives" && missing.any(|ranks| ranks == change.shared.rank_list)
+    };
+    let of_some = fleet.changes.iter().filter(|change| !of_all(change) && !is_missing(change));
+    found.extend(of_some.map(change));
     found.extend(causes(fleet, &single));
     found
 }
 
-/// Pairs that failed and traces without partner: each by itself, or all of a code together where it has many.
+/// The ranks whose two programs are identical.
+fn identical(fleet: &Fleet) -> Option<Finding> {
+    (fleet.identical > 0).then(|| Finding {
+        code: "SAME_PROGRAM".to_owned(),
+        ranks: fleet.identical_list.clone(),
+        count: fleet.identical,
+        message: "the programs are identical: only times differ".to_owned(),
+    })
+}
+
+fn change(row: &ChangeRow) -> Finding {
+    let place = match row.place.is_empty() || row.sentence.contains(&*row.place) {
+        true => String::new(),
+        false => format!(", first {}", row.place),
+    };
+    Finding {
+        code: "CHANGE".to_owned(),
+        ranks: row.shared.rank_list.clone(),
+        count: row.shared.ranks,
+        message: format!(
+            "{}{place}: {:+.3} ms per step (median) {}",
+            row.sentence,
+            row.shared.median_us / 1e3,
+            on(&row.shared)
+        ),
+    }
+}
+
+/// `on 8 ranks (all or nearly all)`.
+fn on(shared: &Shared) -> String {
+    let ranks = counted(shared.ranks, "rank");
+    match shared.spread {
+        Spread::All => format!("on {ranks} (all or nearly all)"),
+        Spread::Role => format!("on {ranks} (role {})", shared.roles),
+        Spread::Some | Spread::Few => format!("on {ranks} ({})", shared.rank_list),
+    }
+}
+
+/// Failed pairs and unmatched traces, individually, or grouped by code if there are many.
 fn not_compared(fleet: &Fleet) -> Vec<Finding> {
     let mut of_code: BTreeMap<&str, Vec<&PairRow>> = BTreeMap::new();
     for pair in fleet.pairs.iter().filter(|pair| pair.status != "ok") {
@@ -58,17 +109,17 @@ fn not_compared(fleet: &Fleet) -> Vec<Finding> {
     found
 }
 
-/// One finding for all pairs of a code.
+/// A single finding for all pairs with one code.
 fn of_many(pairs: &[&PairRow]) -> Finding {
     let ranks: BTreeSet<u64> =
         pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
     let ranks: Vec<u64> = ranks.into_iter().collect();
     Finding {
         code: pairs[0].code.clone(),
-        ranks: super::rank_table::ranges(&ranks).replace('#', ""),
+        ranks: super::ranges::ranges(&ranks).replace('#', ""),
         count: pairs.len() as u64,
         message: format!(
-            "{} are {}; the first: {} {}",
+            "{} rows of fleet_pairs are {}; the first: {} {}",
             pairs.len(),
             pairs[0].status,
             pairs[0].name(),
@@ -77,7 +128,7 @@ fn of_many(pairs: &[&PairRow]) -> Finding {
     }
 }
 
-/// By folder: the ranks that a group of the candidate waits for.
+/// The ranks that a group of the candidate waits for, by folder.
 fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
     let mut found: BTreeMap<String, Finding> = BTreeMap::new();
     let groups = fleet.groups.iter().filter(|group| group.side == Side::Candidate);
@@ -90,10 +141,9 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
                 && other.group == group.group
                 && other.straggler == group.straggler
         });
+        let others = group.ranks.saturating_sub(1);
         let message = format!(
-            "{} others wait {:.3} ms each (median) for {}, which comes last in {} of {} collectives{}{}{}",
-            group.ranks.saturating_sub(1),
-            group.median_wait_us / 1e3,
+            "{} comes last in {} of {} collectives{}{}; {} {} for it, {:.3} ms each (median){}",
             rank.folder,
             group.last_count,
             group.collectives,
@@ -103,6 +153,9 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
                 format!(" of group {}", group.group)
             },
             if before { ", as in the baseline" } else { "" },
+            counted(others, "other rank"),
+            if others == 1 { "waits" } else { "wait" },
+            group.median_wait_us / 1e3,
             slower(fleet, rank),
         );
         let code = if before { "STRAGGLER_BEFORE" } else { "STRAGGLER" };
@@ -123,7 +176,7 @@ fn name(rank: &RankRow) -> String {
     rank.rank.map_or_else(|| rank.folder.clone(), |rank| rank.to_string())
 }
 
-/// `; it takes longer for aten::mm (+1.200 ms a step)`: the ops in which a rank stands out.
+/// `; it is slower than its role in aten::mm (+1.200 ms per step)`: the ops in which a rank stands out.
 fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     let ops = fleet.outliers.iter().filter(|one| {
         one.side == Side::Candidate
@@ -133,15 +186,15 @@ fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     });
     let named: Vec<String> = ops
         .take(NAMED)
-        .map(|one| format!("{} (+{:.3} ms a step)", one.name, one.distance_us() / 1e3))
+        .map(|one| format!("{} (+{:.3} ms per step)", one.name, one.distance_us() / 1e3))
         .collect();
     match named.is_empty() {
         true => String::new(),
-        false => format!("; it takes longer than its role for {}", named.join(", ")),
+        false => format!("; it is slower than its role in {}", named.join(", ")),
     }
 }
 
-/// Ranks that lack a collective in the middle.
+/// Ranks that lack a collective in the middle of their recording.
 fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
     let rows = fleet.collectives.iter().filter(|row| !row.absent.is_empty());
     let finding = |row: &super::rows::CollectiveRow| {
@@ -153,18 +206,18 @@ fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
             ranks: row.absent.clone(),
             count: 1,
             message: format!(
-                "{}{number}{group} of the {} is on {} ranks, and not on {}",
+                "{}{number}{group} is missing on {} in the {}, but recorded on {}",
                 row.name,
-                super::tables::side_word(row.side),
-                row.ranks,
-                row.absent
+                row.absent,
+                row.side.word(),
+                counted(row.ranks, "rank")
             ),
         }
     };
     rows.map(finding).collect()
 }
 
-/// Ranks that run other ops in the candidate than the others of their role.
+/// Ranks that run different ops in the candidate than the others of their role.
 fn other_ops(fleet: &Fleet) -> Vec<Finding> {
     let roles = fleet.roles.iter().filter(|role| !role.odd.is_empty() && role.ranks > 2);
     let finding = |role: &super::rows::RoleRow| Finding {
@@ -172,14 +225,14 @@ fn other_ops(fleet: &Fleet) -> Vec<Finding> {
         ranks: role.odd.clone(),
         count: 1,
         message: format!(
-            "in the candidate {} runs other ops than the other ranks of role {} ({})",
+            "in the candidate, {} runs different ops than the rest of role {} ({})",
             role.odd, role.role, role.rank_list
         ),
     };
     roles.map(finding).collect()
 }
 
-/// Ranks that stand out in the candidate, and did not before. Stragglers are told already.
+/// Ranks that stand out in the candidate, but not in the baseline. Stragglers are already reported.
 fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let before: BTreeSet<(&str, &str)> = fleet
         .outliers
@@ -202,7 +255,7 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
             .take(NAMED)
             .map(|one| {
                 format!(
-                    "{} {:.3} ms a step (median {:.3})",
+                    "{} takes {:.3} ms per step (median {:.3} ms)",
                     one.name,
                     one.time_us / 1e3,
                     one.median_us / 1e3
@@ -214,7 +267,7 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
             ranks: ops[0].rank.map_or_else(|| folder.to_owned(), |rank| rank.to_string()),
             count: 1,
             message: format!(
-                "{folder} stands out among the {} ranks of its role: {}",
+                "{folder} is an outlier among the {} ranks of its role: {}",
                 ops[0].ranks,
                 named.join(", ")
             ),
@@ -223,32 +276,29 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     of_rank.into_iter().map(finding).collect()
 }
 
-/// Causes; those of single ranks that are told already, and longer collectives, are left out.
+/// Causes, except those of single ranks that are already reported. Longer collectives are also
+/// omitted if the waits are known.
 fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
-    let of_told = |row: &CauseRow| row.ranks == 1 && is_told(&row.worst);
+    let of_told = |row: &CauseRow| row.shared.ranks == 1 && is_told(&row.shared.worst);
     let rows = fleet
         .causes
         .iter()
         .filter(|row| !(of_told(row) || row.is_communication && waits_are_known));
     let finding = |row: &CauseRow| {
-        let whom = match row.spread {
-            Spread::All => format!("on {} ranks, all of them", row.ranks),
-            Spread::Role => format!("on {} ranks, those of role {}", row.ranks, row.roles),
-            Spread::Some | Spread::Few => format!("on {} ranks ({})", row.ranks, row.rank_list),
-        };
         let module =
             if row.module.is_empty() { String::new() } else { format!(" in {}", row.module) };
         Finding {
             code: "CAUSE".to_owned(),
-            ranks: row.rank_list.clone(),
-            count: row.ranks,
+            ranks: row.shared.rank_list.clone(),
+            count: row.shared.ranks,
             message: format!(
-                "{} at {}{module}: {:+.3} ms a step (median) {whom}; on {} {}",
+                "{} at {}{module}: {:+.3} ms per step (median) {}; evidence on {}: {}",
                 row.reason,
                 row.place,
-                row.median_us / 1e3,
-                row.worst,
+                row.shared.median_us / 1e3,
+                on(&row.shared),
+                row.shared.worst,
                 row.evidence
             ),
         }

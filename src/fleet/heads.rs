@@ -1,4 +1,4 @@
-//! A folder → the heads of the traces in it: rank, world size, device, and the step that the name tells.
+//! A folder → the heads of its traces: rank, world size, device, and the step in the file name.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{self, Stored};
@@ -6,10 +6,10 @@ use crate::trace::{Header, ReadOptions, Trace};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// How the names of traces end; the longer before those that end like them.
+/// Suffixes of the names of traces; a longer suffix comes before its own suffixes.
 const ENDINGS: [&str; 4] = [".json.gz", ".json.zst", ".json", ".gz"];
 
-/// What is known of a trace without reading its events.
+/// The properties of a trace that are known without reading its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) stored: Stored,
@@ -17,7 +17,7 @@ pub(super) struct Head {
     pub(super) world_size: Option<i64>,
     pub(super) device: String,
     pub(super) step: Option<i64>,
-    /// Why it cannot be read: a code, and words.
+    /// Why it cannot be read: a code and a message.
     pub(super) damage: Option<(&'static str, String)>,
 }
 
@@ -27,7 +27,7 @@ impl Head {
     }
 }
 
-/// The traces of a folder, and the files that are none.
+/// The traces of a folder, and its files that are not traces.
 pub(super) struct Heads {
     pub(super) heads: Vec<Head>,
     pub(super) foreign: Vec<PathBuf>,
@@ -38,8 +38,8 @@ pub(super) fn of_folder(folder: &Path, options: &ReadOptions) -> Result<Heads> {
     let mut files = storage::list(folder)?;
     files.retain(|file| is_called_like_a_trace(&file.path));
     if files.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, folder, "there is no trace in the folder")
-            .remedy("name folders with .json, .json.gz or .json.zst files"));
+        return Err(Error::new(ErrorKind::Usage, folder, "no trace in this folder")
+            .remedy("pass a folder that contains .json, .json.gz, .json.zst or .gz files"));
     }
     let read = || files.par_iter().map(|file| head_of(file.clone(), options)).collect();
     let read: Vec<Option<Head>> = storage::at_once(folder, read);
@@ -53,20 +53,20 @@ pub(super) fn of_folder(folder: &Path, options: &ReadOptions) -> Result<Heads> {
     Ok(found)
 }
 
-/// Whether a file's name ends like that of a trace.
+/// Whether a file's name has the suffix of a trace.
 pub(super) fn is_called_like_a_trace(path: &Path) -> bool {
     let name = file_name(path);
     !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// `None` for a file that is no trace and is not called like one of a rank.
+/// `None` for a file that is not a trace and has no rank in its name.
 fn head_of(stored: Stored, options: &ReadOptions) -> Option<Head> {
     let name = file_name(&stored.path);
     let (named, step) = (number_behind(&name, "rank"), number_behind(&name, "step"));
     let mut head =
         Head { stored, rank: named, world_size: None, device: String::new(), step, damage: None };
     let read = Trace::read_header_with(&head.stored.path, options).and_then(|header| {
-        // A rank that neither head nor name tells may stand behind the events.
+        // If neither the head nor the name contains the rank, it may come after the events.
         match rank(&header).or(named) {
             Some(_) => Ok(header),
             None => Ok(Trace::open_with(&head.stored.path, options)?.header().clone()),
@@ -92,7 +92,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The number behind a word of a file's name: 3 in `rank_3.json`, `rank3.step5.json`, `x-rank-3.gz`.
+/// The number after a word in a file name: 3 in `rank_3.json`, `rank3.step5.json`, `x-rank-3.gz`.
 fn number_behind(name: &str, word: &str) -> Option<i64> {
     let name = name.to_lowercase();
     let after =
@@ -104,7 +104,7 @@ fn number_behind(name: &str, word: &str) -> Option<i64> {
     })
 }
 
-/// The name of a trace without its ending.
+/// The name of a trace without its suffix.
 pub(super) fn stem(name: &str) -> &str {
     let ending = ENDINGS.iter().find(|ending| name.ends_with(*ending));
     ending.map_or(name, |ending| &name[..name.len() - ending.len()])

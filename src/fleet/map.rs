@@ -1,19 +1,20 @@
-//! A pair of the plan → its shard, and the rank's own report where that is asked for.
+//! A pair of the plan → its shard, and on request the rank's own report.
 //!
 //! ```text
 //! is there a shard of this key? ─yes─▶ kept
-//!            │ no, or half of one
+//!            │ no, or a broken one
 //!            ▼
-//! compare ─▶ report ─▶ shard, written as a whole where there is none
+//! compare ─▶ report ─▶ shard, written atomically
 //! ```
-//! The shard is written last: where it is, all of the pair is done. So a run that was killed goes on where
-//! it was, and two that run at once do no harm. A trace that is broken gives a shard that says so; one
-//! that could not be read gives none, and is tried again by the next run.
+//! The shard is written last, so if it exists, the pair is done. A run that was killed can
+//! therefore resume, and two concurrent runs do no harm. A broken trace gives a shard with the
+//! failure. If a trace could not be read for another reason, there is no shard, and the next run
+//! tries again.
 
 use super::collectives::Collectives;
 use super::plan::{Plan, PlannedPair};
 use super::role;
-use super::shard::{Cause, Facts, Part, PartKind, Shard, Step, Sum};
+use super::shard::{Cause, Change, Facts, Part, PartKind, Shard, Step, Sum};
 use super::status::{DAMAGED, Status, code_of, is_lasting};
 use crate::analysis::{Analysis, PlacePair, StepPlace};
 use crate::comparison::{Comparison, ComparisonOptions};
@@ -28,10 +29,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder with the shards, below that of a fleet.
+/// The folder of the shards, in the folder of a fleet.
 pub const SHARDS: &str = "shards";
 
-/// How the pairs of a plan are compared, and where the results go.
+/// How to compare the pairs of a plan, and where to write the results.
 #[derive(Debug, Clone)]
 pub struct Mapping {
     options: ComparisonOptions,
@@ -40,18 +41,18 @@ pub struct Mapping {
     keeps_shards: bool,
 }
 
-/// What was done about a pair.
+/// The result of mapping a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapped {
-    /// What became of it.
+    /// The outcome of the pair.
     pub status: Status,
-    /// Whether its shard was there already, so that nothing was done.
+    /// Whether its shard already existed, so that nothing was done.
     pub was_there: bool,
 }
 
 impl Mapped {
-    /// One line of JSON for the engine that runs it: `key`, `folder`, `status`, `code`, `message`,
-    /// `was_there`.
+    /// One line of JSON for the engine that runs the mapping: `key`, `folder`, `status`, `code`,
+    /// `message`, `was_there`.
     pub fn to_json(&self, pair: &PlannedPair) -> String {
         let fields = [
             ("key", pair.key.as_str()),
@@ -68,16 +69,16 @@ impl Mapped {
 }
 
 impl Mapping {
-    /// Compares as the plan says and writes below `folder`, without reports.
+    /// Compares with the options of the plan and writes below `folder`, without reports.
     ///
     /// # Errors
-    /// If the options of the plan are none.
+    /// If the options of the plan are invalid.
     pub fn new(plan: &Plan, folder: impl Into<PathBuf>) -> Result<Mapping> {
         let options = plan.options.comparison()?;
         Ok(Mapping { options, folder: folder.into(), reports: None, keeps_shards: true })
     }
 
-    /// Compares with these options. The plan's keys must tell of them (see [`PlanOptions::also`]).
+    /// Compares with these options instead. The plan's keys must reflect them (see [`PlanOptions::also`]).
     ///
     /// [`PlanOptions::also`]: super::PlanOptions::also
     #[must_use]
@@ -86,29 +87,29 @@ impl Mapping {
         self
     }
 
-    /// Writes a report of each pair into its folder.
+    /// Also writes a report of each pair into its folder.
     #[must_use]
     pub fn reports(mut self, options: ReportOptions) -> Mapping {
         self.reports = Some(options);
         self
     }
 
-    /// Compares every pair, also where its shard is there.
+    /// Compares every pair again, even if its shard exists.
     #[must_use]
     pub fn anew(mut self) -> Mapping {
         self.keeps_shards = false;
         self
     }
 
-    /// Where the shard of a pair is.
+    /// The path of a pair's shard.
     pub fn shard(&self, pair: &PlannedPair) -> PathBuf {
         shard_path(&self.folder, pair)
     }
 
-    /// Compares a pair, unless its shard is there.
+    /// Compares a pair, unless its shard exists.
     ///
     /// # Errors
-    /// If a result cannot be written. What is wrong about a trace is a [`Status`].
+    /// If a result cannot be written. Faults of a trace are returned as a [`Status`] instead.
     pub fn map(&self, pair: &PlannedPair) -> Result<Mapped> {
         let path = self.shard(pair);
         let is_broken = match self.kept(pair, &path)? {
@@ -125,13 +126,13 @@ impl Mapping {
         if is_broken {
             storage::replace(&path, &bytes)?;
         } else {
-            // Somebody else may have been faster, with the same bytes.
+            // A concurrent run may already have written the same bytes.
             let (Created::New | Created::Kept) = storage::create(&path, &bytes)?;
         }
         Ok(Mapped { status: shard.status, was_there: false })
     }
 
-    /// What the shard says that is there already, or that it is broken.
+    /// The status in the existing shard, or a status that says why the shard is broken.
     fn kept(
         &self,
         pair: &PlannedPair,
@@ -141,11 +142,11 @@ impl Mapping {
         Ok(bytes.map(|bytes| Shard::read(bytes, pair).map(|shard| shard.status)))
     }
 
-    /// The shard of a pair; a status where it could not be made, and may be another time.
+    /// The shard of a pair, or a status if it could not be made now but may be later.
     fn compared(&self, pair: &PlannedPair) -> Result<std::result::Result<Shard, Status>> {
         let PerSide { baseline, candidate } =
             PerSide::from_fn(|side| PathBuf::from(&pair.file(side).path));
-        // A fault of ours in one pair leaves all others as they are.
+        // A panic in one pair must not affect the others.
         let opened = catch_unwind(AssertUnwindSafe(|| {
             let comparison = Comparison::open(baseline, candidate, &self.options)?;
             let facts = facts(&comparison);
@@ -154,7 +155,8 @@ impl Mapping {
         let opened: Result<(Comparison, Facts)> = match opened {
             Ok(opened) => opened,
             Err(_) => {
-                let message = "tracetree has a fault: please report it with the traces if you can";
+                let message = "a bug in tracetree: the comparison of this pair crashed; please \
+                               report it, if possible with the traces";
                 return Ok(Err(Status::failed("FAULT", message)));
             }
         };
@@ -179,18 +181,18 @@ impl Mapping {
     }
 }
 
-/// Where the shard of a pair is, below the folder of a fleet.
+/// The path of a pair's shard in the folder of a fleet.
 pub(super) fn shard_path(folder: &Path, pair: &PlannedPair) -> PathBuf {
     folder.join(SHARDS).join(format!("{}.parquet", pair.key))
 }
 
-/// Why the inputs are no longer those of the plan.
+/// Why the inputs differ from those in the plan; `None` if they are unchanged.
 fn is_as_planned(pair: &PlannedPair) -> Option<Status> {
     let changed = |side: Side| match pair.file(side).is_unchanged() {
         Ok(true) => None,
         Ok(false) => {
             let message = format!(
-                "{}: was written since it was planned (make the plan again)",
+                "{}: the file has changed since the plan was made (make the plan again)",
                 pair.file(side).path
             );
             Some(Status::failed("CHANGED", message))
@@ -200,7 +202,7 @@ fn is_as_planned(pair: &PlannedPair) -> Option<Status> {
     Side::BOTH.into_iter().find_map(changed)
 }
 
-/// Figures of a trace in which data is missing are too low: it takes no part in the statistics.
+/// The figures of a trace with missing data are too low, so the pair is excluded from the statistics.
 fn status_of(comparison: &Comparison) -> Status {
     let damaged = |side: Side| {
         let trace = comparison.trace(side);
@@ -227,10 +229,12 @@ fn facts(comparison: &Comparison) -> Facts {
             busy: totals.busy,
             events: totals.events,
         }),
-        wall: walls.map(|wall| wall.own()),
-        steps: walls.map(|wall| wall.steps.max(1)),
+        // Times of parts cover all steps, so the wall time must as well.
+        wall: walls.map(|wall| wall.own() + wall.alone),
+        steps: analysis.wall().windows().map(|window| window.steps.max(1)),
         is_exact: account.is_exact(),
         is_comparable: analysis.comparability().is_comparable(),
+        is_identical: analysis.changes().is_identical(),
         points: comparison.diff().differences().len() as u64,
         notes: PerSide::from_fn(|side| codes(comparison.trace(side).notes()).into()),
         roles: PerSide::from_fn(|side| {
@@ -238,6 +242,7 @@ fn facts(comparison: &Comparison) -> Facts {
         }),
         parts: parts(analysis),
         step_list: steps(analysis),
+        changes: changes(analysis),
         causes: causes(analysis),
         collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
     }
@@ -249,8 +254,8 @@ fn codes(notes: &Notes) -> String {
     notes.iter().map(code).collect::<Vec<_>>().join("; ")
 }
 
-/// Work by op, category and layer. A collective takes as long as the last rank lets it, so that
-/// communication is no work of a rank, and left out.
+/// Work by op, category and layer. Communication is excluded, because the duration of a collective
+/// depends on the last rank and is not the rank's own work.
 fn parts(analysis: &Analysis) -> Vec<Part> {
     let (mut ops, mut categories, mut places) = (Sums::default(), Sums::default(), Sums::default());
     let layers = analysis.layer_pairs();
@@ -294,7 +299,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     ops.chain(categories).chain(places).collect()
 }
 
-/// Times and events by some key.
+/// Times and numbers of events by key.
 type Sums<K> = BTreeMap<K, (PerSide<Nanos>, PerSide<u64>)>;
 
 fn add<K: Ord>(sums: &mut Sums<K>, key: K, side: Side, (time, events): (Nanos, u64)) {
@@ -319,6 +324,17 @@ fn steps(analysis: &Analysis) -> Vec<Step> {
         StepPlace::Outside | StepPlace::NotCaptured => None,
     };
     rows.filter_map(step).collect()
+}
+
+fn changes(analysis: &Analysis) -> Vec<Change> {
+    let list = analysis.changes().list().iter();
+    list.map(|change| Change {
+        kind: change.kind.label().into(),
+        place: change.place.as_str().into(),
+        sentence: change.sentence.as_str().into(),
+        cost: change.cost,
+    })
+    .collect()
 }
 
 fn causes(analysis: &Analysis) -> Vec<Cause> {

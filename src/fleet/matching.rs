@@ -1,30 +1,40 @@
-//! The kernels of one kind of collective on several ranks → which of them are one collective.
+//! The kernels of one kind of collective on several ranks → the kernels that belong to one collective.
 //!
-//! 1. Sequence numbers, where every kernel has one of its own.
-//! 2. The order, where every rank has as many.
-//! 3. The ends, which a collective has in common. Clocks of two ranks may differ by a constant, so that
-//!    the offset is taken at which most ends fall together. A collective that one rank lacks is left
-//!    out, and shifts no later one:
+//! 1. By sequence number, if no two kernels of a rank have the same number.
+//! 2. By order, if all ranks have the same number of kernels.
+//! 3. By end time, since a collective ends everywhere at once. The clocks of two ranks may differ by a
+//!    constant, so the offset at which most ends coincide is used. A collective that one rank lacks is
+//!    skipped, and does not shift later ones:
 //!
 //! ```text
 //! rank 0   ──a┤   ──b┤   ──c┤   ──d┤
-//! rank 1     ─a┤            ─c┤   ─d┤      offset + 1: three ends together, b is left out
+//! rank 1     ─a┤            ─c┤   ─d┤      offset + 1: three ends coincide, b is skipped
 //! ```
 
-use super::collectives::Kernel;
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
 
 /// Offsets are tried between this many first kernels of two ranks.
 const FIRST: usize = 8;
 
-/// Ends this much apart are no longer together, as a share of the distance to the next one: a third.
+/// Two ends coincide if their distance is at most the distance to the neighboring end divided by this.
 const APART: i64 = 3;
+
+/// One communication kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kernel {
+    /// Position among all communication kernels of its rank, by start.
+    pub(super) position: usize,
+    /// Sequence number of the collective within its group, if recorded.
+    pub(super) sequence: Option<i64>,
+    pub(super) end: Nanos,
+    pub(super) duration: Nanos,
+}
 
 /// One collective: the kernels of the ranks that have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
-    /// Number in the process group, where it is recorded.
+    /// Number in the process group, if recorded.
     pub(super) sequence: Option<i64>,
     /// Rank and kernel.
     pub(super) members: Vec<(usize, Kernel)>,
@@ -32,7 +42,7 @@ pub(super) struct Group {
     pub(super) absent: Vec<usize>,
 }
 
-/// The collectives of these ranks, in which more than one took part.
+/// The collectives of these ranks, in order. Some may have kernels of a single rank only.
 pub(super) fn matched(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     if let Some(found) = by_sequence(ranks) {
         return found;
@@ -49,7 +59,9 @@ fn by_sequence(ranks: &[(usize, &[Kernel])]) -> Option<Vec<Group>> {
     for &(rank, kernels) in ranks {
         for &kernel in kernels {
             let of_number = found.entry(kernel.sequence?).or_default();
-            // Several kernels of one number do not tell which is which. Those of a rank come together.
+            // If two kernels of one rank have the same sequence number, the collectives cannot be matched
+            // by number. The kernels of a rank are added consecutively, so it suffices to check the last
+            // one.
             if of_number.last().is_some_and(|&(other, _)| other == rank) {
                 return None;
             }
@@ -72,7 +84,7 @@ fn by_order(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     (0..count).map(group).collect()
 }
 
-/// The rank with most kernels is the one that the others are set against.
+/// All ranks are compared with the rank that has the most kernels.
 fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     let Some(&(_, reference)) =
         ranks.iter().max_by_key(|(rank, kernels)| (kernels.len(), std::cmp::Reverse(*rank)))
@@ -94,7 +106,7 @@ fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     (0..reference.len()).map(group).collect()
 }
 
-/// For each kernel of the reference the one of a rank that ends with it.
+/// For each kernel of the reference, the kernel of a rank that ends at the same time.
 fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
     let candidates = reference
         .iter()
@@ -108,7 +120,8 @@ fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
     best.map_or_else(|| vec![None; reference.len()], |(partners, _)| partners)
 }
 
-/// The kernels that end together at this offset, and how far apart they end in sum.
+/// Matches the kernels whose ends coincide at this offset. Also returns the sum of the distances between
+/// their ends.
 fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Option<usize>>, i64) {
     let mut partners = vec![None; reference.len()];
     let (mut distance, mut from) = (0, 0);
@@ -128,7 +141,7 @@ fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Op
     (partners, distance)
 }
 
-/// How far from a kernel's end another one is still together with it.
+/// Maximum distance between a kernel's end and another end that coincides with it.
 fn reach(reference: &[Kernel], at: usize) -> i64 {
     let before = at.checked_sub(1).map(|before| reference[at].end - reference[before].end);
     let behind = reference.get(at + 1).map(|next| next.end - reference[at].end);

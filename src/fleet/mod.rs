@@ -1,12 +1,12 @@
-//! Two folders of ranks → a comparison of each rank, and what all of them say together.
+//! Two folders of ranks → a comparison of each rank, and a summary of all ranks.
 //!
 //! ```text
 //! folders ─Plan::make─▶ Plan ─Mapping::map─▶ a shard for each pair ─Fleet::reduce─▶ Fleet ─write─▶ files
-//!                     heads only   anywhere, in any order          kilobytes a rank
+//!                     heads only   anywhere, in any order          kilobytes per rank
 //! ```
-//! A pair is compared by itself, on whatever machine, and leaves a few kilobytes. Scheduling, retrying and
-//! moving data is for the engine that runs [`Mapping::map`]; here is one for the cores of this machine
-//! ([`map_all`]), the Python package brings Ray.
+//! Each pair is compared independently, on any machine, and produces a few kilobytes. Scheduling,
+//! retries and data movement are up to the engine that runs [`Mapping::map`]. [`map_all`] is such
+//! an engine for the cores of this machine; the Python package provides one with Ray.
 
 mod collectives;
 mod findings;
@@ -18,6 +18,7 @@ mod output;
 mod page;
 mod pairing;
 mod plan;
+mod ranges;
 mod rank_table;
 mod reduce;
 mod role;
@@ -33,22 +34,63 @@ pub use output::FleetFiles;
 pub use plan::{
     FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, is_folder, whole_path,
 };
-pub use rank_table::ranges;
-pub use reduce::{Counts, Fleet, Lost, read_lost};
+pub use ranges::ranges;
+pub use reduce::{Counts, Lost, read_lost};
 pub use rows::{
-    CauseRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow, RoleRow,
-    Spread, StepRow,
+    CauseRow, ChangeRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow,
+    RoleRow, Shared, Spread, StepRow,
 };
 pub use status::Status;
 
 use crate::error::Result;
+use crate::trace::Nanos;
 use rayon::prelude::*;
 
-/// Compares all pairs of a plan on the cores of this machine. `done` is called behind each pair. Returns
-/// what could not be done, for [`Fleet::reduce`].
+/// The comparison of many ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fleet {
+    /// The folder with the baseline traces.
+    pub baseline: String,
+    /// The folder with the candidate traces.
+    pub candidate: String,
+    /// All planned pairs and unmatched traces, with their outcomes.
+    pub pairs: Vec<PairRow>,
+    /// The pairs with figures.
+    pub ranks: Vec<RankRow>,
+    /// Groups of ranks that run the same ops.
+    pub roles: Vec<RoleRow>,
+    /// Work of one name on the ranks of a role.
+    pub parts: Vec<PartRow>,
+    /// Ranks that are outliers in their role.
+    pub outliers: Vec<OutlierRow>,
+    /// Collectives, matched across ranks.
+    pub collectives: Vec<CollectiveRow>,
+    /// Totals of the collectives by process group.
+    pub groups: Vec<GroupRow>,
+    /// Steps of all ranks.
+    pub steps: Vec<StepRow>,
+    /// Changes of the program, and how many ranks share them.
+    pub changes: Vec<ChangeRow>,
+    /// Number of ranks whose two programs are identical.
+    pub identical: u64,
+    /// Names of these ranks; empty if there are none.
+    pub identical_list: String,
+    /// Causes, and how many ranks share them.
+    pub causes: Vec<CauseRow>,
+    /// What to look at first.
+    pub findings: Vec<Finding>,
+    /// Oddities of folders and shards.
+    pub notes: Vec<String>,
+    /// The wait of each rank in each collective of the candidate, for the page: number of the
+    /// collective, index of the rank, wait.
+    waits: Vec<(u64, usize, Nanos)>,
+}
+
+/// Compares all pairs of a plan on the cores of this machine, and calls `done` after each pair.
+/// Returns the pairs that failed, for [`Fleet::reduce`].
 ///
 /// # Errors
-/// If a result cannot be written: no further pair is begun then.
+/// If a result cannot be written; no further pair is started then.
 pub fn map_all(plan: &Plan, mapping: &Mapping, done: impl Fn(&Mapped) + Sync) -> Result<Lost> {
     let map = |pair: &PlannedPair| -> Result<Option<(String, (String, String))>> {
         let mapped = mapping.map(pair)?;
@@ -58,7 +100,8 @@ pub fn map_all(plan: &Plan, mapping: &Mapping, done: impl Fn(&Mapped) + Sync) ->
             Status::Failed { code, message } => Some((pair.key.clone(), (code, message))),
         })
     };
-    // A bridge hands out one pair after the other; halves of the list would take unequally long.
+    // `par_bridge` hands out the pairs one at a time. If the list were split in halves, one half could take
+    // much longer than the other.
     let lost: Vec<_> = plan.pairs.iter().par_bridge().map(map).collect::<Result<_>>()?;
     Ok(lost.into_iter().flatten().collect())
 }

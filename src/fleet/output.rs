@@ -1,24 +1,34 @@
 //! A [`Fleet`] → files: its tables, `fleet.json`, `fleet.html`.
 
+use super::Fleet;
 use super::plan::FLEET_SCHEMA;
-use super::reduce::{Counts, Fleet};
-use super::rows::Finding;
+use super::reduce::Counts;
+use super::rows::{Finding, Shared};
 use crate::error::{Error, Result};
-use crate::report::{CsvTexts, Origin, TableFormat, write_csv_with, write_parquet};
+use crate::escape::in_json;
+use crate::report::{CsvTexts, Existing, Origin, TableFormat, write_csv_with, write_parquet};
 use crate::storage;
+use crate::tables::Table;
 use serde::Serialize;
 use std::path::Path;
 
-/// Which files of a fleet are written.
+/// The result for programs. Its presence marks a folder of a fleet.
+const DOCUMENT: &str = "fleet.json";
+/// The result for people.
+const PAGE: &str = "fleet.html";
+
+/// Which files to write for a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetFiles {
-    /// How the tables are written; `ranks.csv` always is.
+    /// Formats of the tables. `ranks.csv` is always written.
     pub tables: Vec<TableFormat>,
-    /// Texts in CSV files.
+    /// How texts are written in CSV files.
     pub csv_texts: CsvTexts,
-    /// Whether `fleet.html` is written.
+    /// What to do with files of the same names that tracetree did not write.
+    pub existing: Existing,
+    /// Whether to write `fleet.html`.
     pub has_page: bool,
-    /// Whether the ranks have reports that the page links to.
+    /// Whether the ranks have reports to which the page links.
     pub has_reports: bool,
 }
 
@@ -27,14 +37,59 @@ impl Default for FleetFiles {
     fn default() -> FleetFiles {
         FleetFiles {
             tables: vec![TableFormat::Parquet],
-            csv_texts: CsvTexts::AsTheyAre,
+            csv_texts: CsvTexts::default(),
+            existing: Existing::default(),
             has_page: true,
             has_reports: false,
         }
     }
 }
 
-/// What `fleet.json` holds.
+impl FleetFiles {
+    /// Refuses a folder with files of the same names that tracetree did not write: those in a folder without a
+    /// `fleet.json` of tracetree.
+    ///
+    /// # Errors
+    /// If there is one, and [`FleetFiles::existing`] keeps it.
+    pub fn check_target(&self, folder: &Path) -> Result<()> {
+        if self.existing == Existing::Replace || storage::is_remote(folder) || is_fleet(folder) {
+            return Ok(());
+        }
+        let taken =
+            self.names().into_iter().map(|name| folder.join(name)).find(|path| path.exists());
+        taken.map_or(Ok(()), |path| Err(storage::foreign(&path)))
+    }
+
+    /// The files that are written.
+    fn names(&self) -> Vec<String> {
+        let mut names = vec![DOCUMENT.to_owned()];
+        if self.has_page {
+            names.push(PAGE.to_owned());
+        }
+        for table in Fleet::empty().tables() {
+            if self.has_csv(&table) {
+                names.push(format!("{}.csv", table.name()));
+            }
+            if self.tables.contains(&TableFormat::Parquet) {
+                names.push(format!("{}.parquet", table.name()));
+            }
+        }
+        names
+    }
+
+    fn has_csv(&self, table: &Table) -> bool {
+        table.name() == "ranks" || self.tables.contains(&TableFormat::Csv)
+    }
+}
+
+/// Whether a fleet was written into a folder before.
+fn is_fleet(folder: &Path) -> bool {
+    let text = std::fs::read(folder.join(DOCUMENT)).unwrap_or_default();
+    let document: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    document.is_some_and(|document| document.get("tracetree_version").is_some())
+}
+
+/// The content of `fleet.json`.
 #[derive(Serialize)]
 struct Document<'f> {
     schema_version: u32,
@@ -48,6 +103,8 @@ struct Document<'f> {
     coverage: f64,
     findings: &'f [Finding],
     roles: Vec<RoleDocument<'f>>,
+    changes: Vec<ChangeDocument<'f>>,
+    identical_ranks: &'f str,
     causes: Vec<CauseDocument<'f>>,
     notes: &'f [String],
 }
@@ -60,10 +117,26 @@ struct RoleDocument<'f> {
 }
 
 #[derive(Serialize)]
+struct ChangeDocument<'f> {
+    kind: &'f str,
+    sentence: &'f str,
+    r#where: &'f str,
+    #[serde(flatten)]
+    shared: SharedDocument<'f>,
+}
+
+#[derive(Serialize)]
 struct CauseDocument<'f> {
     reason: &'f str,
     place: &'f str,
     module_class: &'f str,
+    #[serde(flatten)]
+    shared: SharedDocument<'f>,
+    communication: bool,
+}
+
+#[derive(Serialize)]
+struct SharedDocument<'f> {
     ranks: u64,
     share: f64,
     spread: &'static str,
@@ -71,15 +144,30 @@ struct CauseDocument<'f> {
     median_difference_us: f64,
     worst_rank: &'f str,
     worst_difference_us: f64,
-    communication: bool,
+}
+
+impl<'f> From<&'f Shared> for SharedDocument<'f> {
+    fn from(shared: &'f Shared) -> SharedDocument<'f> {
+        SharedDocument {
+            ranks: shared.ranks,
+            share: shared.share,
+            spread: shared.spread.label(),
+            rank_list: &shared.rank_list,
+            median_difference_us: shared.median_us,
+            worst_rank: &shared.worst,
+            worst_difference_us: shared.worst_us,
+        }
+    }
 }
 
 impl Fleet {
-    /// Writes `ranks.csv`, the tables, `fleet.json` and `fleet.html` into `folder`. Returns their names.
+    /// Writes `ranks.csv`, the tables, `fleet.json` and `fleet.html` into `folder`. Returns the file names.
     ///
     /// # Errors
-    /// If a file cannot be written; each one is there whole or as it was.
+    /// If a file cannot be written, or tracetree did not write a file of the same name. Each file is then either
+    /// complete or unchanged.
     pub fn write(&self, folder: &Path, files: &FleetFiles) -> Result<Vec<String>> {
+        files.check_target(folder)?;
         let mut written = Vec::new();
         let mut write = |name: String, bytes: std::io::Result<Vec<u8>>| {
             let path = folder.join(&name);
@@ -91,8 +179,7 @@ impl Fleet {
             .with("baseline", &*self.baseline)
             .with("candidate", &*self.candidate);
         for table in self.tables() {
-            let is_ranks = table.name() == "ranks";
-            if is_ranks || files.tables.contains(&TableFormat::Csv) {
+            if files.has_csv(&table) {
                 let mut bytes = Vec::new();
                 let done = write_csv_with(&table, files.csv_texts, &mut bytes);
                 write(format!("{}.csv", table.name()), done.map(|()| bytes))?;
@@ -103,18 +190,18 @@ impl Fleet {
                 write(format!("{}.parquet", table.name()), done.map(|()| bytes))?;
             }
         }
-        write("fleet.json".to_owned(), Ok(self.to_json().into_bytes()))?;
+        write(DOCUMENT.to_owned(), Ok(self.to_json().into_bytes()))?;
         #[cfg(feature = "html")]
         if files.has_page {
             let mut bytes = Vec::new();
             let page = super::page::page(self, files.has_reports);
             let done = crate::report::write_fleet_page(&page, &mut bytes);
-            write("fleet.html".to_owned(), done.map(|()| bytes))?;
+            write(PAGE.to_owned(), done.map(|()| bytes))?;
         }
         Ok(written)
     }
 
-    /// What `fleet.json` holds: counts, findings, roles, causes.
+    /// The content of `fleet.json`: counts, findings, roles, changes, causes.
     pub fn to_json(&self) -> String {
         let Counts { planned, ok, failed, unmatched } = self.counts();
         let roles = self.roles.iter().map(|role| RoleDocument {
@@ -122,17 +209,17 @@ impl Fleet {
             ranks: role.ranks,
             rank_list: &role.rank_list,
         });
+        let changes = self.changes.iter().map(|change| ChangeDocument {
+            kind: &change.kind,
+            sentence: &change.sentence,
+            r#where: &change.place,
+            shared: (&change.shared).into(),
+        });
         let causes = self.causes.iter().map(|cause| CauseDocument {
             reason: &cause.reason,
             place: &cause.place,
             module_class: &cause.module,
-            ranks: cause.ranks,
-            share: cause.share,
-            spread: cause.spread.label(),
-            rank_list: &cause.rank_list,
-            median_difference_us: cause.median_us,
-            worst_rank: &cause.worst,
-            worst_difference_us: cause.worst_us,
+            shared: (&cause.shared).into(),
             communication: cause.is_communication,
         });
         let document = Document {
@@ -147,11 +234,12 @@ impl Fleet {
             coverage: self.counts().coverage(),
             findings: &self.findings,
             roles: roles.collect(),
+            changes: changes.collect(),
+            identical_ranks: &self.identical_list,
             causes: causes.collect(),
             notes: &self.notes,
         };
-        let mut text = serde_json::to_string_pretty(&document).expect("plain values");
-        text.push('\n');
-        text
+        let text = serde_json::to_string_pretty(&document).expect("plain values");
+        in_json(&text).into_owned() + "\n"
     }
 }

@@ -1,20 +1,22 @@
-//! A [`Fleet`] → what its page shows.
+//! A [`Fleet`] → the content of its page.
 
-use super::rank_table::ranges;
-use super::reduce::{Counts, Fleet};
+use super::Fleet;
+use super::ranges::ranges;
+use super::reduce::Counts;
 use super::rows::{CauseRow, CollectiveRow, RankRow, Spread, StepRow};
+use crate::program::counted;
 use crate::report::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap};
 use crate::side::Side;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the page of a fleet shows; ranks link to their reports where they have some.
+/// The content of a fleet's page. Ranks link to their reports if these exist.
 pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
     let Counts { planned, ok, failed, unmatched } = fleet.counts();
-    let roles = fleet.roles.len();
     FleetPage {
         folders: [fleet.baseline.clone(), fleet.candidate.clone()],
         lead: format!(
-            "{planned} planned = {ok} compared + {failed} failed + {unmatched} unmatched; {roles} roles"
+            "{planned} planned = {ok} compared + {failed} failed + {unmatched} unmatched; {}",
+            counted(fleet.roles.len() as u64, "role")
         ),
         findings: fleet
             .findings
@@ -30,17 +32,18 @@ pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
 
 fn cause(row: &CauseRow) -> FleetCauseLine {
     let module = if row.module.is_empty() { String::new() } else { format!(" in {}", row.module) };
-    let whom = match row.spread {
-        Spread::All => format!("{}: all", row.ranks),
-        Spread::Role => format!("{}: role {}", row.ranks, row.roles),
-        Spread::Some | Spread::Few => format!("{}: {}", row.ranks, row.rank_list),
+    let shared = &row.shared;
+    let whom = match shared.spread {
+        Spread::All => format!("{}: all", shared.ranks),
+        Spread::Role => format!("{}: role {}", shared.ranks, shared.roles),
+        Spread::Some | Spread::Few => format!("{}: {}", shared.ranks, shared.rank_list),
     };
     FleetCauseLine {
         what: format!("{} at {}{module}", row.reason, row.place),
         whom,
-        percent: (1000.0 * row.share).round() / 10.0,
-        difference: format!("{:+.3} ms", row.median_us / 1e3),
-        evidence: format!("{}: {:+.3} ms; {}", row.worst, row.worst_us / 1e3, row.evidence),
+        percent: (1000.0 * shared.share).round() / 10.0,
+        difference: format!("{:+.3} ms", shared.median_us / 1e3),
+        evidence: format!("{}: {:+.3} ms; {}", shared.worst, shared.worst_us / 1e3, row.evidence),
     }
 }
 
@@ -59,7 +62,7 @@ fn rank(row: &RankRow, has_reports: bool) -> FleetRankLine {
     FleetRankLine { name: row.folder.clone(), link, cells }
 }
 
-/// A folder's name in a link: what is no letter, digit or `-_.` by its bytes.
+/// A folder's name in a link. All bytes except letters, digits and `-_.` are percent-encoded.
 fn encoded(folder: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     folder
@@ -72,7 +75,7 @@ fn encoded(folder: &str) -> String {
         .collect()
 }
 
-/// How much longer each step of each rank takes.
+/// How much longer each step of each rank takes in the candidate.
 fn steps(fleet: &Fleet) -> Option<HeatMap> {
     let count = usize::try_from(fleet.steps.iter().map(|step| step.step + 1).max()?).ok()?;
     let place: BTreeMap<&str, usize> =
@@ -85,7 +88,7 @@ fn steps(fleet: &Fleet) -> Option<HeatMap> {
     let columns: Vec<String> = (0..count).map(|step| format!("step {step}")).collect();
     let map = HeatMap {
         title: "Ranks × steps".to_owned(),
-        about: "Candidate − baseline of the wall time of each step: red is slower, blue is faster."
+        about: "Wall time of each step, candidate − baseline. Red is slower, blue is faster."
             .to_owned(),
         unit: "µs".to_owned(),
         ..HeatMap::default()
@@ -93,7 +96,7 @@ fn steps(fleet: &Fleet) -> Option<HeatMap> {
     Some(map.with_cells((&folders(fleet), &columns), cells))
 }
 
-/// What each rank waited in each collective of the candidate.
+/// How long each rank waited in each collective of the candidate.
 fn waits(fleet: &Fleet) -> Option<HeatMap> {
     let rows = fleet.collectives.iter().filter(|row| row.side == Side::Candidate);
     let mut rows: Vec<&CollectiveRow> = rows.filter(|row| row.number.is_some()).collect();
@@ -103,7 +106,8 @@ fn waits(fleet: &Fleet) -> Option<HeatMap> {
         fleet.waits.iter().map(|&(number, rank, wait)| (rank, number as usize, wait.as_micros()));
     let map = HeatMap {
         title: "Ranks × collectives".to_owned(),
-        about: "What each rank of the candidate waited for the others: the pale one in a column came last."
+        about: "Time that each rank of the candidate waited for the others. The palest cell of a \
+                column is the rank that came last."
             .to_owned(),
         unit: "µs".to_owned(),
         ..HeatMap::default()

@@ -1,8 +1,8 @@
-//! The traces of two folders → pairs, and what has none.
+//! The traces of two folders → pairs, and the traces without a match.
 //!
-//! 1. By rank and step, where each side has one file of both.
-//! 2. By rank alone: steps differ where the profilers were started apart.
-//! 3. By name: what tells no rank, and ranks that several files tell.
+//! 1. By rank and step, if exactly one file of each side has them.
+//! 2. By rank only, because steps differ if the profilers started at different times.
+//! 3. By name: files without a rank, and ranks with several files.
 
 use super::heads::Head;
 use crate::side::{PerSide, Side};
@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) heads: PerSide<Head>,
-    /// Whether no rank told it.
+    /// Whether it was matched by name instead of by rank.
     pub(super) is_by_name: bool,
-    /// Whether its rank has several steps.
+    /// Whether its rank has several pairs, one for each step.
     pub(super) has_steps: bool,
 }
 
-/// A trace without partner.
+/// A trace without a match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Single {
     pub(super) side: Side,
@@ -26,11 +26,11 @@ pub(super) struct Single {
     pub(super) reason: Reason,
 }
 
-/// Why a trace has no partner.
+/// Why a trace has no match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     NoPartner,
-    /// Another file of its folder tells the same rank and step.
+    /// Another file of its folder has the same rank and step.
     Duplicate,
 }
 
@@ -41,10 +41,11 @@ pub(super) struct Paired {
     pub(super) single: Vec<Single>,
 }
 
-/// What traces of one pair have in common.
+/// The properties that the traces of a pair share.
 type Key = (Option<i64>, Option<i64>, String);
 
-/// Pairs the traces; the pairs are in the order of rank, step and name.
+/// Matches the traces of the two sides. Pairs are sorted by rank, step and name; those matched by name
+/// come last.
 pub(super) fn pair(heads: &PerSide<Vec<Head>>) -> Paired {
     let mut left = heads.as_ref().map(|heads| heads.iter().collect::<Vec<&Head>>());
     let by_step = |head: &Head| Some((Some(head.rank?), head.step, String::new()));
@@ -74,7 +75,7 @@ pub(super) fn pair(heads: &PerSide<Vec<Head>>) -> Paired {
     Paired { pairs, single: single.collect() }
 }
 
-/// How many pairs each rank has.
+/// Number of pairs of each rank.
 fn steps_of(found: &[(bool, PerSide<Head>)]) -> BTreeMap<i64, usize> {
     let mut steps = BTreeMap::new();
     for (_, heads) in found.iter().filter(|(is_by_name, _)| !is_by_name) {
@@ -85,7 +86,7 @@ fn steps_of(found: &[(bool, PerSide<Head>)]) -> BTreeMap<i64, usize> {
     steps
 }
 
-/// Takes out what has a key that exactly one trace of each side has.
+/// Removes and returns the traces whose key occurs exactly once on each side.
 fn matched(
     left: &mut PerSide<Vec<&Head>>,
     key: &dyn Fn(&Head) -> Option<Key>,

@@ -1,8 +1,8 @@
-//! Two folders with the traces of many ranks → a [`Plan`]: which traces are compared, and under which
-//! key the result is kept.
+//! Two folders with the traces of many ranks → a [`Plan`]: which traces are compared, and under
+//! which key each result is stored.
 //!
-//! Only the heads of the files are read. What has no partner stands in the plan as well, with the reason,
-//! so that nothing that was found is lost: compared + failed + unmatched = planned.
+//! Only the heads of the files are read. Unmatched traces are in the plan as well, with the reason,
+//! so that no file is lost: compared + failed + unmatched = planned.
 
 use super::heads::{self, Head};
 use super::pairing;
@@ -10,6 +10,7 @@ use crate::analysis::{AnalysisOptions, Categories};
 use crate::comparison::ComparisonOptions;
 use crate::diff::{Aliases, DiffOptions};
 use crate::error::{Error, ErrorKind, Result};
+use crate::escape::in_json;
 use crate::program::{Phase, RepeatDetection, Selection, StepRange};
 use crate::side::{PerSide, Side};
 use crate::storage::{self, Stored};
@@ -21,45 +22,46 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The layout of plans and shards; rises when a field or column changes its meaning or goes.
-pub const FLEET_SCHEMA: u32 = 1;
+/// Version of the layout of plans and shards. Increases when a field or column changes its meaning
+/// or is removed.
+pub const FLEET_SCHEMA: u32 = 2;
 
 const FORMAT: &str = "tracetree fleet plan";
 
-/// What is compared with what, and how. Written as JSON.
+/// Which traces are compared, and how. Written as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     format: String,
     schema_version: u32,
     tracetree_version: String,
-    /// The folder with the traces before.
+    /// The folder with the baseline traces.
     pub baseline: String,
-    /// The folder with the traces after.
+    /// The folder with the candidate traces.
     pub candidate: String,
-    /// How each pair is compared.
+    /// The options of each comparison.
     pub options: PlanOptions,
     /// The pairs, by rank, step and name.
     pub pairs: Vec<PlannedPair>,
-    /// What has no partner.
+    /// Traces without a match.
     pub unmatched: Vec<Unmatched>,
-    /// What was odd about the folders, in sentences.
+    /// Oddities of the folders, in sentences.
     pub notes: Vec<String>,
 }
 
 /// Two traces of one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedPair {
-    /// The rank; `None` where the files do not tell it and were paired by name.
+    /// The rank; `None` if the files do not contain it and were matched by name.
     pub rank: Option<i64>,
-    /// The step that the names of the files tell, where they do.
+    /// The step in the file names, if any.
     pub step: Option<i64>,
     /// The folder of the pair's own report.
     pub folder: String,
-    /// Hash of the inputs, the options and the version: the name of its shard.
+    /// Hash of the inputs, the options and the version, which is the name of the pair's shard.
     pub key: String,
-    /// The trace before.
+    /// The baseline trace.
     pub baseline: PlannedFile,
-    /// The trace after.
+    /// The candidate trace.
     pub candidate: PlannedFile,
 }
 
@@ -73,18 +75,18 @@ impl PlannedPair {
     }
 }
 
-/// A trace, as it was found.
+/// A trace at the time of planning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedFile {
     /// The file.
     pub path: String,
     /// Its size in bytes.
     pub size: u64,
-    /// What changes with its content: the time of the last change, in ns.
+    /// Changes with its content: the modification time in ns, or the ETag of a remote object.
     pub version: String,
-    /// Number of processes that its head tells.
+    /// Number of processes in its head.
     pub world_size: Option<i64>,
-    /// The first device of its head; empty where it tells none.
+    /// The first device in its head; empty if there is none.
     pub device: String,
 }
 
@@ -99,53 +101,54 @@ impl PlannedFile {
         }
     }
 
-    /// Whether what stands there now is what was planned.
+    /// Whether the file has not changed since the plan was made.
     pub(super) fn is_unchanged(&self) -> Result<bool> {
         let Stored { size, version, .. } = storage::stat(Path::new(&self.path))?;
         Ok(size == self.size && version == self.version)
     }
 }
 
-/// A trace without partner.
+/// A trace without a match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unmatched {
-    /// The rank, where it is known.
+    /// The rank, if known.
     pub rank: Option<i64>,
-    /// `baseline` or `candidate`: where it was found.
+    /// The side of its folder, `baseline` or `candidate`.
     pub side: String,
     /// The file.
     pub path: String,
-    /// `NO_PARTNER`, `DUPLICATE_RANK`, or why its head could not be read.
+    /// Why the file has no match: `NO_PARTNER`, `DUPLICATE_RANK`, or the error code if the head of the file
+    /// could not be read.
     pub code: String,
-    /// The same in words.
+    /// The explanation of the code.
     pub message: String,
 }
 
-/// How the pairs of a plan are compared. All of it travels with the plan: files of rules as their text.
+/// How the pairs of a plan are compared. The plan contains all of it, including the text of rule files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanOptions {
-    /// Python frames are left out.
+    /// Ignore Python frames.
     pub no_python: bool,
-    /// Repeats do not stand for steps.
+    /// Do not treat repeats of a call as steps.
     pub no_repeats: bool,
-    /// Only work of this phase.
+    /// Compare only work of this phase.
     pub phase: Option<String>,
-    /// Only these steps of the baseline.
+    /// Compare only these steps of the baseline.
     pub base_steps: Option<String>,
-    /// Only these steps of the candidate.
+    /// Compare only these steps of the candidate.
     pub new_steps: Option<String>,
-    /// Names that count as equal: TOML.
+    /// Names that are treated as equal, in TOML.
     pub aliases: Option<String>,
-    /// Rules for kinds of work: TOML.
+    /// Rules for categories of work, in TOML.
     pub categories: Option<String>,
-    /// Damage is an error.
+    /// Treat damage as an error.
     pub strict: bool,
-    /// The most bytes that a trace may unpack to.
+    /// Maximum size of a decompressed trace, in bytes.
     pub max_unpacked: Option<u64>,
-    /// Each pair has a report of its own.
+    /// Write a report for each pair.
     pub reports: bool,
-    /// What else decides what a pair's result is, as text: part of the keys.
+    /// Other settings that affect a pair's result, as text. They are part of the keys.
     pub also: String,
 }
 
@@ -153,7 +156,7 @@ impl PlanOptions {
     /// The options of each comparison.
     ///
     /// # Errors
-    /// If a text is none of what it should be.
+    /// If an option is invalid.
     pub fn comparison(&self) -> Result<ComparisonOptions> {
         let frames = if self.no_python { Frames::LeftOut } else { Frames::Kept };
         let repeats = if self.no_repeats { RepeatDetection::Off } else { RepeatDetection::Found };
@@ -173,7 +176,7 @@ impl PlanOptions {
             .analysis(analysis))
     }
 
-    /// How the traces are read.
+    /// The options for reading the traces.
     pub fn reading(&self) -> ReadOptions {
         let mut reading = ReadOptions::default();
         (reading.strict, reading.max_unpacked) = (self.strict, self.max_unpacked);
@@ -184,7 +187,7 @@ impl PlanOptions {
         let phase = self.phase.as_deref().map(|text| {
             let known = || Phase::ALL.map(Phase::label).join(", ");
             Phase::from_label(text).ok_or_else(|| {
-                Error::usage(text, "is no phase").remedy(format!("one of {}", known()))
+                Error::usage(text, "unknown phase").remedy(format!("use one of {}", known()))
             })
         });
         let steps = steps.as_deref().map(StepRange::from_str);
@@ -193,12 +196,12 @@ impl PlanOptions {
 }
 
 impl Plan {
-    /// Looks for the traces in two folders and pairs them: by rank and step, then by rank, then by name.
+    /// Finds the traces in two folders and matches them by rank and step, then by rank, then by name.
     ///
-    /// A rank is what the head of the file says, else the number behind `rank` in its name.
+    /// The rank is taken from the head of a file, or from the number after `rank` in its name.
     ///
     /// # Errors
-    /// If a folder cannot be listed or holds no trace, or if nothing has a partner.
+    /// If a folder cannot be listed or contains no trace, or if no trace has a match.
     pub fn make(baseline: &Path, candidate: &Path, options: PlanOptions) -> Result<Plan> {
         let folders = PerSide::new(baseline, candidate);
         let reading = options.reading();
@@ -211,14 +214,16 @@ impl Plan {
         for side in Side::BOTH {
             let foreign = found[side].foreign.iter();
             notes.extend(
-                foreign.map(|path| format!("{} is no trace and is left out", path.display())),
+                foreign.map(|path| format!("{} is not a trace and is ignored", path.display())),
             );
         }
         notes.extend(about_worlds(&found.as_ref().map(|found| found.heads.as_slice()), folders));
         let paired = pairing::pair(&found.map(|found| found.heads));
         if paired.pairs.iter().any(|pair| pair.is_by_name) {
             notes.push(
-                "the files do not all tell another rank: some are paired by their names".to_owned(),
+                "some files contain no rank, or the rank of another file, so some files are \
+                 matched by name; check the matches in the plan"
+                    .to_owned(),
             );
         }
         let mut taken = BTreeSet::new();
@@ -240,22 +245,21 @@ impl Plan {
         })
     }
 
-    /// Pairs and what has no partner.
+    /// Number of pairs and unmatched traces.
     pub fn planned(&self) -> usize {
         self.pairs.len() + self.unmatched.len()
     }
 
     /// The plan as JSON.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a plan is plain values");
-        text.push('\n');
-        text
+        let text = serde_json::to_string_pretty(self).expect("a plan is plain values");
+        in_json(&text).into_owned() + "\n"
     }
 
-    /// Reads a plan; `path` stands for the text in messages.
+    /// Reads a plan. `path` is only used in messages.
     ///
     /// # Errors
-    /// If it is no plan, or one of another version.
+    /// If the text is not a plan, or the plan is from another version.
     pub fn parse(text: &str, path: &Path) -> Result<Plan> {
         #[derive(Deserialize)]
         struct Kind {
@@ -267,17 +271,19 @@ impl Plan {
         let refused =
             |message: String| Error::new(ErrorKind::Malformed, path, message).remedy(remedy);
         let kind: Kind = serde_json::from_str(text)
-            .map_err(|error| refused(format!("is no plan of a fleet: {error}")))?;
+            .map_err(|error| refused(format!("not a fleet plan: {error}")))?;
         if kind.format.as_deref() != Some(FORMAT) {
-            return Err(refused("is no plan of a fleet".to_owned()));
+            return Err(refused("not a fleet plan".to_owned()));
         }
         let version = kind.tracetree_version.unwrap_or_default();
         if kind.schema_version != Some(FLEET_SCHEMA) || version != env!("CARGO_PKG_VERSION") {
-            let message =
-                format!("is a plan of tracetree {version}, this is {}", env!("CARGO_PKG_VERSION"));
+            let message = format!(
+                "the plan was made by tracetree {version}, this is {}",
+                env!("CARGO_PKG_VERSION")
+            );
             return Err(refused(message));
         }
-        serde_json::from_str(text).map_err(|error| refused(format!("is damaged: {error}")))
+        serde_json::from_str(text).map_err(|error| refused(format!("the plan is damaged: {error}")))
     }
 
     /// Reads the plan at `path`.
@@ -301,7 +307,7 @@ impl Plan {
     }
 }
 
-/// Whether a path is a folder. An address is one unless it is called like a trace.
+/// Whether a path is a folder. A remote address counts as one unless its name is that of a trace.
 pub fn is_folder(path: &Path) -> bool {
     match storage::is_remote(path) {
         true => !heads::is_called_like_a_trace(path),
@@ -309,7 +315,7 @@ pub fn is_folder(path: &Path) -> bool {
     }
 }
 
-/// The whole path, where it is one of this machine: workers may stand in another folder.
+/// The absolute path, if it is local: workers may run in another folder.
 pub fn whole_path(path: &Path) -> PathBuf {
     match storage::is_remote(path) {
         true => path.to_path_buf(),
@@ -330,7 +336,7 @@ fn planned(
         (Some(rank), None) => format!("rank_{rank}"),
         (None, _) => heads::stem(&name).to_owned(),
     };
-    // `x.json` and `x.json.gz` have one stem.
+    // `x.json` and `x.json.gz` have the same stem.
     let folder = if taken.insert(folder.clone()) { folder } else { name };
     let (baseline, candidate) =
         (PlannedFile::of(&pair.heads.baseline), PlannedFile::of(&pair.heads.candidate));
@@ -338,7 +344,7 @@ fn planned(
     PlannedPair { rank, step, folder, key, baseline, candidate }
 }
 
-/// Hash of all that the result of a pair depends on.
+/// Hash of everything that the result of a pair depends on.
 fn key(files: &[&PlannedFile; 2], options: &PlanOptions) -> String {
     let of = (FLEET_SCHEMA, env!("CARGO_PKG_VERSION"), options, files);
     let text = serde_json::to_string(&of).expect("plain values");
@@ -349,21 +355,21 @@ fn unmatched(single: &pairing::Single) -> Unmatched {
     let head = &single.head;
     let (code, message) = match (&head.damage, single.reason) {
         (Some((code, message)), _) => ((*code).to_owned(), message.clone()),
-        (None, pairing::Reason::NoPartner) => {
-            ("NO_PARTNER".to_owned(), "has no partner and is left out".to_owned())
-        }
+        (None, pairing::Reason::NoPartner) => (
+            "NO_PARTNER".to_owned(),
+            "has no counterpart on the other side and is ignored".to_owned(),
+        ),
         (None, pairing::Reason::Duplicate) => {
             let rank = head.rank.unwrap_or_default();
-            let message = format!("is not the only file of rank {rank} and is left out");
+            let message = format!(
+                "is one of several files of rank {rank} and is ignored; keep one file per rank"
+            );
             ("DUPLICATE_RANK".to_owned(), message)
         }
     };
     Unmatched {
         rank: head.rank,
-        side: match single.side {
-            Side::Baseline => "baseline".to_owned(),
-            Side::Candidate => "candidate".to_owned(),
-        },
+        side: single.side.word().to_owned(),
         path: head.stored.path.display().to_string(),
         code,
         message,
@@ -373,14 +379,17 @@ fn unmatched(single: &pairing::Single) -> Unmatched {
 fn nothing_paired(folders: PerSide<&Path>, single: &[pairing::Single]) -> Error {
     if let Some((_, message)) = single.iter().find_map(|single| single.head.damage.as_ref()) {
         return Error::new(ErrorKind::Usage, folders.baseline, message)
-            .remedy("and no other file has a partner");
+            .remedy("no other file has a counterpart either");
     }
-    let message = format!("no trace in it has a partner in {}", folders.candidate.display());
-    Error::new(ErrorKind::Usage, folders.baseline, message)
-        .remedy("the files are paired by distributedInfo.rank, else by their names")
+    let message =
+        format!("no trace in this folder has a counterpart in {}", folders.candidate.display());
+    Error::new(ErrorKind::Usage, folders.baseline, message).remedy(
+        "files are matched by distributedInfo.rank, otherwise by name: give both sides the same \
+         ranks or names",
+    )
 }
 
-/// Worlds of several sizes, and ranks that are nowhere.
+/// Notes about different world sizes, and about ranks without traces.
 fn about_worlds(heads: &PerSide<&[Head]>, folders: PerSide<&Path>) -> Vec<String> {
     let sizes = |side: Side| -> BTreeSet<i64> {
         heads[side].iter().filter_map(|head| head.world_size).collect()
@@ -390,12 +399,21 @@ fn about_worlds(heads: &PerSide<&[Head]>, folders: PerSide<&Path>) -> Vec<String
         let sizes = sizes(side);
         if sizes.len() > 1 {
             let folder = folders[side].display();
-            notes.push(format!("the files in {folder} tell world sizes of {}", list(&sizes)));
+            notes.push(format!(
+                "the files in {folder} report different world sizes ({}); the folder may mix \
+                 several jobs",
+                list(&sizes)
+            ));
         }
     }
     let (before, after) = (sizes(Side::Baseline), sizes(Side::Candidate));
     if before.len() == 1 && after.len() == 1 && before != after {
-        notes.push(format!("the world size was {} and is {}", list(&before), list(&after)));
+        notes.push(format!(
+            "the world size differs: {} in the baseline, {} in the candidate; ranks may do \
+             different work",
+            list(&before),
+            list(&after)
+        ));
     }
     let world = before.union(&after).max().copied().unwrap_or(0);
     let known: BTreeSet<i64> = Side::BOTH
@@ -407,8 +425,12 @@ fn about_worlds(heads: &PerSide<&[Head]>, folders: PerSide<&Path>) -> Vec<String
         .map(|rank| rank as u64)
         .collect();
     if !missing.is_empty() && !known.is_empty() {
-        let ranks = super::rank_table::ranges(&missing).replace('#', "");
-        notes.push(format!("{} of {world} ranks are in neither folder: {ranks}", missing.len()));
+        let ranks = super::ranges::ranges(&missing).replace('#', "");
+        notes.push(format!(
+            "{} of {world} ranks without a trace in either folder: {ranks}; findings do not cover \
+             them",
+            missing.len()
+        ));
     }
     notes
 }
@@ -446,7 +468,7 @@ mod tests {
     #[test]
     fn what_is_no_plan_or_of_another_version_is_refused() {
         let refused = |text: &str| Plan::parse(text, Path::new("plan.json")).expect_err("refused");
-        assert!(refused("{}").to_string().contains("is no plan"));
+        assert!(refused("{}").to_string().contains("not a fleet plan"));
         let other = r#"{"format": "tracetree fleet plan", "schema_version": 1, "tracetree_version": "0.0.1"}"#;
         assert!(refused(other).to_string().contains("tracetree 0.0.1"));
     }

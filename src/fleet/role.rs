@@ -1,9 +1,9 @@
-//! A call tree → the role of its rank: ranks that run the same ops in the same places have one role.
+//! A call tree → the role of its rank. Ranks that run the same ops at the same call sites have one role.
 //!
-//! Pipeline stages, tensor and expert parallel ranks differ in *what* they run, ranks of one role in
-//! nothing but their data. So the outline is the set of places (an op below ops and modules) and the
-//! number of instances of each module class; how often something runs, shapes, kernels and times are
-//! left out, since they differ between ranks of one role.
+//! Pipeline stages, tensor and expert parallel ranks differ in *what* they run; ranks of one role
+//! differ only in their data. So the outline is the set of call sites (an op below ops and modules)
+//! and the number of instances of each module class. Call counts, shapes, kernels and times are
+//! ignored, because they differ between ranks of one role.
 
 use crate::diff::plain_name;
 use crate::program::Steps;
@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use twox_hash::XxHash3_128;
 
-/// Hex digits of a role.
+/// Number of hex digits of a role.
 const DIGITS: usize = 12;
 
-/// The outline hash of a tree. Where steps were recorded only calls in them count: what was cut at the
-/// beginning of the recording differs from rank to rank.
+/// The outline hash of a tree. If steps were recorded, only calls in steps count, because the work
+/// that is cut off at the beginning of a recording differs from rank to rank.
 pub(super) fn of(tree: &CallTree, steps: &Steps) -> String {
     let has_gpu = tree.calls().any(|call| tree.kind(call) == CallKind::Gpu);
     let counts = |call: CallId| {
@@ -53,7 +53,7 @@ pub(super) fn of(tree: &CallTree, steps: &Steps) -> String {
     hash[..DIGITS].to_owned()
 }
 
-/// The name of an op or a module; `None` for all else.
+/// The name of an op or a module; `None` for other calls.
 fn name(tree: &CallTree, call: CallId) -> Option<TextId> {
     let is_place = match tree.kind(call) {
         CallKind::Op => true,

@@ -9,20 +9,20 @@ use crate::trace::Nanos;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// One thing that was planned, and what became of it.
+/// A planned pair or unmatched trace, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairRow {
-    /// The rank, where it is known.
+    /// The rank, if known.
     pub rank: Option<i64>,
-    /// The folder of its report; empty without partner.
+    /// The folder of its report; empty for an unmatched trace.
     pub folder: String,
     /// `ok`, `damaged`, `failed` or `unmatched`.
     pub status: &'static str,
-    /// Why not, in capitals.
+    /// The code of the failure, in capitals.
     pub code: String,
-    /// The same in words.
+    /// The explanation of the code.
     pub message: String,
-    /// The files; empty where there is none.
+    /// The files; empty on a side without one.
     pub files: PerSide<String>,
     /// The name of its shard.
     pub key: String,
@@ -56,7 +56,7 @@ impl PairRow {
         }
     }
 
-    /// What people call it: its folder, else its file.
+    /// Display name: its folder, or its file if it has no folder.
     pub fn name(&self) -> &str {
         let file = if self.files.baseline.is_empty() {
             &self.files.candidate
@@ -70,31 +70,31 @@ impl PairRow {
 /// One rank of a fleet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankRow {
-    /// The rank; `None` where the files do not tell it and were paired by name.
+    /// The rank; `None` if the files do not contain it and were matched by name.
     pub rank: Option<i64>,
     /// The folder with the rank's own report.
     pub folder: String,
-    /// `ok`; `damaged` where data is missing in a trace, `failed` where it could not be compared.
+    /// `ok`, `damaged` if data is missing in a trace, or `failed` if it could not be compared.
     pub status: &'static str,
-    /// Why not.
+    /// The code of the failure.
     pub code: String,
-    /// The outline of its baseline: ranks with the same run the same.
+    /// The outline hash of its baseline. Ranks with the same outline run the same ops.
     pub role: Arc<str>,
     /// The files.
     pub files: PerSide<String>,
-    /// The account of each side.
+    /// Total measured time of each side.
     pub time: PerSide<Nanos>,
-    /// Union of the intervals.
+    /// Union of the measured intervals.
     pub busy: PerSide<Nanos>,
-    /// Accounted events.
+    /// Number of measured events.
     pub events: PerSide<u64>,
     /// Wall time of the window's own work.
     pub wall: PerSide<Nanos>,
-    /// Number of steps; 1 where the window is looked at as a whole.
+    /// Number of steps; 1 if the window is treated as a whole.
     pub steps: PerSide<u64>,
     /// Whether the rows of the rank's report add up to its events.
     pub account_is_exact: bool,
-    /// What it waited for the other ranks of its side.
+    /// Its waits for the other ranks of its side.
     pub waits: PerSide<CollectiveWait>,
     /// Whether the other ranks of its side wait for this one.
     pub is_straggler: PerSide<bool>,
@@ -102,37 +102,37 @@ pub struct RankRow {
     pub points_of_difference: usize,
     /// Whether the two traces are of the same work.
     pub is_comparable: bool,
-    /// What was odd about the files: codes with their counts.
+    /// Oddities of the files: codes with their counts.
     pub notes: PerSide<String>,
 }
 
-/// Ranks that run the same.
+/// Ranks that run the same ops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleRow {
-    /// Its outline in the baseline.
+    /// The outline hash of these ranks in the baseline.
     pub role: Arc<str>,
-    /// How many.
+    /// Number of ranks.
     pub ranks: u64,
-    /// Which.
+    /// The ranks.
     pub rank_list: String,
-    /// The outline that most of them have in the candidate.
+    /// The outline that most of these ranks have in the candidate.
     pub candidate: Arc<str>,
-    /// Those that have another one.
+    /// The ranks with another outline in the candidate.
     pub odd: String,
 }
 
-/// Work of one name, over the ranks of a role. Times are µs per step of a rank.
+/// Work of one name on the ranks of a role. Times are in µs per step of a rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartRow {
     /// The role.
     pub role: Arc<str>,
     /// `op`, `category` or `layer`.
     pub kind: &'static str,
-    /// Name of the op or category, class of the layers.
+    /// Name of the op or category, or class of the layers.
     pub name: Arc<str>,
-    /// Of a layer its number.
+    /// Number of the layer; `None` for other kinds.
     pub number: Option<i64>,
-    /// Ranks of the role.
+    /// Number of ranks of the role.
     pub ranks: u64,
     pub(super) baseline: Quantiles,
     pub(super) candidate: Quantiles,
@@ -140,9 +140,9 @@ pub struct PartRow {
     pub difference_us: f64,
     /// The rank on which candidate − baseline is largest.
     pub worst: String,
-    /// The same there.
+    /// Candidate − baseline on that rank.
     pub worst_difference_us: f64,
-    /// Ranks that stand out.
+    /// Number of outliers on each side.
     pub outliers: PerSide<u64>,
 }
 
@@ -155,18 +155,18 @@ impl PartRow {
     }
 }
 
-/// A rank whose work of one name stands out in its role.
+/// A rank that is an outlier in its role for the work of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutlierRow {
-    /// Before or after.
+    /// The side on which it is an outlier.
     pub side: Side,
     /// The role.
     pub role: Arc<str>,
     /// `op`, `category` or `layer`.
     pub kind: &'static str,
-    /// What.
+    /// Name of the work.
     pub name: Arc<str>,
-    /// Of a layer its number.
+    /// Number of the layer; `None` for other kinds.
     pub number: Option<i64>,
     /// The rank.
     pub rank: Option<i64>,
@@ -174,78 +174,78 @@ pub struct OutlierRow {
     pub folder: String,
     /// Its time per step in µs.
     pub time_us: f64,
-    /// The median of the role.
+    /// The median of the role, in µs per step.
     pub median_us: f64,
-    /// How many robust standard deviations it is away.
+    /// Distance from the median in robust standard deviations.
     pub robust_z: f64,
-    /// Ranks of the role.
+    /// Number of ranks of the role.
     pub ranks: u64,
 }
 
 impl OutlierRow {
-    /// How far from the median, in µs per step.
+    /// Distance from the median, in µs per step.
     pub fn distance_us(&self) -> f64 {
         (self.time_us - self.median_us).abs()
     }
 }
 
-/// One collective, on all ranks of its group.
+/// One collective on all ranks of its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectiveRow {
-    /// Before or after.
+    /// The side.
     pub side: Side,
-    /// From 0, in the order of the first rank; `None` where a rank lacks it.
+    /// Number from 0, in the order of the first rank; `None` if a rank lacks it.
     pub number: Option<u64>,
-    /// The process group; empty where it is not recorded.
+    /// The process group; empty if not recorded.
     pub group: String,
-    /// What it is.
+    /// Name of the collective or kernel.
     pub name: String,
-    /// Number in its group, where it is recorded.
+    /// Number in its group, if recorded.
     pub sequence: Option<i64>,
-    /// Ranks that have it.
+    /// Number of ranks that have it.
     pub ranks: u64,
-    /// The shortest kernel: that of the rank that came last.
+    /// The shortest kernel, which is that of the rank that came last.
     pub shortest: Nanos,
-    /// The longest.
+    /// The longest kernel.
     pub longest: Nanos,
-    /// Longest − shortest: how long after the first the last rank came.
+    /// Longest − shortest, which is the delay between the first and the last rank.
     pub skew: Nanos,
-    /// What all ranks waited.
+    /// Total wait of all ranks.
     pub wait: Nanos,
     /// The rank that came last.
     pub last: Option<i64>,
-    /// Its folder.
+    /// The folder of the rank that came last.
     pub last_folder: String,
-    /// How much later than the last but one.
+    /// How much later it came than the second to last rank.
     pub margin: Nanos,
-    /// Ranks that have one before and one behind it, and not this one.
+    /// Ranks that have collectives before and after it, but not this one.
     pub absent: String,
 }
 
 /// The collectives of one process group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupRow {
-    /// Before or after.
+    /// The side.
     pub side: Side,
-    /// The process group; empty where it is not recorded.
+    /// The process group; empty if not recorded.
     pub group: String,
-    /// Its ranks.
+    /// Number of its ranks.
     pub ranks: u64,
-    /// Collectives that all of them have.
+    /// Number of collectives that all ranks have.
     pub collectives: u64,
-    /// Collectives that some lack.
+    /// Number of collectives that some ranks lack.
     pub incomplete: u64,
-    /// Time of their kernels.
+    /// Total time of the kernels.
     pub time: Nanos,
-    /// Part of it in which they waited for each other.
+    /// Part of that time in which the ranks waited for each other.
     pub wait: Nanos,
-    /// Median over the ranks, in µs.
+    /// Median wait of a rank, in µs.
     pub median_wait_us: f64,
     /// The rank that came last most often.
     pub last_most: String,
-    /// How often.
+    /// How often it came last.
     pub last_count: u64,
-    /// The rank that the others wait for; empty where none stands out.
+    /// The rank that the others wait for; empty if no rank stands out.
     pub straggler: String,
 }
 
@@ -264,16 +264,16 @@ pub struct StepRow {
     pub busy: PerSide<Nanos>,
 }
 
-/// To whom a cause is common.
+/// Which ranks share a cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// Nine tenths of all ranks.
+    /// The cause is on at least nine tenths of all ranks.
     All,
-    /// Nine tenths of some roles, and hardly anybody else.
+    /// The cause is on at least nine tenths of the ranks of some roles, and on hardly any others.
     Role,
-    /// More than a tenth of the ranks.
+    /// The cause is on more than a tenth of the ranks.
     Some,
-    /// A tenth, or three.
+    /// The cause is on at most a tenth of the ranks, or on at most three ranks.
     Few,
 }
 
@@ -289,47 +289,67 @@ impl Spread {
     }
 }
 
-/// A cause, and the ranks that share it.
+/// The ranks that share a change or a cause, and its size on them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CauseRow {
-    /// Why.
-    pub reason: Arc<str>,
-    /// Where.
-    pub place: Arc<str>,
-    /// Class of the module around it.
-    pub module: Arc<str>,
-    /// Ranks on which it matters.
+pub struct Shared {
+    /// Number of ranks.
     pub ranks: u64,
-    /// Their share of all compared ones, 0 to 1.
+    /// Share of all compared ranks, 0 to 1.
     pub share: f64,
-    /// To whom it is common.
+    /// Which ranks share it.
     pub spread: Spread,
-    /// The roles that share it, where it is common to roles.
+    /// The roles that share it; empty unless the spread is [`Spread::Role`].
     pub roles: String,
     /// The ranks.
     pub rank_list: String,
     /// Median of candidate − baseline per step, in µs.
     pub median_us: f64,
-    /// The rank where it is largest.
+    /// The rank on which it is largest.
     pub worst: String,
     /// Candidate − baseline per step there, in µs.
     pub worst_us: f64,
-    /// Whether all its kernels are communication, so that it may be other ranks' fault.
+}
+
+/// A change of the program, and the ranks that share it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangeRow {
+    /// The kind.
+    pub kind: Arc<str>,
+    /// What changed, in one sentence without a full stop.
+    pub sentence: Arc<str>,
+    /// Where it is first.
+    pub place: Arc<str>,
+    /// The ranks.
+    pub shared: Shared,
+}
+
+/// A cause, and the ranks that share it. Ranks on which it is small are not counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CauseRow {
+    /// The reason.
+    pub reason: Arc<str>,
+    /// The call site.
+    pub place: Arc<str>,
+    /// Class of the module around it.
+    pub module: Arc<str>,
+    /// The ranks.
+    pub shared: Shared,
+    /// Whether all its kernels are communication, so that other ranks may be the reason.
     pub is_communication: bool,
-    /// What shows it on the worst rank.
+    /// The evidence on the worst rank.
     pub evidence: Arc<str>,
 }
 
-/// What to look at first.
+/// Something to look at first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// `STRAGGLER`, `CAUSE`, `OUTLIER`, `OTHER_OPS`, `COLLECTIVE_MISSING`, or the code of a failed or
+    /// `CHANGE`, `STRAGGLER`, `CAUSE`, `OUTLIER`, `OTHER_OPS`, `COLLECTIVE_MISSING`, or the code of a failed or
     /// unmatched pair.
     pub code: String,
-    /// The ranks that it is about, as text.
+    /// The affected ranks, as text.
     pub ranks: String,
-    /// How many.
+    /// Number of affected ranks or pairs.
     pub count: u64,
-    /// In one sentence.
+    /// A one-sentence description.
     pub message: String,
 }

@@ -1,19 +1,19 @@
-//! Values of many ranks → quantiles and what stands out.
+//! Values of many ranks → quantiles and outliers.
 
 use crate::analysis::robust::{median, median_deviation};
 
-/// A value is an outlier where its distance from the median is more than this many scaled median
+/// A value is an outlier if its distance from the median is more than this many scaled median
 /// deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// Scales the mean distance from the median to a standard deviation: it stands for the median distance
-/// where more than half of the values are equal (Iglewicz and Hoaglin).
+/// Scales the mean distance from the median to a standard deviation. The mean replaces the median
+/// distance if more than half of the values are equal (Iglewicz and Hoaglin).
 const FROM_MEAN: f64 = 1.253_314;
 
-/// Fewer ranks do not tell which of them is odd.
+/// Minimum number of ranks; among fewer ranks there are no outliers.
 pub(super) const FEWEST: usize = 4;
 
-/// Least, quartiles and most of some values.
+/// Minimum, quartiles and maximum of some values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Quantiles {
     pub(super) min: f64,
@@ -24,7 +24,7 @@ pub(super) struct Quantiles {
 }
 
 impl Quantiles {
-    /// Between two values the quantile is on the line (R's type 7); 0 without values.
+    /// Interpolates linearly between values (R's type 7); 0 without values.
     pub(super) fn of(values: &[f64]) -> Quantiles {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -38,8 +38,8 @@ impl Quantiles {
     }
 }
 
-/// The values that stand out: position, and distance from the median in robust standard deviations.
-/// None among fewer than [`FEWEST`].
+/// The outliers: position, and distance from the median in robust standard deviations. Empty for
+/// fewer than [`FEWEST`] values.
 pub(super) fn outliers(values: &[f64]) -> Vec<(usize, f64)> {
     if values.len() < FEWEST {
         return Vec::new();

@@ -1,24 +1,25 @@
-//! What became of a pair: compared, or a code that says why not.
+//! The outcome of a pair: compared, or a code for the reason why not.
 
 use crate::error::{Error, ErrorKind};
 use std::error::Error as _;
 use std::io;
 
-/// The code of a pair in whose traces data is missing.
+/// The code of a pair if data is missing in a trace.
 pub(super) const DAMAGED: &str = "DAMAGED";
 
-/// What became of a pair.
+/// The outcome of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     /// It was compared.
     Compared,
-    /// It was not, or the figures say nothing: a code in capitals, and words.
+    /// It was not compared, or its figures are not usable.
     Failed {
-        /// `TRUNCATED`, `DAMAGED`, `NOT_A_TRACE`, `MALFORMED`, `LIMIT_EXCEEDED`, `NOTHING_CHOSEN`, `NOT_FOUND`,
-        /// `NO_PERMISSION`, `UNREADABLE`, `CHANGED`, `NO_SHARD`, `BROKEN_SHARD`, `OTHER_VERSION`, `FAULT`,
-        /// or what the engine says, such as `WORKER_LOST`.
+        /// A code in capitals: `TRUNCATED`, `DAMAGED`, `NOT_A_TRACE`, `MALFORMED`,
+        /// `LIMIT_EXCEEDED`, `NOTHING_CHOSEN`, `NOT_FOUND`, `NO_PERMISSION`, `UNREADABLE`,
+        /// `CHANGED`, `CANCELLED`, `NO_SHARD`, `BROKEN_SHARD`, `OTHER_VERSION`, `FAULT`, or a code
+        /// of the engine, such as `WORKER_LOST`.
         code: String,
-        /// The same in words, with file, place and remedy.
+        /// The explanation, with file, position and remedy.
         message: String,
     },
 }
@@ -37,7 +38,7 @@ impl Status {
         }
     }
 
-    /// The code; empty where it was compared.
+    /// The code; empty if it was compared.
     pub fn code(&self) -> &str {
         match self {
             Status::Compared => "",
@@ -45,7 +46,7 @@ impl Status {
         }
     }
 
-    /// Why it failed; empty where it was compared.
+    /// Why it failed; empty if it was compared.
     pub fn message(&self) -> &str {
         match self {
             Status::Compared => "",
@@ -60,7 +61,7 @@ pub(super) fn code_of(error: &Error) -> &'static str {
         ErrorKind::Io => match system_kind(error) {
             Some(io::ErrorKind::NotFound) => "NOT_FOUND",
             Some(io::ErrorKind::PermissionDenied) => "NO_PERMISSION",
-            // What is read does not fit what was opened: an object that was written meanwhile.
+            // The content does not match the file that was opened: it was overwritten meanwhile.
             Some(io::ErrorKind::StaleNetworkFileHandle) => "CHANGED",
             Some(_) | None => "UNREADABLE",
         },
@@ -72,7 +73,7 @@ pub(super) fn code_of(error: &Error) -> &'static str {
     }
 }
 
-/// Whether the trace is at fault, so that trying again gives the same.
+/// Whether the trace is at fault, so that another attempt gives the same result.
 pub(super) fn is_lasting(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Malformed

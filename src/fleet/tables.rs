@@ -1,12 +1,12 @@
-//! The rows of a fleet → tables, as `docs/report.md` describes them.
+//! The rows of a fleet → tables, as documented in `docs/report.md`.
 
+use super::Fleet;
 use super::rank_table;
-use super::reduce::Fleet;
 use super::rows::{
-    CauseRow, CollectiveRow, GroupRow, OutlierRow, PairRow, PartRow, RoleRow, StepRow,
+    CauseRow, ChangeRow, CollectiveRow, GroupRow, OutlierRow, PairRow, PartRow, RoleRow, Shared,
+    StepRow,
 };
 use super::stats::Quantiles;
-use crate::side::Side;
 use crate::tables::Table;
 use crate::tables::table::{Column, ColumnType, Columns};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const RATE: (u8, &str) = (3, "µs");
 
 impl Fleet {
     /// All tables: `ranks`, `fleet_pairs`, `fleet_roles`, `fleet_parts`, `fleet_outliers`,
-    /// `fleet_collectives`, `fleet_groups`, `fleet_causes`, `fleet_steps`.
+    /// `fleet_collectives`, `fleet_groups`, `fleet_changes`, `fleet_causes`, `fleet_steps`.
     pub fn tables(&self) -> Vec<Table> {
         vec![
             self.table(),
@@ -26,6 +26,7 @@ impl Fleet {
             outliers(self.outliers.clone()),
             collectives(self.collectives.clone()),
             groups(self.groups.clone()),
+            changes(self.changes.clone()),
             causes(self.causes.clone()),
             steps(self.steps.clone()),
         ]
@@ -41,7 +42,7 @@ impl Fleet {
         causes(self.causes.clone())
     }
 
-    /// A fleet without any rank, whose tables have columns alone.
+    /// A fleet without any rank, whose tables have only columns.
     pub fn empty() -> Fleet {
         Fleet {
             baseline: String::new(),
@@ -54,6 +55,9 @@ impl Fleet {
             collectives: Vec::new(),
             groups: Vec::new(),
             steps: Vec::new(),
+            changes: Vec::new(),
+            identical: 0,
+            identical_list: String::new(),
             causes: Vec::new(),
             findings: Vec::new(),
             notes: Vec::new(),
@@ -62,32 +66,23 @@ impl Fleet {
     }
 }
 
-/// `baseline` or `candidate`.
-pub(super) fn side_word(side: Side) -> &'static str {
-    match side {
-        Side::Baseline => "baseline",
-        Side::Candidate => "candidate",
-    }
-}
-
 fn pairs(rows: Vec<PairRow>) -> Table {
     Columns::new()
-        .whole("rank", "the rank; empty where it is not known", |_: &Vec<PairRow>, r: &PairRow| {
-            r.rank.into()
+        .whole("rank", "rank; empty if unknown", |_: &Vec<PairRow>, r: &PairRow| r.rank.into())
+        .text("folder", "folder of the pair's report; empty for an unmatched trace", |_, r| {
+            r.folder.as_str().into()
         })
-        .text("folder", "its report; empty without partner", |_, r| r.folder.as_str().into())
-        .word("status", "`ok`, `failed` or `unmatched`", |_, r| r.status.into())
-        .word("code", "why not; see docs/fleet.md", |_, r| r.code.as_str().into())
-        .text("message", "the same in words", |_, r| r.message.as_str().into())
-        .sides("file_*", (ColumnType::Text, ""), "its traces", |_, r, side| {
+        .word("status", "`ok`, `damaged`, `failed` or `unmatched`", |_, r| r.status.into())
+        .word("code", "reason code; empty for `ok`; see docs/fleet.md", |_, r| {
+            r.code.as_str().into()
+        })
+        .text("message", "explanation of the code", |_, r| r.message.as_str().into())
+        .sides("file_*", (ColumnType::Text, ""), "path of the trace", |_, r, side| {
             r.files[side].as_str().into()
         })
-        .text("key", "name of its shard", |_, r| r.key.as_str().into())
+        .text("key", "file name of the shard, without its suffix", |_, r| r.key.as_str().into())
         .table(
-            (
-                "fleet_pairs",
-                "pair or trace without partner that was planned, in the order of the plan",
-            ),
+            ("fleet_pairs", "planned pair or unmatched trace, in the order of the plan"),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
@@ -95,36 +90,46 @@ fn pairs(rows: Vec<PairRow>) -> Table {
 
 fn roles(rows: Vec<RoleRow>) -> Table {
     Columns::new()
-        .word("role", "outline hash of the baseline", |_: &Vec<RoleRow>, r: &RoleRow| {
+        .word("role", "hash of the outline in the baseline", |_: &Vec<RoleRow>, r: &RoleRow| {
             (&*r.role).into()
         })
-        .whole("ranks", "how many have it", |_, r| r.ranks.into())
-        .text("rank_list", "which", |_, r| r.rank_list.as_str().into())
-        .word("role_candidate", "the outline that most of them have in the candidate", |_, r| {
-            (&*r.candidate).into()
+        .whole("ranks", "number of ranks with this role", |_, r| r.ranks.into())
+        .text("rank_list", "the ranks", |_, r| r.rank_list.as_str().into())
+        .word(
+            "role_candidate",
+            "hash of the outline that most of these ranks have in the candidate",
+            |_, r| (&*r.candidate).into(),
+        )
+        .text("other_ops", "ranks with a different outline in the candidate", |_, r| {
+            r.odd.as_str().into()
         })
-        .text("other_ops", "ranks that have another one there", |_, r| r.odd.as_str().into())
-        .table(("fleet_roles", "role, by its first rank"), Arc::new(rows), |rows| {
+        .table(("fleet_roles", "role, ordered by its first rank"), Arc::new(rows), |rows| {
             Box::new(rows.iter().cloned())
         })
 }
 
-/// Takes one of the quantiles.
+/// Selects one of the quantiles.
 type Pick = fn(&Quantiles) -> f64;
 
 fn parts(rows: Vec<PartRow>) -> Table {
     let mut columns = Columns::new()
         .word("role", "as in `fleet_roles`", |_: &Vec<PartRow>, r: &PartRow| (&*r.role).into())
         .word("kind", "`op`, `category` or `layer`", |_, r| r.kind.into())
-        .text("name", "name of the rows or category, class of the layers", |_, r| (&*r.name).into())
-        .whole("number", "of a layer its position in the stack", |_, r| r.number.into())
-        .whole("ranks", "ranks of the role", |_, r| r.ranks.into());
+        .text("name", "name of the op or category, or class of the layer stack", |_, r| {
+            (&*r.name).into()
+        })
+        .whole(
+            "number",
+            "position of the layer in its stack; empty for ops and categories",
+            |_, r| r.number.into(),
+        )
+        .whole("ranks", "number of ranks in the role", |_, r| r.ranks.into());
     let quantiles: [(&str, &str, Pick); 5] = [
-        ("min_us_*", "least over the ranks, per step", |q| q.min),
-        ("q25_us_*", "lower quartile", |q| q.lower),
-        ("median_us_*", "median", |q| q.median),
-        ("q75_us_*", "upper quartile", |q| q.upper),
-        ("max_us_*", "most", |q| q.max),
+        ("min_us_*", "minimum over the ranks, per step", |q| q.min),
+        ("q25_us_*", "lower quartile over the ranks, per step", |q| q.lower),
+        ("median_us_*", "median over the ranks, per step", |q| q.median),
+        ("q75_us_*", "upper quartile over the ranks, per step", |q| q.upper),
+        ("max_us_*", "maximum over the ranks, per step", |q| q.max),
     ];
     for (name, meaning, pick) in quantiles {
         columns =
@@ -140,17 +145,20 @@ fn parts(rows: Vec<PartRow>) -> Table {
     );
     columns
         .column(difference.unit("µs").difference())
-        .text("worst_rank", "where candidate − baseline is largest", |_, r| {
+        .text("worst_rank", "rank with the largest candidate − baseline", |_, r| {
             r.worst.as_str().into()
         })
-        .decimal("worst_difference_us", RATE, "candidate − baseline there", |_, r| {
-            r.worst_difference_us.into()
-        })
-        .sides("outliers_*", (ColumnType::Whole, ""), "ranks that stand out", |_, r, side| {
+        .decimal(
+            "worst_difference_us",
+            RATE,
+            "candidate − baseline on that rank, per step",
+            |_, r| r.worst_difference_us.into(),
+        )
+        .sides("outliers_*", (ColumnType::Whole, ""), "number of outlier ranks", |_, r, side| {
             r.outliers[side].into()
         })
         .table(
-            ("fleet_parts", "work of one name in a role, communication left out"),
+            ("fleet_parts", "work of one name in a role, without communication"),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
@@ -159,28 +167,33 @@ fn parts(rows: Vec<PartRow>) -> Table {
 fn outliers(rows: Vec<OutlierRow>) -> Table {
     Columns::new()
         .word("side", "`baseline` or `candidate`", |_: &Vec<OutlierRow>, r: &OutlierRow| {
-            side_word(r.side).into()
+            r.side.word().into()
         })
-        .whole("rank", "the rank", |_, r| r.rank.into())
-        .text("folder", "its report", |_, r| r.folder.as_str().into())
+        .whole("rank", "rank", |_, r| r.rank.into())
+        .text("folder", "folder of the rank's report", |_, r| r.folder.as_str().into())
         .word("role", "as in `fleet_roles`", |_, r| (&*r.role).into())
         .word("kind", "`op`, `category` or `layer`", |_, r| r.kind.into())
         .text("name", "as in `fleet_parts`", |_, r| (&*r.name).into())
-        .whole("number", "of a layer its position in the stack", |_, r| r.number.into())
+        .whole(
+            "number",
+            "position of the layer in its stack; empty for ops and categories",
+            |_, r| r.number.into(),
+        )
         .decimal("time_us", RATE, "time per step", |_, r| r.time_us.into())
         .decimal("median_us", RATE, "median of the role", |_, r| r.median_us.into())
         .decimal(
             "robust_z",
             (2, ""),
-            "distance from the median in scaled median deviations: more than 3.5, at least 5 % of \
-             the median and 0.5 % of all work of a rank of the role",
+            "distance from the median in scaled median deviations; more than 3.5, and the distance \
+             is at least 5% of the median and 0.5% of all work of a rank in the role",
             |_, r| r.robust_z.into(),
         )
-        .whole("ranks", "ranks of the role; four at least", |_, r| r.ranks.into())
+        .whole("ranks", "number of ranks in the role; at least four", |_, r| r.ranks.into())
         .table(
             (
                 "fleet_outliers",
-                "rank whose work of one name stands out in its role, the farthest first",
+                "rank that is an outlier in its role for work of one name, farthest from the \
+                 median first",
             ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
@@ -190,35 +203,45 @@ fn outliers(rows: Vec<OutlierRow>) -> Table {
 fn collectives(rows: Vec<CollectiveRow>) -> Table {
     Columns::new()
         .word("side", "`baseline` or `candidate`", |_: &Vec<CollectiveRow>, r: &CollectiveRow| {
-            side_word(r.side).into()
+            r.side.word().into()
         })
-        .whole("number", "as in `last_in` of `ranks.csv`; empty where a rank lacks it", |_, r| {
-            r.number.into()
+        .whole(
+            "number",
+            "number as in `last_in` of `ranks.csv`; empty if a rank lacks the collective",
+            |_, r| r.number.into(),
+        )
+        .word("process_group", "process group; empty if not recorded", |_, r| {
+            r.group.as_str().into()
         })
-        .word("process_group", "empty where it is not recorded", |_, r| r.group.as_str().into())
-        .text("name", "the collective, else the kernel", |_, r| r.name.as_str().into())
-        .whole("sequence", "number in its group, where it is recorded", |_, r| r.sequence.into())
-        .whole("ranks", "ranks that have it", |_, r| r.ranks.into())
-        .whole("last_rank", "the rank that came last: its kernel is the shortest", |_, r| {
-            r.last.into()
+        .text("name", "name of the collective, or of the kernel if that is not recorded", |_, r| {
+            r.name.as_str().into()
         })
-        .text("last_folder", "its report", |_, r| r.last_folder.as_str().into())
-        .micros("margin_us", "how much later than the last but one", |_, r| r.margin.into())
+        .whole("sequence", "sequence number in its process group; empty if not recorded", |_, r| {
+            r.sequence.into()
+        })
+        .whole("ranks", "number of ranks that have it", |_, r| r.ranks.into())
+        .whole("last_rank", "rank that came last: its kernel is the shortest", |_, r| r.last.into())
+        .text("last_folder", "folder of the rank's report", |_, r| r.last_folder.as_str().into())
+        .micros("margin_us", "how much later the last rank came than the one before it", |_, r| {
+            r.margin.into()
+        })
         .micros(
             "skew_us",
-            "longest − shortest: how long after the first the last one came",
+            "longest − shortest kernel: how long after the first rank the last one came",
             |_, r| r.skew.into(),
         )
-        .micros("shortest_us", "the shortest kernel", |_, r| r.shortest.into())
-        .micros("longest_us", "the longest", |_, r| r.longest.into())
-        .micros("wait_us", "what all ranks waited", |_, r| r.wait.into())
-        .text("absent", "ranks that have one before and one behind it, and not this one", |_, r| {
-            r.absent.as_str().into()
-        })
+        .micros("shortest_us", "duration of the shortest kernel", |_, r| r.shortest.into())
+        .micros("longest_us", "duration of the longest kernel", |_, r| r.longest.into())
+        .micros("wait_us", "total wait of all ranks", |_, r| r.wait.into())
+        .text(
+            "absent",
+            "ranks that have the collectives before and after this one, but not this one",
+            |_, r| r.absent.as_str().into(),
+        )
         .table(
             (
                 "fleet_collectives",
-                "collective of all ranks of its group, in the order of the first rank",
+                "collective of all ranks of its process group, in the order of the first rank",
             ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
@@ -228,25 +251,51 @@ fn collectives(rows: Vec<CollectiveRow>) -> Table {
 fn groups(rows: Vec<GroupRow>) -> Table {
     Columns::new()
         .word("side", "`baseline` or `candidate`", |_: &Vec<GroupRow>, r: &GroupRow| {
-            side_word(r.side).into()
+            r.side.word().into()
         })
-        .word("process_group", "empty where it is not recorded", |_, r| r.group.as_str().into())
-        .whole("ranks", "its ranks", |_, r| r.ranks.into())
-        .whole("collectives", "those that all of them have", |_, r| r.collectives.into())
-        .whole("incomplete", "those that some lack", |_, r| r.incomplete.into())
-        .micros("time_us", "sum of the kernels", |_, r| r.time.into())
-        .micros("wait_us", "part of it in which the ranks waited for each other", |_, r| {
-            r.wait.into()
+        .word("process_group", "process group; empty if not recorded", |_, r| {
+            r.group.as_str().into()
         })
+        .whole("ranks", "number of ranks in the process group", |_, r| r.ranks.into())
+        .whole("collectives", "number of collectives that all of these ranks have", |_, r| {
+            r.collectives.into()
+        })
+        .whole("incomplete", "number of collectives that some of these ranks lack", |_, r| {
+            r.incomplete.into()
+        })
+        .micros("time_us", "total duration of its kernels", |_, r| r.time.into())
+        .micros(
+            "wait_us",
+            "part of `time_us` that the ranks spent waiting for each other",
+            |_, r| r.wait.into(),
+        )
         .decimal("median_wait_us", RATE, "median over the ranks", |_, r| r.median_wait_us.into())
-        .text("last_most", "the rank that came last most often", |_, r| r.last_most.as_str().into())
-        .whole("last_count", "how often", |_, r| r.last_count.into())
-        .text("straggler", "the rank that the others wait for, as in `ranks.csv`, where no other one waits as little", |_, r| {
-            r.straggler.as_str().into()
+        .text("last_most", "rank that came last most often", |_, r| r.last_most.as_str().into())
+        .whole("last_count", "number of collectives in which it came last", |_, r| {
+            r.last_count.into()
         })
-        .table(("fleet_groups", "process group of a side"), Arc::new(rows), |rows| {
+        .text(
+            "straggler",
+            "rank that the others wait for, as in `ranks.csv`; empty if another rank waits nearly \
+             as little",
+            |_, r| r.straggler.as_str().into(),
+        )
+        .table(("fleet_groups", "process group of one side"), Arc::new(rows), |rows| {
             Box::new(rows.iter().cloned())
         })
+}
+
+fn changes(rows: Vec<ChangeRow>) -> Table {
+    Columns::new()
+        .word("kind", "as in `changes.csv`", |_: &Vec<ChangeRow>, r: &ChangeRow| (&*r.kind).into())
+        .text("sentence", "as in `changes.csv`", |_, r| (&*r.sentence).into())
+        .text("where", "as in `changes.csv`", |_, r| (&*r.place).into())
+        .and(shared(|r: &ChangeRow| &r.shared, "number of ranks with this change"))
+        .table(
+            ("fleet_changes", "change with the ranks that share it, those of most ranks first"),
+            Arc::new(rows),
+            |rows| Box::new(rows.iter().cloned()),
+        )
 }
 
 fn causes(rows: Vec<CauseRow>) -> Table {
@@ -254,52 +303,73 @@ fn causes(rows: Vec<CauseRow>) -> Table {
         .word("reason", "as in `causes.csv`", |_: &Vec<CauseRow>, r: &CauseRow| (&*r.reason).into())
         .text("place", "as in `causes.csv`", |_, r| (&*r.place).into())
         .text("module_class", "as in `causes.csv`", |_, r| (&*r.module).into())
-        .whole("ranks", "ranks on which it is 0.5 % of the wall time or more", |_, r| r.ranks.into())
-        .decimal("ranks_pct", (1, "%"), "their share of the compared ones", |_, r| {
-            (100.0 * r.share).into()
-        })
-        .word(
-            "spread",
-            "`all`: nine tenths of the ranks; `role`: nine tenths of some roles and hardly anybody \
-             else; `few`: a tenth, or three; else `some`",
-            |_, r| r.spread.label().into(),
-        )
-        .text("roles", "the roles that share it", |_, r| r.roles.as_str().into())
-        .text("rank_list", "the ranks", |_, r| r.rank_list.as_str().into())
-        .decimal("median_difference_us", RATE, "candidate − baseline per step, median", |_, r| {
-            r.median_us.into()
-        })
-        .text("worst_rank", "where it is largest", |_, r| r.worst.as_str().into())
-        .decimal("worst_difference_us", RATE, "candidate − baseline per step there", |_, r| {
-            r.worst_us.into()
-        })
+        .and(shared(
+            |r: &CauseRow| &r.shared,
+            "number of ranks on which it is at least 0.5% of the wall time",
+        ))
         .column(Column::new(
             "communication",
             ColumnType::Flag,
-            "`yes` where all its kernels are communication: what they took may be other ranks' fault",
+            "`yes` if all its kernels are communication, so that another rank may have caused the \
+             difference",
             |_: &Vec<CauseRow>, r: &CauseRow| r.is_communication.into(),
         ))
-        .text("evidence", "what shows it on the worst rank", |_, r| (&*r.evidence).into())
+        .text("evidence", "evidence on the worst rank", |_, r| (&*r.evidence).into())
         .table(
-            ("fleet_causes", "cause and the ranks that share it, by what it comes to on all of them"),
+            ("fleet_causes", "cause with the ranks that share it, ordered by its total over them"),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
 }
 
+/// The columns about the ranks that share a change or a cause.
+fn shared<R: 'static>(of: fn(&R) -> &Shared, ranks: &'static str) -> Columns<Vec<R>, R> {
+    Columns::new()
+        .whole("ranks", ranks, move |_: &Vec<R>, r: &R| of(r).ranks.into())
+        .decimal("ranks_pct", (1, "%"), "share of the compared ranks", move |_, r| {
+            (100.0 * of(r).share).into()
+        })
+        .word(
+            "spread",
+            "`all`: at least 90% of the ranks; `role`: at least 90% of the ranks of one or more \
+             roles, and at most 10% others; `few`: at most 10% of the ranks, or at most three; \
+             otherwise `some`",
+            move |_, r| of(r).spread.label().into(),
+        )
+        .text("roles", "the roles that share it; empty unless `spread` is `role`", move |_, r| {
+            of(r).roles.as_str().into()
+        })
+        .text("rank_list", "the ranks", move |_, r| of(r).rank_list.as_str().into())
+        .decimal(
+            "median_difference_us",
+            RATE,
+            "median of candidate − baseline, per step",
+            move |_, r| of(r).median_us.into(),
+        )
+        .text("worst_rank", "rank with the largest candidate − baseline", move |_, r| {
+            of(r).worst.as_str().into()
+        })
+        .decimal(
+            "worst_difference_us",
+            RATE,
+            "candidate − baseline on that rank, per step",
+            move |_, r| of(r).worst_us.into(),
+        )
+}
+
 fn steps(rows: Vec<StepRow>) -> Table {
     Columns::new()
-        .whole("rank", "the rank", |_: &Vec<StepRow>, r: &StepRow| r.rank.into())
-        .text("folder", "its report", |_, r| r.folder.as_str().into())
+        .whole("rank", "rank", |_: &Vec<StepRow>, r: &StepRow| r.rank.into())
+        .text("folder", "folder of the rank's report", |_, r| r.folder.as_str().into())
         .whole("step", "position of the step, from 0", |_, r| r.step.into())
         .sides("wall_us_*", TIME, "wall time of the step", |_, r, side| r.wall[side].into())
         .micros_difference("wall_us_delta", "wall time of the step", |_, r| {
             r.wall.difference().into()
         })
-        .sides("busy_us_*", TIME, "time in which the device was busy", |_, r, side| {
+        .sides("busy_us_*", TIME, "time in which the GPU was busy", |_, r, side| {
             r.busy[side].into()
         })
-        .table(("fleet_steps", "step of a rank"), Arc::new(rows), |rows| {
+        .table(("fleet_steps", "step of one rank"), Arc::new(rows), |rows| {
             Box::new(rows.iter().cloned())
         })
 }

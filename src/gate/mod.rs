@@ -1,29 +1,30 @@
-//! Runs before and after a change → does the change break a rule, where, and why.
+//! Runs before and after a change → whether the change violates a rule, where, and why.
 //!
 //! ```text
-//! run ─read─▶ CallTree ─digest─▶ Digest ─┬─ kept as a baseline file
-//!                                        ▼
-//! runs before ─────────────────▶ Digest ─compare─▶ changes ─rules─▶ Verdict: pass, fail, inconclusive
+//! runs ─read─▶ Recording ─┬─ kept as a baseline file
+//!                         ▼
+//! runs before ─▶ Recording ─align, as `diff` does─▶ changes ─rules─▶ findings: pass, fail, inconclusive
 //! ```
-//! Both sides are digests, whether they come from traces or from a file, so that a recorded baseline
-//! says what the traces that it was recorded of would say.
+//! What changed is decided by [`Analysis::changes`](crate::analysis::Analysis::changes) alone, so that the gate
+//! and `diff` never disagree. A rule only decides whether a change counts.
 
 mod baseline;
 mod check;
-mod compare;
-mod digest;
 mod history;
+mod place;
+mod recording;
 mod render;
 mod rules;
 mod runs;
 
 pub use baseline::BASELINE_SCHEMA;
-pub use check::{Check, Finding, Floor, Gate, Outcome, State};
-pub use compare::{Change, Item, Place, Site, Structure, StructureRule};
-pub use digest::{Captured, Digest, Digester, Node, NodeKind, Range, RunFacts, Setup, Variant};
+pub use check::{Check, Checked, Finding, FindingSite, Floor, Gate, Outcome, State};
 pub use history::{ChangePoint, History, HistoryFormat, Search, Series, change_points};
+pub use place::{Place, Site};
+pub use recording::{Captured, Range, Recorder, Recording, RunFacts, Setup};
 pub use render::GateFormat;
 pub use rules::{
-    Allow, Budget, Date, Inconclusive, Limit, Rule, Rules, Scope, Severity, TimeMeasure, TimeRule,
+    Allow, Budget, Date, FailOn, Inconclusive, Limit, Rule, Rules, Scope, Severity, StepMeasure,
+    StructureRule, TimeMeasure, TimeRule,
 };
 pub use runs::run_files;

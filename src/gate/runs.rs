@@ -1,6 +1,6 @@
-//! Files, patterns and folders as users write them → the files of the runs of one side, and their digest.
+//! Files, glob patterns and folders given by the user → the files of the runs of one side, and their recording.
 
-use super::digest::{Digest, Digester};
+use super::recording::{Recorder, Recording};
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{Captures, Glob};
 use crate::trace::{ReadOptions, Trace};
@@ -8,14 +8,14 @@ use crate::tree::{CallTree, TreeOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Ends of the names of traces in a folder.
+/// File name endings of the traces in a folder.
 const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
 
-/// The files that these paths stand for: files as they are, patterns (`runs/a_*.json.gz`; `*` and `?` in
-/// the last part) and folders by name.
+/// The files that the paths refer to: files as they are; glob patterns (`runs/a_*.json.gz`, with `*` and `?`
+/// in the last component) and folders sorted by name.
 ///
 /// # Errors
-/// If a folder cannot be read, or a pattern or folder stands for no file.
+/// If a folder cannot be read, or a pattern or folder matches no file.
 pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -36,7 +36,7 @@ pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Files of a folder with such names, by name.
+/// The files of a folder whose names match, sorted by name.
 fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     let cannot = |error| Error::io(folder, "list the folder", error);
     let mut files = Vec::new();
@@ -48,22 +48,22 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
     }
     files.sort();
     if files.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, path, "stands for no trace").remedy(
-            "name trace files, a folder with some, or a pattern such as 'runs/*.json.gz'",
+        return Err(Error::new(ErrorKind::Usage, path, "matches no trace").remedy(
+            "pass trace files, a folder of traces, or a pattern such as 'runs/*.json.gz'",
         ));
     }
     Ok(files)
 }
 
-/// A run that was read, with the captures of its graphs, and how it was read.
+/// A run that was read, the captures of its graphs, and the options to read captures with.
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
-impl Digester {
-    /// Adds a run that was read, from `path` where that is known, with the captures of its graphs, which are
-    /// read like `options` say.
+impl Recorder {
+    /// Adds a run that was read (from `path`, if known) with the captures of its graphs, which are read with
+    /// `options`.
     ///
     /// # Errors
-    /// Like [`CaptureSource::open`](crate::program::CaptureSource::open) and [`Digester::add`].
+    /// Like [`CaptureSource::open`](crate::program::CaptureSource::open) and [`Recorder::add`].
     pub fn add_trace(
         &mut self,
         trace: Arc<Trace>,
@@ -84,16 +84,11 @@ impl Digester {
         self.add(captures.complete(tree, TreeOptions::default(), options)?)
     }
 
-    /// Reads the runs of one side, one after the other, into one digest, with the captures of their
-    /// graphs.
+    /// Reads the runs of one side and the captures of their graphs, one after the other, into one recording.
     ///
     /// # Errors
-    /// Like [`Trace::open_with`] and [`Digester::add`]; if there is no file.
-    pub fn read(mut self, files: &[PathBuf], options: &[ReadOptions]) -> Result<Digest> {
-        if files.is_empty() {
-            return Err(Error::usage("gate", "there is no run of one side")
-                .remedy("name at least one trace"));
-        }
+    /// Like [`Trace::open_with`] and [`Recorder::add`]; if `files` is empty.
+    pub fn read(mut self, files: &[PathBuf], options: &[ReadOptions]) -> Result<Recording> {
         let captures = self.capture_source().clone();
         let mut files = files.iter().zip(options);
         let open = |(file, options): (&PathBuf, &ReadOptions)| -> Result<Opened> {
@@ -109,7 +104,7 @@ impl Digester {
                 self.categories();
             },
         );
-        // While a run is added the next one is read.
+        // The next run is read while the current one is added.
         while let Some((trace, captures, options)) = opened? {
             let (added, next) = rayon::join(
                 || self.add_captured(trace, &captures, &options),
@@ -118,6 +113,6 @@ impl Digester {
             added?;
             opened = next;
         }
-        Ok(self.finish())
+        self.finish()
     }
 }

@@ -1,10 +1,10 @@
-//! The rows of a comparison → how much of the profile the model covers, and how far off it is.
+//! Computes how much of the profile the model covers, and how far off it is, from the rows of a comparison.
 
 use super::compare::{Row, percent};
 use super::status::Status;
 use crate::trace::Nanos;
 
-/// How many contributors to the error a report names.
+/// Maximum number of contributors to the error that a report lists.
 pub const CONTRIBUTORS: usize = 10;
 
 /// Coverage and error of a whole comparison.
@@ -13,36 +13,35 @@ pub struct Accuracy {
     /// The profile's time by status, in the order of [`Status::ALL`].
     pub coverage: [Coverage; 4],
     /// The mean of the rows' absolute errors, weighted by their share of the profile, in percent:
-    /// Σ |model − profile| / Σ profile over the rows that the profile has. An error too high and
-    /// one too low do not cancel, as they do in the total. Nothing where the profile has no time.
+    /// Σ |model − profile| / Σ profile over the rows that the profile has. Errors in opposite directions
+    /// do not cancel out, as they do in the total. `None` if the profile has no time.
     pub weighted_error_pct: Option<f64>,
-    /// Predicted time of kernel types that the profile does not have. It has no error to weigh.
+    /// Predicted time of kernel types that are not in the profile, and so have no error.
     pub model_only: Nanos,
-    /// The rows that add most to the weighted error, the largest first, at most
-    /// [`CONTRIBUTORS`].
+    /// The rows that contribute most to the weighted error, largest first, at most [`CONTRIBUTORS`].
     pub contributors: Vec<Contributor>,
 }
 
-/// The part of the profile that the model knows equally well.
+/// The part of the profile with one status.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
-    /// How well.
+    /// The status.
     pub status: Status,
-    /// How many kernel types of the profile.
+    /// Number of kernel types in the profile.
     pub kernel_types: usize,
     /// Their time in a forward pass.
     pub profile: Nanos,
-    /// Their share of the profile's time, in percent; nothing where that is 0.
+    /// Their share of the profile's time, in percent; `None` if the profile has no time.
     pub share_pct: Option<f64>,
 }
 
-/// A row's part in the weighted error.
+/// A row's contribution to the weighted error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contributor {
     /// Position in the comparison's rows.
     pub row: RowId,
-    /// |model − profile| of the row as a part of the profile's whole time, in percentage points
-    /// of the weighted error.
+    /// |model − profile| of the row relative to the profile's total time, in percentage points of
+    /// the weighted error.
     pub points: f64,
 }
 
@@ -50,7 +49,7 @@ pub struct Contributor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub usize);
 
-/// What `rows` say of the model as a whole.
+/// Coverage and error of the comparison with these rows.
 pub(crate) fn accuracy(rows: &[Row]) -> Accuracy {
     let whole: Nanos = rows.iter().map(|row| row.amounts.profile).sum();
     let whole = whole.0 as f64;
@@ -70,7 +69,7 @@ fn coverage(status: Status, rows: &[Row], whole: f64) -> Coverage {
     Coverage { status, kernel_types: rows.count(), profile, share_pct }
 }
 
-/// By how many nanoseconds the model is off, whichever way; 0 where the profile has nothing.
+/// The absolute error of a row in nanoseconds; 0 if the profile does not have the row.
 fn missed(row: &Row) -> u64 {
     if row.amounts.is_measured() { row.amounts.difference().unsigned_abs() } else { 0 }
 }

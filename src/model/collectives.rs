@@ -1,22 +1,23 @@
 //! The rows of collectives in a profile → each launch once.
 //!
-//! The profiler lists a collective twice: without a stream, as the communication library sees it,
-//! and on the hardware stream. Type and duration agree, the starts differ by up to a microsecond:
+//! The profiler lists a collective twice: once without a stream, as the communication library sees
+//! it, and once on the hardware stream. Type and duration are equal; the starts differ by up to a
+//! microsecond:
 //! ```text
 //! stream N/A  ├──── 249.058 µs ────┤        start …735.500
 //! stream 35    ├──── 249.058 µs ────┤       start …736.000     one launch, two rows
 //! ```
 //! Rows of one type whose starts follow each other within a microsecond form a group. One stream
 //! cannot start two collectives at once, so a group has as many launches as its busiest stream has
-//! rows, and the longest rows of each stream belong together. Cutting time into whole microseconds
-//! instead would count every pair twice that straddles a cut.
+//! rows, and the longest rows of each stream belong together. Binning starts by whole microseconds
+//! would not work: a pair on both sides of a bin edge would count twice.
 
 use std::collections::BTreeMap;
 
 use super::kernel_type::KernelType;
 use crate::trace::Nanos;
 
-/// How far apart the copies of one launch may start.
+/// Maximum distance between the starts of two copies of one launch.
 const SAME_START: Nanos = Nanos(1_000);
 
 /// One row of a collective.
@@ -28,14 +29,14 @@ pub(crate) struct CollectiveRow {
     pub(crate) stream: Stream,
 }
 
-/// Where a row says that it ran.
+/// The stream of a row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stream {
-    /// The profile has no column for it: any two rows can be copies.
+    /// The profile has no stream column, so any two rows can be copies.
     NotRecorded,
-    /// `N/A`: the row of the communication library.
+    /// `N/A`: the row comes from the communication library.
     None,
-    /// On this hardware stream.
+    /// A hardware stream.
     On(String),
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Launch {
 
 /// Every launch once, by type and start.
 pub(crate) fn launches(mut rows: Vec<CollectiveRow>) -> Vec<Launch> {
-    // Stable: rows of one start keep the order of the file.
+    // The sort is stable: rows with the same start keep the order of the file.
     rows.sort_by(|a, b| (&a.kernel_type, a.start).cmp(&(&b.kernel_type, b.start)));
     rows.chunk_by(start_together).flat_map(launches_of_group).collect()
 }
@@ -77,7 +78,7 @@ fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
     durations.into_iter().map(launch).collect()
 }
 
-/// The k-th longest of both lists belong to one launch, whose longer duration stays.
+/// The k-th longest durations of both lists belong to one launch, which gets the longer of the two.
 fn merge_longest(durations: &mut Vec<Nanos>, on_stream: &[Nanos]) {
     for (at, &duration) in on_stream.iter().enumerate() {
         match durations.get_mut(at) {

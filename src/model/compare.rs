@@ -9,41 +9,41 @@ use super::profile::{MeasuredKernel, Profile};
 use super::status::Status;
 use crate::trace::Nanos;
 
-/// One kernel type: what the model predicts, and what one forward pass took.
+/// One kernel type: the prediction, and the measurement of one forward pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The kernel type, which names the row.
     pub kernel_type: KernelType,
-    /// The first three ops of the model that become this kernel.
+    /// The first three model ops that become this kernel.
     pub model_ops: Vec<String>,
     /// Predicted and measured time and count.
     pub amounts: Amounts,
-    /// This kernel type's part of the profile's time, in percent; nothing where that is 0.
+    /// This kernel type's share of the profile's time, in percent; `None` if the profile has no time.
     pub profile_share_pct: Option<f64>,
-    /// How well the model knows it.
+    /// Whether the model looked it up, computed it, or lacks it.
     pub status: Status,
 }
 
-/// Predicted and measured time and count, of a kernel type or of all.
+/// Predicted and measured time and count, of one kernel type or in total.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Amounts {
     /// Predicted time of a forward pass.
     pub model: Nanos,
     /// Predicted number of kernels.
     pub model_count: u64,
-    /// Measured time of a forward pass: the profile's sum divided by its passes.
+    /// Measured time of a forward pass: the profile's total divided by its number of passes.
     pub profile: Nanos,
-    /// Measured number of kernels of a forward pass, which need not be whole.
+    /// Measured number of kernels in a forward pass, which may be fractional.
     pub profile_count: f64,
 }
 
 impl Amounts {
-    /// (model − profile) / profile, in percent; nothing where the profile has no time.
+    /// (model − profile) / profile, in percent; `None` if the profile has no time.
     pub fn error_pct(&self) -> Option<f64> {
         percent(self.difference() as f64, self.profile.0 as f64)
     }
 
-    /// The same for the number of kernels.
+    /// Like [`Amounts::error_pct`], for the number of kernels.
     pub fn count_error_pct(&self) -> Option<f64> {
         percent(self.model_count as f64 - self.profile_count, self.profile_count)
     }
@@ -53,7 +53,7 @@ impl Amounts {
         (self.model - self.profile).0
     }
 
-    /// Whether the profile has any time here, so that there is an error to speak of.
+    /// Whether the profile has any time here, so that an error is defined.
     pub(crate) fn is_measured(&self) -> bool {
         self.profile > Nanos::ZERO
     }
@@ -72,7 +72,7 @@ impl Amounts {
     }
 }
 
-/// `part / whole` in percent; nothing where the whole is 0.
+/// `part / whole` in percent; `None` if the whole is 0.
 pub(crate) fn percent(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole * 100.0)
 }
@@ -82,7 +82,7 @@ pub(crate) fn total(rows: &[Row]) -> Amounts {
     rows.iter().fold(Amounts::default(), |sum, row| sum.plus(&row.amounts))
 }
 
-/// A row per kernel type of either side, by the larger of its two times, then by name.
+/// A row for each kernel type of either side, by the larger of its two times, then by name.
 pub(crate) fn rows(prediction: &Prediction, profile: &Profile, passes: ForwardPasses) -> Vec<Row> {
     let types: BTreeSet<&KernelType> =
         prediction.kernels.keys().chain(profile.kernels.keys()).collect();

@@ -16,7 +16,7 @@ const START: &str = "Start Time(us)";
 const DURATION: &str = "Duration(us)";
 const STREAM: &str = "Stream ID";
 
-/// Where the columns stand that are read.
+/// The positions of the columns that are read.
 pub(crate) struct Columns {
     kernel_type: usize,
     start: usize,
@@ -24,11 +24,11 @@ pub(crate) struct Columns {
     stream: Option<usize>,
 }
 
-/// What a record says.
+/// The content of a record.
 pub(crate) enum Row {
     /// A kernel that ran.
     Kernel(KernelRow),
-    /// Nothing that can be counted: the cell of this column is empty or `N/A`.
+    /// Nothing that can be counted: the cell in this column is empty or `N/A`.
     Incomplete {
         /// The column.
         column: &'static str,
@@ -42,17 +42,17 @@ pub(crate) struct KernelRow {
     /// Its line in the file, from 1.
     pub(crate) line: u64,
     pub(crate) kernel_type: KernelType,
-    /// When it started; nothing where the cell is empty or `N/A`.
+    /// When it started; `None` if the cell is empty or `N/A`.
     pub(crate) start: Option<Nanos>,
     pub(crate) duration: Nanos,
     pub(crate) stream: Stream,
 }
 
 impl Columns {
-    /// Finds the columns in the header, which may be in any order.
+    /// Finds the columns in the header, in any order.
     ///
     /// # Errors
-    /// Columns that are missing; the error names them and what was found.
+    /// If columns are missing. The error lists them and the columns found.
     pub(crate) fn find(header: &ByteRecord, path: &Path) -> Result<Columns> {
         let names: Vec<Cow<'_, str>> = header.iter().map(String::from_utf8_lossy).collect();
         let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
@@ -70,7 +70,8 @@ impl Columns {
     /// The row of `record`.
     ///
     /// # Errors
-    /// A cell that is no number, a negative duration, a record that ends before its duration.
+    /// If a cell is not a number, the duration is negative, or the record ends before a column that
+    /// is read.
     pub(crate) fn row(&self, record: &ByteRecord, path: &Path) -> Result<Row> {
         let cells = Cells { record, path };
         let line = cells.line();
@@ -94,7 +95,7 @@ struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// The text of a cell, without blanks and tabs; nothing where it is empty or `N/A`.
+    /// The text of a cell; `None` if it is empty or `N/A`, ignoring whitespace.
     fn cell(&self, column: usize, name: &str) -> Result<Option<Cow<'a, str>>> {
         let Some(bytes) = self.record.get(column) else {
             let cells = self.record.len();
@@ -110,7 +111,7 @@ impl<'a> Cells<'a> {
     fn time(&self, column: usize, name: &str) -> Result<Option<Nanos>> {
         let Some(text) = self.cell(column, name)? else { return Ok(None) };
         let time = micros::parse(&text);
-        let unreadable = || format!("{} in `{name}` is no number of µs", input::quoted(&text));
+        let unreadable = || format!("{} in `{name}` is not a number of µs", input::quoted(&text));
         Ok(Some(time.ok_or_else(|| self.error(&unreadable()))?))
     }
 
@@ -138,7 +139,7 @@ impl<'a> Cells<'a> {
         let message = format!("line {}: {message}", self.line());
         Error::new(ErrorKind::Malformed, self.path, message)
             .at(Place { offset, event: None })
-            .remedy("export the profile again, the file may be cut off or edited")
+            .remedy("export the profile again; the file may be cut off or edited")
     }
 }
 
@@ -149,10 +150,10 @@ fn missing_columns<'a>(
 ) -> Error {
     let missing: Vec<String> = missing.map(|name| format!("`{name}`")).collect();
     let message = format!(
-        "the kernel profile has no column {}, found {}",
+        "the kernel profile has no column {}; its columns are {}",
         missing.join(", "),
         input::listed(found)
     );
     Error::new(ErrorKind::Malformed, path, message)
-        .remedy("pass the kernel_details.csv of the profiler, after the model's trace")
+        .remedy("pass the profiler's kernel_details.csv, after the model's trace")
 }

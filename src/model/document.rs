@@ -1,4 +1,4 @@
-//! The bytes of a model's trace → its events, with the few fields that matter as text.
+//! The bytes of a model's trace → its events, with the few relevant fields as text.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) struct Event {
     pub(crate) args: Option<Args>,
 }
 
-/// The arguments that are read; the others (`Inputs`, the times of the analytic model) are skipped.
+/// The arguments that are read. Others (`Inputs`, the times of the analytic model) are skipped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Args {
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     pub(crate) zero_cost: Scalar,
 }
 
-/// A string, number or boolean as its text; nothing where the key is missing or holds something else.
+/// A string, number or boolean as text; empty if the key is missing or has a value of another type.
 #[derive(Debug, Default)]
 pub(crate) struct Scalar(Option<String>);
 
@@ -40,17 +40,17 @@ struct Document {
 }
 
 impl Event {
-    /// Whether it is a complete event, one with a duration.
+    /// Whether it is a complete event, which has a duration.
     pub(crate) fn is_complete(&self) -> bool {
         self.ph.as_text() == Some("X")
     }
 
-    /// Its pid as text; an event without one belongs to the pid with no name.
+    /// Its pid as text. Events without a pid share the empty pid.
     pub(crate) fn pid(&self) -> &str {
         self.pid.as_text().unwrap_or_default()
     }
 
-    /// The process name, where this is the metadata event that states it.
+    /// The process name, if this is the metadata event that contains it.
     pub(crate) fn process_name(&self) -> Option<&str> {
         let states_it =
             self.ph.as_text() == Some("M") && self.name.as_text() == Some("process_name");
@@ -75,10 +75,10 @@ impl<'de> Deserialize<'de> for Scalar {
     }
 }
 
-/// The events of the document in `bytes`: an object with `traceEvents`, or the bare array.
+/// The events of the document in `bytes`: an object with `traceEvents`, or a bare array.
 ///
 /// # Errors
-/// No JSON, or JSON without a list of events.
+/// If the bytes are not JSON, or contain no list of events.
 pub(crate) fn events(bytes: &[u8], path: &Path) -> Result<Vec<Event>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii_start().starts_with(b"[") {
@@ -88,7 +88,7 @@ pub(crate) fn events(bytes: &[u8], path: &Path) -> Result<Vec<Event>> {
         serde_json::from_slice(bytes).map_err(|e| not_json(&e, bytes, path))?;
     document.trace_events.ok_or_else(|| {
         Error::new(ErrorKind::NotATrace, path, "no `traceEvents` in the model's trace")
-            .remedy("pass the chrome trace that the model wrote first, the profile second")
+            .remedy("pass the model's Chrome trace first, the profile second")
     })
 }
 
@@ -98,5 +98,5 @@ fn not_json(error: &serde_json::Error, bytes: &[u8], path: &Path) -> Error {
     let reason = reason.split(" at line ").next().unwrap_or_default();
     Error::new(ErrorKind::Malformed, path, format!("the model's trace cannot be read: {reason}"))
         .at(at)
-        .remedy("pass the chrome trace that the model wrote first, the profile second")
+        .remedy("pass the model's Chrome trace first, the profile second")
 }

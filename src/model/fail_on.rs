@@ -1,14 +1,14 @@
-//! A condition such as `error>20%` and comparisons → the rows that a model's gate fails on.
+//! A condition such as `error>20%`, and comparisons → the rows on which the gate of a model fails.
 //!
 //! ```text
-//! condition  = [kernel type ":"] bound {"&" bound}      all bounds hold at once
+//! condition  = [kernel type ":"] bound {"&" bound}      all bounds must hold
 //! bound      = quantity (">" | ">=" | "<" | "<=") number ["%"]
 //! quantity   = "error" | "count_error" | "share"                                  of a row
 //!            | "weighted_error" | "total_error" | "unmodeled" | "model_only"      of a scenario
 //! ```
-//! Errors count without their sign: a model that is 30 % too fast is as wrong as one 30 % too slow.
-//! A quantity that is undefined (the error of a kernel type that the profile does not have) holds
-//! no bound. One condition speaks of rows or of scenarios, never of both.
+//! Errors are compared without their sign: a model that is 30% too fast is as wrong as one that is
+//! 30% too slow. An undefined quantity (the error of a kernel type that the profile does not have)
+//! satisfies no bound. A condition is about rows or about scenarios, never both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,16 +37,16 @@ pub struct FailOn {
     bounds: Vec<Bound>,
 }
 
-/// A row, or a scenario as a whole, for which a condition holds.
+/// A row, or a whole scenario, for which a condition holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// The scenario's name.
     pub scenario: String,
-    /// The kernel type; nothing where the condition is about the scenario.
+    /// The kernel type; `None` if the condition is about the scenario.
     pub kernel_type: Option<KernelType>,
-    /// The quantities of the condition with their values in percent, in its order.
+    /// The quantities with their values in percent, in the order of the condition.
     pub values: Vec<(Quantity, f64)>,
-    /// The condition, as it was written.
+    /// The text of the condition.
     pub condition: String,
 }
 
@@ -57,14 +57,14 @@ struct Bound {
     limit: f64,
 }
 
-/// Every row and scenario for which one of `conditions` holds, by condition, scenario and row.
+/// Every row and scenario for which one of the `conditions` holds, by condition, scenario and row.
 ///
 /// # Errors
-/// A condition about a kernel type that none of the comparisons has: a gate that can never fail.
+/// If a condition names a kernel type that no comparison has, because such a gate can never fail.
 pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for condition in conditions {
-        // Where every scenario was skipped, nothing is known of any kernel type.
+        // If every scenario was skipped, no kernel type is known, and none can be called unknown.
         let known = comparisons.iter().any(|comparison| condition.knows_its_type(comparison));
         if !known && !comparisons.is_empty() {
             return Err(condition.unknown_type());
@@ -114,7 +114,7 @@ impl FailOn {
 
     fn unknown_type(&self) -> Error {
         let message = "neither the model nor the profile has this kernel type";
-        Error::usage(&self.text, message).remedy("write the kernel type as the table does")
+        Error::usage(&self.text, message).remedy("write the kernel type as the table shows it")
     }
 }
 
@@ -132,7 +132,7 @@ impl FromStr for FailOn {
         let kernel_type = match condition.subject {
             Some(name) => Some(
                 KernelType::new(name)
-                    .ok_or_else(|| malformed(text, "no kernel type before the colon"))?,
+                    .ok_or_else(|| malformed(text, "missing kernel type before the colon"))?,
             ),
             None => None,
         };
@@ -140,7 +140,7 @@ impl FromStr for FailOn {
             condition.bounds.iter().map(|bound| bound_of(bound, text)).collect::<Result<_>>()?;
         let of_rows = bounds.iter().filter(|bound| bound.quantity.is_of_row()).count();
         if of_rows != 0 && of_rows != bounds.len() {
-            return Err(malformed(text, "one bound is about rows, another about the scenario"));
+            return Err(malformed(text, "one bound applies to rows, another to the scenario"));
         }
         if kernel_type.is_some() && of_rows == 0 {
             return Err(malformed(text, "a kernel type needs `error`, `count_error` or `share`"));
@@ -162,7 +162,7 @@ fn bound_of(bound: &condition::Bound<'_>, text: &str) -> Result<Bound> {
     let limit = number.filter(|limit| limit.is_finite() && *limit >= 0.0);
     let limit = limit.filter(|_| ["", "%"].contains(&bound.unit)).ok_or_else(|| {
         let written = format!("{}{}", bound.number, bound.unit);
-        malformed(text, &format!("{} is no percentage from 0", input::quoted(&written)))
+        malformed(text, &format!("{} is not a percentage of at least 0", input::quoted(&written)))
     })?;
     Ok(Bound { quantity, relation: bound.relation, limit })
 }
@@ -181,7 +181,7 @@ impl fmt::Display for FailOn {
 }
 
 impl fmt::Display for Failure {
-    /// `Qwen3 prefill: MemSet: error -100.0 % (error>20%)`
+    /// `Qwen3 prefill: MemSet: error -100.0% (error>20%)`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.scenario)?;
         if let Some(kernel_type) = &self.kernel_type {
@@ -189,7 +189,7 @@ impl fmt::Display for Failure {
         }
         for (at, (quantity, value)) in self.values.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
-            write!(f, "{comma}{} {value:.1} %", quantity.label())?;
+            write!(f, "{comma}{} {value:.1}%", quantity.label())?;
         }
         write!(f, " ({})", self.condition)
     }

@@ -1,16 +1,16 @@
-//! How many forward passes a profile covers.
+//! The number of forward passes in a profile.
 
 use crate::error::{Error, Result};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// How many forward passes a profile covers: at least one.
+/// The number of forward passes in a profile: at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForwardPasses(NonZeroU32);
 
 impl ForwardPasses {
-    /// One pass, what a profile holds that was cut to it.
+    /// One pass, for a profile that was cut to a single pass.
     pub const ONE: ForwardPasses = ForwardPasses(NonZeroU32::MIN);
 
     /// This many passes; `None` for 0.
@@ -30,8 +30,8 @@ impl FromStr for ForwardPasses {
     fn from_str(text: &str) -> Result<Self> {
         let passes = text.trim().parse().ok().and_then(ForwardPasses::new);
         passes.ok_or_else(|| {
-            Error::usage(text, "is no number of forward passes")
-                .remedy("write a whole number from 1")
+            Error::usage(text, "not a number of forward passes")
+                .remedy("write a whole number of at least 1")
         })
     }
 }

@@ -1,18 +1,19 @@
-//! A path → its unpacked bytes: plain or gzip, told apart by the first bytes and not by the name.
+//! A path → its decompressed bytes. Gzip is detected by the first bytes, not by the file name.
 
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::escape;
 use crate::trace::unpack;
 use std::fs::File;
 use std::path::Path;
 
-/// Largest unpacked input, in bytes. A model's trace of a 64-layer model has 3 MB; two gigabytes
-/// keep a compressed bomb from taking the machine's memory.
+/// Maximum decompressed input size, in bytes. The trace of a 64-layer model has 3 MB; the limit
+/// keeps a decompression bomb from exhausting the memory.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// All bytes of the file at `path`, unpacked. `what` names it in errors (`model's trace`).
+/// All bytes of the file at `path`, decompressed. `what` names it in errors (`model's trace`).
 ///
 /// # Errors
-/// A file that cannot be opened or read, a damaged gzip stream, more than two gigabytes.
+/// If the file cannot be opened or read, its gzip stream is damaged, or it has more than two gigabytes.
 pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io(path, &format!("open the {what}"), e))?;
     let bytes = match unpack(file, MAX_BYTES) {
@@ -25,19 +26,19 @@ pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
 
 fn damaged(path: &Path, what: &str, error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Malformed, path, format!("cannot unpack the {what}: {error}"))
-        .remedy("the gzip file is cut off or damaged, copy it again")
+        .remedy("the gzip file is cut off or damaged; copy it again")
 }
 
 fn within_limit(bytes: Vec<u8>, path: &Path, what: &str) -> Result<Vec<u8>> {
     if bytes.len() as u64 <= MAX_BYTES {
         return Ok(bytes);
     }
-    let message = format!("the {what} is larger than {MAX_BYTES} bytes when unpacked");
+    let message = format!("the {what} unpacks to more than {MAX_BYTES} bytes");
     Err(Error::new(ErrorKind::LimitExceeded, path, message)
-        .remedy("write a trace of fewer forward passes"))
+        .remedy("write a trace with fewer forward passes"))
 }
 
-/// The place of a line and column, both counted from 1, as JSON and YAML parsers report them.
+/// The position of a line and column, both counted from 1, as JSON and YAML parsers report them.
 pub(crate) fn place(bytes: &[u8], line: usize, column: usize) -> Place {
     let line_start = match line.checked_sub(2) {
         None => 0,
@@ -50,22 +51,22 @@ pub(crate) fn place(bytes: &[u8], line: usize, column: usize) -> Place {
     Place { offset: offset as u64, event: None }
 }
 
-/// Longest text of a file that stands in a message, in characters.
+/// Maximum length of a quoted text in a message, in characters.
 const LONGEST: usize = 80;
 
-/// Most names of a file that stand in one message.
+/// Maximum number of names in one message.
 const LISTED: usize = 60;
 
-/// Text of a file for a message, in backquotes, short and on one line.
+/// Text of a file for a message: in backquotes, shortened, and on one line.
 pub(crate) fn quoted(text: &str) -> String {
-    format!("`{}`", one_line(text))
+    format!("`{}`", short(text))
 }
 
-/// Names of a file for a message, with commas between them.
+/// Names from a file for a message, separated by commas.
 pub(crate) fn listed(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut names = names.into_iter();
     let mut shown: Vec<String> =
-        names.by_ref().take(LISTED).map(|name| one_line(name.as_ref())).collect();
+        names.by_ref().take(LISTED).map(|name| short(name.as_ref())).collect();
     match names.count() {
         0 => {}
         more => shown.push(format!("{more} more")),
@@ -73,14 +74,13 @@ pub(crate) fn listed(names: impl IntoIterator<Item = impl AsRef<str>>) -> String
     shown.join(", ")
 }
 
-/// Control characters become blanks, and the text is cut after [`LONGEST`].
-fn one_line(text: &str) -> String {
-    let mut chars = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut shown: String = chars.by_ref().take(LONGEST).collect();
-    if chars.next().is_some() {
-        shown.push('…');
+/// The text on one line, cut after [`LONGEST`] characters.
+fn short(text: &str) -> String {
+    let line = escape::one_line(text);
+    match line.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.into_owned(),
     }
-    shown
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn quoted_text_is_one_short_line() {
-        assert_eq!(quoted("a\tb\nc"), "`a b c`");
+        assert_eq!(quoted("a\tb\nc"), "`a\\tb\\nc`");
         assert_eq!(quoted(&"x".repeat(500)).chars().count(), 83);
     }
 }

@@ -1,17 +1,17 @@
-//! The name that joins a prediction and a measurement: the type of a kernel.
+//! The name that matches a prediction with a measurement: the type of a kernel.
 
 use std::fmt;
 
 /// The type of a kernel, such as `MatMulV2` or `hcom_allReduce_`; ordered by its text.
 ///
-/// An op that the model knows no kernel for stands under its own name (`aten.add.Tensor`).
+/// An op without a known kernel uses its own name (`aten.add.Tensor`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelType(String);
 
 const ALL_REDUCE: &str = "hcom_allReduce_";
 
 impl KernelType {
-    /// The kernel type of this name, without blanks around it; `None` where nothing is left.
+    /// The kernel type of this name, without surrounding whitespace; `None` if nothing remains.
     pub fn new(name: impl AsRef<str>) -> Option<Self> {
         let name = name.as_ref().trim();
         (!name.is_empty()).then(|| KernelType(name.to_owned()))
@@ -22,7 +22,7 @@ impl KernelType {
         KernelType("(unnamed)".to_owned())
     }
 
-    /// The all-reduce of the Ascend communication library, which a fused op may contain unsaid.
+    /// The all-reduce of the Ascend communication library, which a fused op may contain without naming it.
     pub(crate) fn all_reduce() -> Self {
         KernelType(ALL_REDUCE.to_owned())
     }
@@ -37,7 +37,7 @@ impl KernelType {
         self.0 == ALL_REDUCE
     }
 
-    /// Whether it is a collective, which a profile lists twice (`hcom_…`).
+    /// Whether it is a collective (`hcom_…`), which a profile lists twice.
     pub fn is_collective(&self) -> bool {
         self.0.starts_with("hcom_")
     }

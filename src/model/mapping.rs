@@ -1,7 +1,7 @@
 //! `op_mapping.yaml` → [`OpMapping`]: which kernel type an op becomes, and which ops cost nothing.
 //!
-//! Every real file has its entries under `operator_mappings:`; the tool that this comparison
-//! follows looks for them at the top level. Both places are read, the named one first.
+//! Real files have their entries under `operator_mappings:`, but the tool that this comparison is
+//! modeled on expects them at the top level. Both are accepted; the key takes precedence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,17 +12,17 @@ use super::input;
 use super::kernel_type::KernelType;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The key below which the entries stand in every file that the database ships.
+/// The key of the entries in every file shipped with the database.
 const ENTRIES: &str = "operator_mappings";
 
-/// What the mapping says of one op.
+/// What an op becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lowering {
-    /// The op runs nothing on the device (`zero_cost: true`): a view, or fused into another.
+    /// The op runs nothing on the device (`zero_cost: true`): it is a view, or fused into another op.
     ZeroCost,
     /// The op becomes this kernel.
     Kernel(KernelType),
-    /// The op is listed, but without a kernel of its own (a composite).
+    /// The op is listed, but has no kernel of its own (a composite).
     Unnamed,
 }
 
@@ -33,19 +33,19 @@ pub struct OpMapping {
 }
 
 impl OpMapping {
-    /// Reads a mapping; gzip is recognised.
+    /// Reads a mapping, plain or gzipped.
     ///
     /// # Errors
-    /// A file that cannot be read, that is no YAML, or that lists no operator.
+    /// If the file cannot be read, is not YAML, or lists no operator.
     pub fn read(path: impl AsRef<Path>) -> Result<OpMapping> {
         let path = path.as_ref();
         OpMapping::from_bytes(&input::read(path, "op mapping")?, path)
     }
 
-    /// The mapping in `bytes`, unpacked YAML; `path` stands in errors.
+    /// The mapping in `bytes`, which are decompressed YAML. `path` is only used in errors.
     ///
     /// # Errors
-    /// No YAML, or YAML without an operator.
+    /// If the bytes are not YAML, or list no operator.
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<OpMapping> {
         let path = path.as_ref();
         let document = parse(bytes, path)?;
@@ -59,17 +59,17 @@ impl OpMapping {
         Ok(OpMapping { lowerings })
     }
 
-    /// What the mapping says of `op`, with or without `torch.ops.` before its name.
+    /// The entry of `op`, with or without `torch.ops.` before its name.
     pub fn lowering(&self, op: &str) -> Option<&Lowering> {
         self.lowerings.get(short_name(op))
     }
 
-    /// How many ops it lists.
+    /// Number of listed ops.
     pub fn len(&self) -> usize {
         self.lowerings.len()
     }
 
-    /// Whether it lists none, as the mapping does that nobody gave.
+    /// Whether no op is listed, as when no mapping was given.
     pub fn is_empty(&self) -> bool {
         self.lowerings.is_empty()
     }
@@ -89,20 +89,21 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Value> {
     })?;
     let options = serde_saphyr::options! {
         with_snippet: false,
-        // A kernel type named `Y` is no truth value.
+        // A kernel type named `Y` is not a boolean.
         strict_booleans: true,
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|e| not_yaml(&e, bytes, path))
 }
 
-/// Entries below `operator_mappings`: each that is a mapping is an operator.
+/// Entries below `operator_mappings`. Each entry whose value is a mapping is an operator.
 fn named_entries(entries: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     let operators = entries.iter().filter_map(|(op, entry)| Some((op, entry.as_object()?)));
     operators.map(|(op, entry)| (short_name(op).to_owned(), lowering(entry))).collect()
 }
 
-/// Entries at the top level, where policies and versions stand beside the operators.
+/// Entries at the top level, next to policies and versions. Only those with a kernel type or zero
+/// cost are operators.
 fn loose_entries(document: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     let mut entries = named_entries(document);
     entries.retain(|_, lowering| *lowering != Lowering::Unnamed);
@@ -117,7 +118,7 @@ fn lowering(entry: &Map<String, Value>) -> Lowering {
     kernel.map_or(Lowering::Unnamed, Lowering::Kernel)
 }
 
-/// `true`, or one of the words that older YAML takes for it.
+/// `true`, or one of the words that older YAML treats as true.
 fn is_true(value: &Value) -> bool {
     let word = value.as_str().unwrap_or_default().to_ascii_lowercase();
     value.as_bool().unwrap_or(matches!(word.as_str(), "true" | "yes" | "on"))
@@ -126,7 +127,7 @@ fn is_true(value: &Value) -> bool {
 fn not_yaml(error: &serde_saphyr::Error, bytes: &[u8], path: &Path) -> Error {
     let reason = error.to_string().replace(['\n', '\r'], " ");
     let built = Error::new(ErrorKind::Malformed, path, format!("not an op mapping: {reason}"))
-        .remedy("it is YAML, `op name: {kernel_type: …}` below `operator_mappings:`");
+        .remedy("write YAML: `op name: {kernel_type: …}` below `operator_mappings:`");
     match error.location() {
         Some(at) => built.at(input::place(bytes, line_number(at.line()), line_number(at.column()))),
         None => built,
@@ -138,8 +139,8 @@ fn line_number(count: u64) -> usize {
 }
 
 fn without_operators(path: &Path) -> Error {
-    let message =
-        "the op mapping lists no operator, neither under `operator_mappings:` nor at the top level";
+    let message = "the op mapping lists no operators, neither below `operator_mappings:` nor at \
+                   the top level";
     Error::new(ErrorKind::Malformed, path, message)
         .remedy("pass the op_mapping.yaml of the model's database")
 }

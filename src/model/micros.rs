@@ -1,15 +1,15 @@
-//! Decimal microseconds as text → whole nanoseconds, without a detour through a double.
+//! Decimal microseconds as text → whole nanoseconds, without going through a double.
 //!
-//! Start times of a profile have 16 digits before the point. A double has a grid of 0.25 µs there,
-//! which is enough to tear the two copies of a collective apart.
+//! Start times of a profile have 16 digits before the point. In that range a double has a
+//! resolution of only 0.25 µs, which is enough to separate the two copies of a collective.
 
 use crate::trace::{Nanos, nanos};
 
 /// The time that `text` states in microseconds, rounded to a nanosecond.
 ///
-/// Blanks and tabs around it are ignored (the Ascend profiler ends start times with a tab).
-/// `None` where it is no decimal number or does not fit: the reader of traces takes the nearest time
-/// that does, and a profile that holds such a number is refused.
+/// Surrounding whitespace is ignored (the Ascend profiler ends start times with a tab). `None` if
+/// the text is not a decimal number or is out of range. The trace reader clamps such times, but a
+/// profile with one is rejected.
 pub(crate) fn parse(text: &str) -> Option<Nanos> {
     nanos(text.trim().as_bytes()).filter(|time| time.0.unsigned_abs() < i64::MAX.unsigned_abs())
 }

@@ -1,17 +1,17 @@
-//! A predicted trace and a measured profile → how far the prediction is off, per kernel type.
+//! A predicted trace and a measured profile → how far off the prediction is, per kernel type.
 //!
-//! A performance model writes a chrome trace of one forward pass, with a time for every op; the
-//! profiler writes a table with a row for every kernel that ran. Both are summed by kernel type
-//! and laid side by side:
+//! A performance model writes a Chrome trace of one forward pass, with a time for every op. The
+//! profiler writes a table with a row for every kernel that ran. Both are summed by kernel type and
+//! compared:
 //! ```text
 //! model_trace.json ─read─▶ ModelTrace ┐
 //!                                     ├─▶ Prediction ┐
 //! op_mapping.yaml  ─read─▶ OpMapping  ┘              ├─compare─▶ ModelComparison ─render─▶ text, json,
 //! kernel_details.csv ─read─▶ Profile ────────────────┘                                csv, markdown
 //! ```
-//! [`Scenario::compare`] walks the whole line; [`failures`] asks the result whether the model is
-//! good enough. The module stands beside the comparison of two traces and shares only errors,
-//! times and notes with it.
+//! [`Scenario::compare`] runs the whole pipeline; [`failures`] checks whether the model is accurate
+//! enough. The module is independent of the comparison of two traces; it shares only basics such as
+//! errors, times and notes with it.
 //!
 //! ```no_run
 //! use tracetree::model::{Format, Outcome, Scenario, render};
@@ -65,7 +65,7 @@ pub use scenario_file::{read_scenarios, scenarios_from_bytes};
 pub use status::Status;
 pub use trace::{ModelOp, ModelTrace, Source};
 
-/// Compiles the programs of the page that documents this module.
+/// Compiles the example programs in the documentation page of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/model-diff.md")]
 pub struct Page;

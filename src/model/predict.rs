@@ -1,8 +1,8 @@
 //! The model's ops and the op mapping → [`Prediction`]: time and count for each kernel type.
 //!
-//! An op is a **hit** where the model's database had a measurement of its kernels, a **miss** where
-//! the time was computed. A hit names its kernels; a miss gets its kernel type from the op mapping,
-//! and stands under its own name where the mapping has none.
+//! An op is a **hit** if the model's database had a measurement of its kernels, and a **miss** if
+//! its time was computed. A hit names its kernels. A miss gets its kernel type from the op mapping,
+//! and uses its own name if the mapping has none.
 
 use std::collections::BTreeMap;
 
@@ -12,39 +12,39 @@ use super::status::Status;
 use super::trace::{ModelOp, ModelTrace, Source};
 use crate::trace::{Nanos, Notes};
 
-/// How many op names a kernel type keeps: enough to find it in the model.
+/// Maximum number of op names kept for a kernel type: enough to find it in the model.
 const OPS_NAMED: usize = 3;
 
-/// What the model predicts, by kernel type.
+/// The prediction of a model, by kernel type.
 #[derive(Debug, Clone, Default)]
 pub struct Prediction {
     /// Time and count of every kernel type that the model predicts.
     pub kernels: BTreeMap<KernelType, PredictedKernel>,
-    /// How many ops of the trace took part.
+    /// Number of ops in the comparison.
     pub ops: u64,
-    /// How many ops were left out because they cost nothing.
+    /// Number of ops ignored because they cost nothing.
     pub zero_cost_ops: u64,
-    /// Odd data that was met here; the trace has its own.
+    /// Oddities found here; the trace has its own notes.
     pub notes: Notes,
 }
 
-/// What the model predicts for one kernel type.
+/// The prediction for one kernel type.
 #[derive(Debug, Clone, Default)]
 pub struct PredictedKernel {
-    /// How many of its kernels come from ops that were looked up.
+    /// Number of its kernels from ops that were looked up.
     pub hits: u64,
-    /// How many come from ops whose time was computed.
+    /// Number of its kernels from ops whose time was computed.
     pub misses: u64,
     /// The first three ops that become this kernel, in the order of the trace.
     pub ops: Vec<String>,
     whole: Nanos,
-    /// Time that is still to be divided, by the number of kernels that share it. Dividing each op
-    /// apart would lose up to a nanosecond for each of ten thousand ops.
+    /// Time that is still to be divided, by the number of kernels that share it. Dividing the time
+    /// of each op separately would lose up to a nanosecond for each of ten thousand ops.
     shared: BTreeMap<usize, Nanos>,
 }
 
 impl Prediction {
-    /// What `trace` predicts when ops become kernels as `mapping` says.
+    /// The prediction of `trace` if ops become kernels as in `mapping`.
     pub fn new(trace: &ModelTrace, mapping: &OpMapping) -> Prediction {
         let mut prediction = Prediction::default();
         for op in &trace.ops {
@@ -61,7 +61,7 @@ impl Prediction {
         }
         self.ops += 1;
         match &op.source {
-            // Left out above.
+            // Ops that cost nothing were counted above.
             Source::ZeroCost => {}
             Source::Miss => self.add_miss(op, lowering),
             Source::Measured(kernels) => {
@@ -90,16 +90,19 @@ impl Prediction {
         kernel.whole += op.duration;
     }
 
-    /// The kernel type of an op that neither the model nor the mapping names a kernel for.
+    /// The kernel type of an op if neither the model nor the mapping names a kernel.
     fn unmapped(&mut self, op: &ModelOp) -> KernelType {
         let hint = "pass --op-mapping, or add the op to the mapping";
         self.notes.add("OP_WITHOUT_KERNEL", 1, hint, || {
-            format!("an op without kernel type is compared under its own name, first {}", op.name)
+            format!(
+                "ops without a kernel type are compared under their own names; first: {}",
+                op.name
+            )
         });
         KernelType::new(short_name(&op.name)).unwrap_or_else(KernelType::unnamed)
     }
 
-    /// A fused op contains an all-reduce that older traces do not list: it counts, without time.
+    /// Counts the all-reduce of a fused op, without time, if the trace does not list it (older traces).
     fn add_all_reduce<'a>(
         &mut self,
         op: &ModelOp,
@@ -128,13 +131,13 @@ impl Prediction {
 }
 
 impl PredictedKernel {
-    /// Its predicted time, rounded to a nanosecond once.
+    /// Its predicted time. Shared time is divided, and rounded to a nanosecond, only here.
     pub fn total(&self) -> Nanos {
         let shares = self.shared.iter().map(|(kernels, time)| divided(*time, *kernels));
         self.whole + shares.sum()
     }
 
-    /// How many kernels of this type the model predicts.
+    /// Predicted number of kernels of this type.
     pub fn count(&self) -> u64 {
         self.hits + self.misses
     }

@@ -1,4 +1,4 @@
-//! Which process of a model's trace predicts: by its name, else the only one there is.
+//! A model's trace → the process that contains the prediction, by its name or because it is the only one.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,22 +8,22 @@ use super::input;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Notes;
 
-/// What the name of the process contains, in lower case, whose ops are compared.
+/// Lower-case words in the name of the process whose ops are compared.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];
 
 /// The process of a model's trace whose ops are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelProcess {
-    /// Its pid, as the trace writes it.
+    /// Its pid, as in the trace.
     pub pid: String,
-    /// Its name, such as `empirical (PID: 0)`, where the trace has one.
+    /// Its name, such as `empirical (PID: 0)`, if the trace contains one.
     pub name: Option<String>,
 }
 
 /// The process to compare.
 ///
 /// # Errors
-/// No op to compare, or none of several processes that is named as one that predicts.
+/// If there is no op to compare, or several processes have ops and none has such a name.
 pub(crate) fn choose(events: &[Event], path: &Path, notes: &mut Notes) -> Result<ModelProcess> {
     let candidates = candidates(events);
     let mut named = candidates.iter().filter(|candidate| candidate.process.predicts());
@@ -68,7 +68,7 @@ impl ModelProcess {
     }
 }
 
-/// Every process that has a name or an op, in the order in which the file first mentions it.
+/// Every process with a name or an op, in order of first mention in the file.
 fn candidates(events: &[Event]) -> Vec<Candidate> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut candidates: Vec<Candidate> = Vec::new();
@@ -92,30 +92,36 @@ fn candidates(events: &[Event]) -> Vec<Candidate> {
 }
 
 fn note_others(chosen: &ModelProcess, others: usize, notes: &mut Notes) {
-    let hint = "only the first process that predicts is compared";
+    let hint = "the others are ignored; write the process to compare first";
     notes.add("SEVERAL_MODEL_PROCESSES", others as u64, hint, || {
-        format!("more than one process predicts, pid {} is taken", chosen.shown())
+        format!(
+            "more than one process is named `profiling` or `empirical`; pid {} is used",
+            chosen.shown()
+        )
     });
 }
 
 fn note_unnamed(only: &ModelProcess, notes: &mut Notes) {
     let hint = "name the process `empirical` or `profiling` when the model writes the trace";
     notes.add("MODEL_PROCESS_UNNAMED", 1, hint, || {
-        format!("no process is named as one that predicts, the only pid {} is taken", only.shown())
+        format!(
+            "no process is named `profiling` or `empirical`; the only pid, {}, is used",
+            only.shown()
+        )
     });
 }
 
 fn no_op(path: &Path) -> Error {
-    Error::new(ErrorKind::NotATrace, path, "the process that predicts holds no op")
-        .remedy("let the model write its trace again")
+    Error::new(ErrorKind::NotATrace, path, "the model's process contains no ops")
+        .remedy("write the model's trace again")
 }
 
 fn none_predicts(candidates: &[Candidate], path: &Path) -> Error {
     let pids = candidates.iter().map(|candidate| candidate.process.shown());
     let message = format!(
-        "no process is named `profiling` or `empirical`, found the pids {}",
+        "no process is named `profiling` or `empirical`; the pids are {}",
         input::listed(pids)
     );
     Error::new(ErrorKind::NotATrace, path, message)
-        .remedy("write the trace with the model whose times come from a profile")
+        .remedy("write the trace with the model that takes its times from a profile")
 }

@@ -1,7 +1,7 @@
 //! `kernel_details.csv` of the Ascend profiler → [`Profile`]: time and count for each kernel type.
 //!
-//! The file has 33 or 46 columns, depending on the profiler's level; columns are found by name.
-//! Rows of AI CPU control kernels are dropped, collectives are counted once.
+//! The file has 33 or 46 columns, depending on the profiler's level, so columns are found by name.
+//! Rows of AI CPU control kernels are dropped, and collectives are counted once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,32 +13,32 @@ use super::kernel_type::KernelType;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::{Nanos, Notes};
 
-/// What was measured, by kernel type, over all forward passes of the profile.
+/// The measurement by kernel type, over all forward passes of the profile.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     /// Time and count of every kernel type.
     pub kernels: BTreeMap<KernelType, MeasuredKernel>,
-    /// What became of the rows.
+    /// How many rows were kept or dropped.
     pub rows: ProfileRows,
-    /// Odd data that was met.
+    /// Oddities of the file.
     pub notes: Notes,
 }
 
-/// What was measured for one kernel type.
+/// The measurement of one kernel type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeasuredKernel {
     /// Sum of the durations.
     pub total: Nanos,
-    /// How many kernels ran.
+    /// Number of kernels that ran.
     pub count: u64,
 }
 
-/// What became of the rows of a profile; the four add up to the rows of the file.
+/// How many rows of a profile were kept or dropped. The four numbers add up to the rows of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileRows {
-    /// Rows that count.
+    /// Rows that were counted.
     pub kept: u64,
-    /// Second rows of a collective.
+    /// Additional rows of a collective that was already counted.
     pub copies: u64,
     /// Rows of AI CPU control kernels.
     pub aicpu: u64,
@@ -47,17 +47,17 @@ pub struct ProfileRows {
 }
 
 impl Profile {
-    /// Reads a profile; gzip is recognised.
+    /// Reads a profile, plain or gzipped.
     ///
     /// # Errors
-    /// A file that cannot be read, columns that are missing, a duration or start that is no number,
-    /// a negative duration, no kernel at all.
+    /// If the file cannot be read, columns are missing, a duration or start is not a number, a
+    /// duration is negative, or there is no kernel.
     pub fn read(path: impl AsRef<Path>) -> Result<Profile> {
         let path = path.as_ref();
         Profile::from_bytes(&input::read(path, "kernel profile")?, path)
     }
 
-    /// The profile in `bytes`, unpacked CSV; `path` stands in errors.
+    /// The profile in `bytes`, which are decompressed CSV. `path` is only used in errors.
     ///
     /// # Errors
     /// As [`Profile::read`].
@@ -104,9 +104,12 @@ impl Profile {
 
     fn leave_out(&mut self, column: &'static str, line: u64) {
         self.rows.incomplete += 1;
-        self.notes.add("INCOMPLETE_ROW", 1, "the row is left out", || {
-            format!("a row of the profile has no `{column}`, first line {line}")
-        });
+        self.notes.add(
+            "INCOMPLETE_ROW",
+            1,
+            "such rows are ignored; export the profile again if it may be cut off or edited",
+            || format!("the profile has rows without `{column}`, first in line {line}"),
+        );
     }
 
     fn take_collectives(&mut self, rows: Vec<CollectiveRow>) {
@@ -127,16 +130,17 @@ impl Profile {
 
     fn note_no_start(&mut self, row: &KernelRow) {
         let collective = u64::from(row.kernel_type.is_collective());
-        let hint = "a collective that is listed twice may be counted twice";
+        let hint = "a collective that is listed twice may be counted twice; export the profile \
+                    with start times";
         self.notes.add("COLLECTIVE_WITHOUT_START", collective, hint, || {
-            format!("line {} has no start time", row.line)
+            format!("the collective in line {} has no start time", row.line)
         });
     }
 }
 
 fn not_csv(error: &csv::Error, path: &Path) -> Error {
-    let built = Error::new(ErrorKind::Malformed, path, format!("not a table: {error}"))
-        .remedy("pass the kernel_details.csv of the profiler");
+    let built = Error::new(ErrorKind::Malformed, path, format!("not a CSV table: {error}"))
+        .remedy("pass the profiler's kernel_details.csv");
     match error.position() {
         Some(position) => built.at(Place { offset: position.byte(), event: None }),
         None => built,
@@ -144,6 +148,6 @@ fn not_csv(error: &csv::Error, path: &Path) -> Error {
 }
 
 fn without_kernels(path: &Path) -> Error {
-    Error::new(ErrorKind::NotATrace, path, "the kernel profile holds no kernel")
+    Error::new(ErrorKind::NotATrace, path, "the kernel profile contains no kernels")
         .remedy("profile at least one forward pass")
 }

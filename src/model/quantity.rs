@@ -1,30 +1,30 @@
-//! The quantities that a condition can bound → their values, of a row or of a scenario.
+//! The quantities that a condition can bound → their values for a row or a scenario.
 
 use super::compare::{Row, percent};
 use super::scenario::ModelComparison;
 use super::status::Status;
 
-/// What a bound is about. All are percentages.
+/// The quantity of a bound. All are percentages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// `error`: of the row's time.
+    /// `error`: the error of the row's time.
     Error,
-    /// `count_error`: of the row's number of kernels.
+    /// `count_error`: the error of the row's number of kernels.
     CountError,
-    /// `share`: the row's part of the profile's time.
+    /// `share`: the row's share of the profile's time.
     Share,
     /// `weighted_error`: the mean error of the scenario, weighted by share.
     WeightedError,
-    /// `total_error`: of the scenario's total time.
+    /// `total_error`: the error of the scenario's total time.
     TotalError,
-    /// `unmodeled`: the part of the profile's time that the model does not know.
+    /// `unmodeled`: the share of the profile's time that the model does not cover.
     Unmodeled,
     /// `model_only`: predicted time that the profile does not have, relative to the profile's time.
     ModelOnly,
 }
 
 impl Quantity {
-    /// All of them.
+    /// All quantities.
     pub(crate) const ALL: [Quantity; 7] = [
         Quantity::Error,
         Quantity::CountError,
@@ -48,12 +48,12 @@ impl Quantity {
         }
     }
 
-    /// Whether each row has a value of its own.
+    /// Whether it is a quantity of rows.
     pub(crate) fn is_of_row(self) -> bool {
         matches!(self, Quantity::Error | Quantity::CountError | Quantity::Share)
     }
 
-    /// Its value in percent; nothing where it is undefined, or not about rows.
+    /// Its value in percent; `None` if it is undefined, or not a quantity of rows.
     pub(crate) fn of_row(self, row: &Row) -> Option<f64> {
         match self {
             Quantity::Error => row.amounts.error_pct(),
@@ -66,7 +66,7 @@ impl Quantity {
         }
     }
 
-    /// Its value in percent; nothing where it is undefined, or about rows.
+    /// Its value in percent; `None` if it is undefined, or a quantity of rows.
     pub(crate) fn of_scenario(self, comparison: &ModelComparison) -> Option<f64> {
         let accuracy = &comparison.accuracy;
         match self {

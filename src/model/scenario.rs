@@ -1,4 +1,4 @@
-//! A scenario, the inputs of one comparison → its [`ModelComparison`]; several from one TOML file.
+//! A [`Scenario`], which lists the inputs of one comparison → its [`ModelComparison`].
 
 use std::path::{Path, PathBuf};
 
@@ -18,47 +18,47 @@ use crate::trace::Notes;
 pub struct Scenario {
     /// Its name in the report.
     pub name: String,
-    /// The chrome trace that the model wrote.
+    /// The Chrome trace that the model wrote.
     pub model_trace: PathBuf,
     /// The kernel profile of the real run.
     pub profile: PathBuf,
-    /// The op mapping, where there is one.
+    /// The op mapping, if there is one.
     pub op_mapping: Option<PathBuf>,
-    /// How many forward passes the profile covers; the model's trace is one.
+    /// Number of forward passes in the profile; the model's trace is one pass.
     pub forward_passes: ForwardPasses,
 }
 
 /// A model's trace compared with a profile.
 #[derive(Debug, Clone)]
 pub struct ModelComparison {
-    /// What was compared.
+    /// The compared inputs.
     pub scenario: Scenario,
     /// The process of the model's trace.
     pub process: ModelProcess,
-    /// How many ops took part, and how many cost nothing.
+    /// Number of compared ops, and of ops that cost nothing.
     pub ops: ModelOps,
-    /// What became of the profile's rows.
+    /// How many of the profile's rows were kept or dropped.
     pub profile_rows: ProfileRows,
-    /// A row for each kernel type of either side, the largest first.
+    /// A row for each kernel type of either side, largest first.
     pub rows: Vec<Row>,
     /// The sum of the rows.
     pub total: Amounts,
-    /// Coverage, weighted error and who contributes to it.
+    /// Coverage, weighted error and its largest contributors.
     pub accuracy: Accuracy,
-    /// Odd data of both inputs.
+    /// Oddities of the inputs.
     pub notes: Notes,
 }
 
-/// How many ops of a model's trace took part.
+/// Number of ops of a model's trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelOps {
-    /// Ops that were compared.
+    /// Compared ops.
     pub compared: u64,
-    /// Ops that were left out because they cost nothing.
+    /// Ops ignored because they cost nothing.
     pub zero_cost: u64,
 }
 
-/// What became of a scenario.
+/// The outcome of a scenario.
 #[derive(Debug)]
 pub enum Outcome {
     /// It was compared.
@@ -67,7 +67,7 @@ pub enum Outcome {
     Skipped {
         /// The scenario's name.
         scenario: String,
-        /// Which file.
+        /// The error that names the file.
         reason: Error,
     },
 }
@@ -88,7 +88,7 @@ impl Scenario {
     /// Reads the files and compares them.
     ///
     /// # Errors
-    /// Any file that is missing, unreadable, or not what it should be.
+    /// If any file is missing, unreadable or malformed.
     pub fn compare(&self) -> Result<ModelComparison> {
         let mapping = self.op_mapping.as_ref().map(OpMapping::read).transpose()?;
         let trace = ModelTrace::read(&self.model_trace)?;
@@ -96,7 +96,7 @@ impl Scenario {
         Ok(self.compare_values(&trace, &mapping.unwrap_or_default(), &profile))
     }
 
-    /// Compares what was read before; the paths of the scenario only stand in the report.
+    /// Compares inputs that were already read. The paths of the scenario only appear in the report.
     pub fn compare_values(
         &self,
         trace: &ModelTrace,
@@ -117,10 +117,10 @@ impl Scenario {
         }
     }
 
-    /// Compares, or says which file does not exist.
+    /// Like [`Scenario::compare`], but skips the scenario if a file does not exist.
     ///
     /// # Errors
-    /// A file that exists and is unreadable, or not what it should be.
+    /// If an existing file is unreadable or malformed.
     pub fn outcome(&self) -> Result<Outcome> {
         match self.compare() {
             Ok(comparison) => Ok(Outcome::Compared(Box::new(comparison))),
@@ -132,7 +132,7 @@ impl Scenario {
     }
 }
 
-/// The file's name up to its first point: `qwen3_pf` for `runs/qwen3_pf.trace.json.gz`.
+/// The file's name up to its first dot: `qwen3_pf` for `runs/qwen3_pf.trace.json.gz`.
 fn name_from(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     match name.split_once('.') {

@@ -1,13 +1,13 @@
-//! A TOML file → the scenarios it lists.
+//! A TOML file → the scenarios listed in it.
 //!
 //! ```toml
-//! op_mapping = "op_mapping.yaml"      # for every scenario that has none of its own
+//! op_mapping = "op_mapping.yaml"      # default for scenarios without their own
 //!
 //! [[scenario]]
 //! name = "Qwen3 prefill"
 //! model_trace = "qwen3_pf.json.gz"
 //! profile = "qwen3_pf.csv.gz"
-//! forward_passes = 4                  # 1 where it is not said
+//! forward_passes = 4                  # default: 1
 //! ```
 //! Paths are relative to the TOML file.
 
@@ -39,17 +39,18 @@ struct Entry {
     forward_passes: Option<u32>,
 }
 
-/// The scenarios that the TOML file at `path` lists, in its order; their files are not opened.
+/// The scenarios in the TOML file at `path`, in its order. Their files are not opened.
 ///
 /// # Errors
-/// A file that cannot be read, that is no TOML, that lists no scenario or two of one name, or
-/// that says 0 forward passes.
+/// If the file cannot be read, is not TOML, lists no scenario or two of the same name, or sets
+/// `forward_passes` to 0.
 pub fn read_scenarios(path: impl AsRef<Path>) -> Result<Vec<Scenario>> {
     let path = path.as_ref();
     scenarios_from_bytes(&input::read(path, "list of scenarios")?, path)
 }
 
-/// The scenarios that the TOML in `bytes` lists; `path` stands in errors and starts their paths.
+/// The scenarios in the TOML document in `bytes`. `path` is used in errors, and their paths are
+/// relative to its folder.
 ///
 /// # Errors
 /// As [`read_scenarios`].
@@ -85,8 +86,9 @@ impl Entry {
 
 fn not_toml(error: &toml::de::Error, path: &Path) -> Error {
     let reason = error.message().replace(['\n', '\r'], " ");
-    let built = Error::new(ErrorKind::Malformed, path, format!("no list of scenarios: {reason}"))
-        .remedy("each `[[scenario]]` has a name, a model_trace and a profile");
+    let built =
+        Error::new(ErrorKind::Malformed, path, format!("not a list of scenarios: {reason}"))
+            .remedy("give each `[[scenario]]` a name, a model_trace and a profile");
     match error.span() {
         Some(span) => built.at(Place { offset: span.start as u64, event: None }),
         None => built,
@@ -94,17 +96,17 @@ fn not_toml(error: &toml::de::Error, path: &Path) -> Error {
 }
 
 fn empty(path: &Path) -> Error {
-    Error::new(ErrorKind::Malformed, path, "lists no scenario")
+    Error::new(ErrorKind::Malformed, path, "lists no scenarios")
         .remedy("add `[[scenario]]` with a name, a model_trace and a profile")
 }
 
 fn twice(name: &str, path: &Path) -> Error {
     let message = format!("two scenarios are named {}", input::quoted(name));
-    Error::new(ErrorKind::Malformed, path, message).remedy("give each a name of its own")
+    Error::new(ErrorKind::Malformed, path, message).remedy("give each scenario its own name")
 }
 
 fn no_pass(name: &str, path: &Path) -> Error {
     let message = format!("scenario {}: forward_passes is 0", input::quoted(name));
     Error::new(ErrorKind::Malformed, path, message)
-        .remedy("say how many forward passes the profile covers, at least 1")
+        .remedy("set it to the number of forward passes that the profile covers, at least 1")
 }

@@ -1,8 +1,8 @@
-//! How well the model knows a kernel type: looked up, computed, or not at all.
+//! How the model knows a kernel type: looked up, computed, or not at all.
 
 use std::fmt;
 
-/// Where the model's time for a kernel type comes from.
+/// The origin of the model's time for a kernel type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// Every op that becomes this kernel was looked up in the model's database.
@@ -16,7 +16,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them, the best known first.
+    /// All statuses, the best known first.
     pub const ALL: [Status; 4] = [Status::Hit, Status::Partial, Status::Miss, Status::Unmodeled];
 
     /// Its name in tables: `HIT`, `PARTIAL`, `MISS` or `unmodeled`.

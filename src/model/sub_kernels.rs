@@ -1,14 +1,14 @@
 //! The text of `sub_kernel_durations` → kernel types with their durations.
 //!
-//! The model's trace stores the Python list as Python prints it:
-//! `[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]`, in microseconds. Pairs may be tuples or
-//! lists; anything else, such as `[10, 20]` or a `None` for a time, is no answer.
+//! The model's trace contains a Python list as Python prints it:
+//! `[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]`, in microseconds. Pairs may be tuples or lists.
+//! Anything else, such as `[10, 20]` or a time of `None`, is rejected.
 
 use super::kernel_type::KernelType;
 use super::micros;
 use crate::trace::Nanos;
 
-/// The pairs of the list, in order; `None` where the text is no list of name and number.
+/// The pairs of the list, in order; `None` if the text is not a list of names with numbers.
 pub(crate) fn parse(text: &str) -> Option<Vec<(KernelType, Nanos)>> {
     let mut scan = Scan { rest: text };
     scan.take('[')?;
@@ -25,13 +25,13 @@ pub(crate) fn parse(text: &str) -> Option<Vec<(KernelType, Nanos)>> {
     scan.rest.trim().is_empty().then_some(pairs)
 }
 
-/// What is left of the text to read.
+/// The rest of the text.
 struct Scan<'a> {
     rest: &'a str,
 }
 
 impl Scan<'_> {
-    /// Takes `wanted`, with blanks before it.
+    /// Consumes `wanted` and blanks before it.
     fn take(&mut self, wanted: char) -> Option<()> {
         self.rest = self.rest.trim_start().strip_prefix(wanted)?;
         Some(())
@@ -45,13 +45,13 @@ impl Scan<'_> {
         let name = self.text()?;
         self.take(',')?;
         let duration = self.number()?;
-        // A trailing comma before the bracket is legal Python; none is the rule.
+        // Python allows a trailing comma before the bracket.
         let _ = self.take(',');
         self.take(close)?;
         Some((KernelType::new(name)?, duration))
     }
 
-    /// A Python string in single or double quotes; of the escapes only quotes and backslashes.
+    /// A Python string in single or double quotes. Only quotes and backslashes can be escaped.
     fn text(&mut self) -> Option<String> {
         let quote = if self.take('\'').is_some() { '\'' } else { self.take('"').map(|()| '"')? };
         let mut text = String::new();

@@ -1,8 +1,9 @@
-//! The chrome trace that a performance model wrote → [`ModelTrace`]: its ops, in file order.
+//! The Chrome trace that a performance model wrote → [`ModelTrace`]: its ops, in file order.
 //!
-//! Such a trace is flat. Nothing nests and nothing links, all `args` are strings, and starts and
-//! ends are rounded apart, so only the durations mean something. Two models may have written into
-//! one file, each under a pid of its own; the one that predicts is named `empirical` or `profiling`.
+//! Such a trace is flat, without nesting or links. All `args` are strings, and starts and ends are
+//! rounded separately, so only durations are meaningful. One file may contain the output of two
+//! models, each with its own pid; the process with the prediction is named `empirical` or
+//! `profiling`.
 
 use std::path::Path;
 
@@ -17,11 +18,11 @@ use crate::trace::{Nanos, Notes};
 /// The ops that the model predicted, in file order.
 #[derive(Debug, Clone)]
 pub struct ModelTrace {
-    /// The process whose events these are.
+    /// The process of these events.
     pub process: ModelProcess,
     /// Every complete event of that process.
     pub ops: Vec<ModelOp>,
-    /// Odd data that was met.
+    /// Oddities of the trace.
     pub notes: Notes,
 }
 
@@ -30,37 +31,37 @@ pub struct ModelTrace {
 pub struct ModelOp {
     /// The op's name, such as `aten.mm.default`.
     pub name: String,
-    /// How long the model says it takes.
+    /// The predicted duration.
     pub duration: Nanos,
-    /// Where that time comes from.
+    /// The origin of the duration.
     pub source: Source,
 }
 
-/// Where the model took an op's time from.
+/// The origin of an op's time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The model says that the op costs nothing.
+    /// The model marks the op as costing nothing.
     ZeroCost,
     /// Computed: the model's database had no measurement.
     Miss,
     /// Looked up, with a time for each kernel.
     Measured(Vec<(KernelType, Nanos)>),
-    /// Looked up as a whole: the kernels share the op's duration equally.
+    /// Looked up as a whole; the kernels share the op's duration equally.
     Shared(Vec<KernelType>),
 }
 
 impl ModelTrace {
-    /// Reads a model's trace; gzip is recognised.
+    /// Reads a model's trace, plain or gzipped.
     ///
     /// # Errors
-    /// A file that cannot be read, no JSON with `traceEvents`, no process to take, no op in it, or
-    /// a negative or unreadable duration.
+    /// If the file cannot be read, is not JSON with `traceEvents`, has no process with a prediction
+    /// or no op in it, or a duration is negative or unreadable.
     pub fn read(path: impl AsRef<Path>) -> Result<ModelTrace> {
         let path = path.as_ref();
         ModelTrace::from_bytes(&input::read(path, "model's trace")?, path)
     }
 
-    /// The model's trace in `bytes`, unpacked JSON; `path` stands in errors.
+    /// The model's trace in `bytes`, which are decompressed JSON. `path` is only used in errors.
     ///
     /// # Errors
     /// As [`ModelTrace::read`].
@@ -79,7 +80,7 @@ impl ModelTrace {
     }
 }
 
-/// Reads one event; knows where it stands for errors.
+/// Reads one event, and names its position in errors.
 struct OpReader<'a> {
     event: &'a Event,
     index: usize,
@@ -98,13 +99,16 @@ impl OpReader<'_> {
 
     fn duration(&self, notes: &mut Notes) -> Result<Nanos> {
         let Some(text) = self.event.dur.as_text() else {
-            notes.add("NO_OP_DURATION", 1, "the op counts with 0 µs", || {
-                format!("event {} has no duration", self.index)
-            });
+            notes.add(
+                "NO_OP_DURATION",
+                1,
+                "ops without a duration count as 0 µs; write the model's trace again",
+                || format!("event {} has no duration", self.index),
+            );
             return Ok(Nanos::ZERO);
         };
         let duration = micros::parse(text).ok_or_else(|| {
-            self.error(&format!("the duration {} is no number of µs", input::quoted(text)))
+            self.error(&format!("the duration {} is not a number of µs", input::quoted(text)))
         })?;
         self.not_negative("duration", duration)
     }
@@ -137,14 +141,14 @@ impl OpReader<'_> {
     }
 
     fn note_unreadable(&self, durations: &str, notes: &mut Notes) {
-        // Absent, or Python's word for it: nothing odd.
+        // An absent list and Python's `None` are normal, so they are not noted.
         if matches!(durations.trim(), "" | "None") {
             return;
         }
-        let hint = "the op's kernels share its duration equally";
+        let hint = "the op's duration is divided equally among its kernels";
         notes.add("UNREADABLE_SUB_KERNELS", 1, hint, || {
             let text = input::quoted(durations);
-            format!("sub_kernel_durations of event {} is no list of pairs: {text}", self.index)
+            format!("sub_kernel_durations of event {} is not a list of pairs: {text}", self.index)
         });
     }
 
@@ -162,11 +166,11 @@ impl OpReader<'_> {
             self.path,
             format!("event {} ({name}): {message}", self.index),
         )
-        .remedy("let the model write its trace again")
+        .remedy("write the model's trace again")
     }
 }
 
-/// The kernel types of `args.kernel_type`; none where it is empty or `?`, which say "not found".
+/// The kernel types of `args.kernel_type`; empty for an empty text or `?`, which mean "not found".
 fn kernel_types(text: &str) -> Vec<KernelType> {
     if text.trim() == "?" {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The user annotations of a trace → what they say: a step, a batch of requests, a part of training.
+//! The user annotations of a trace → their meaning: a step, a batch of requests, a part of training.
 //!
 //! ```text
 //! ProfilerStep#7                                                   step 7
@@ -8,7 +8,7 @@
 //! capture_32_DECODE, capture_8192_PIECEWISE                        graphs for a batch of 32, 8192
 //! ## forward ##, ## backward ##, ## optim ##, Optimizer.step#SGD   parts of training
 //! ```
-//! An annotation that is not listed says nothing; its meaning is never guessed.
+//! Annotations of any other form are ignored; their meaning is never guessed.
 
 use super::phase::Phase;
 use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
@@ -18,17 +18,17 @@ use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
 pub struct Annotation {
     /// The event.
     pub event: EventId,
-    /// The thread that it was made on.
+    /// The thread that recorded it.
     pub thread: ThreadId,
-    /// When it starts.
+    /// When it starts, in ns.
     pub start: Nanos,
-    /// When it ends, exclusive.
+    /// When it ends, in ns, exclusive.
     pub end: Nanos,
-    /// What it says.
+    /// Its meaning.
     pub meaning: Meaning,
 }
 
-/// What an annotation says.
+/// The meaning of an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// `ProfilerStep#N`.
@@ -48,13 +48,13 @@ pub struct Batch {
     pub phase: Phase,
     /// Number of requests.
     pub requests: u64,
-    /// Number of tokens computed, where the annotation tells it.
+    /// Number of tokens computed, if the annotation contains it.
     pub tokens: Option<u64>,
 }
 
-/// The annotations of a trace with a known meaning, by thread, then start, the longer first.
+/// The annotations of a trace with a known meaning, by thread, then by start time, longer ones first.
 pub fn annotations(trace: &Trace) -> Vec<Annotation> {
-    // Ops are many, and their names few.
+    // A trace has many ops but few distinct names, so each name is parsed once.
     let mut ops_that_say = ByName::new(trace);
     let mut found: Vec<Annotation> = trace
         .events()
@@ -178,7 +178,7 @@ fn training(name: &str) -> Option<Meaning> {
     Some(Meaning::Training(phase))
 }
 
-/// `Optimizer.step#SGD.step` and `Optimizer.zero_grad#SGD.zero_grad`, which PyTorch writes itself.
+/// `Optimizer.step#SGD.step` and `Optimizer.zero_grad#SGD.zero_grad`, which PyTorch itself records.
 fn optimizer(name: &str) -> Option<Meaning> {
     let known = ["Optimizer.step#", "Optimizer.zero_grad#"];
     known

@@ -1,31 +1,33 @@
-//! [`CallTree`] → which of its calls are communication with other ranks: the one place that decides.
+//! Finds the calls of a [`CallTree`] that communicate with other ranks. This module alone decides what
+//! counts as communication.
 //!
-//! The launching op tells first, since engines bring collectives of their own with names of all sorts;
-//! then the collective's name that the profiler wrote beside a kernel, then the kernel's own name.
+//! The launching op is checked first, because engines bring their own collectives whose kernels
+//! have arbitrary names. Next comes the collective's name that the profiler recorded with a kernel,
+//! and finally the kernel's own name.
 
 use crate::trace::{self, Category, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// What says that a call is communication.
+/// Why a call counts as communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evidence {
-    /// The op that the call is, or that launched it.
+    /// The call is a communication op, or such an op launched it.
     Op,
-    /// The collective's name beside the kernel, or the kernel's own name.
+    /// The collective's name recorded with the kernel, or the kernel's own name.
     Event,
 }
 
-/// What the names of a trace say of communication. Names are few and calls are many, so that each
-/// name is looked at once.
+/// Which names of a trace indicate communication. A trace has many calls but few names, so each
+/// name is checked once.
 #[derive(Debug, Clone)]
 pub(crate) struct Communication {
-    /// By text: as the name of an op, and as that of a kernel.
+    /// Indexed by text: whether it names a communication op, and a communication kernel.
     ops: Vec<bool>,
     kernels: Vec<bool>,
 }
 
 impl Communication {
-    /// Looks at the names of all ops and kernels.
+    /// Checks the names of all ops and kernels.
     pub(crate) fn of(trace: &Trace) -> Communication {
         let mut known = vec![(false, false); trace.texts().len()];
         let (mut ops, mut kernels) = (vec![false; known.len()], vec![false; known.len()]);
@@ -55,13 +57,14 @@ impl Communication {
         Communication { ops, kernels }
     }
 
-    /// Whether a call of the trace is communication: see [`Communication::evidence`].
+    /// Whether a call is communication: see [`Communication::evidence`].
     pub(crate) fn is(&self, tree: &CallTree, call: CallId) -> bool {
         self.evidence(tree, call).is_some()
     }
 
-    /// What says that a call is communication: a kernel that a communicating op launched or whose
-    /// name says it, or such an op itself. Copies and memsets are none, whoever made them.
+    /// Why a call counts as communication: it is a communication op, or a kernel that such an op
+    /// launched or whose name indicates a collective. Copies and memsets never count, whatever
+    /// launched them.
     pub(crate) fn evidence(&self, tree: &CallTree, call: CallId) -> Option<Evidence> {
         match tree.kind(call) {
             CallKind::Gpu => self.of_gpu_event(tree, call),
@@ -89,7 +92,7 @@ fn name(tree: &CallTree, call: CallId) -> Option<TextId> {
     Some(tree.trace().name_id(tree.event(call)?))
 }
 
-/// The op that launched a GPU event: the nearest one above.
+/// The op that launched a GPU event: its nearest op ancestor.
 fn launching_op(tree: &CallTree, call: CallId) -> Option<CallId> {
     tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op)
 }

@@ -3,7 +3,7 @@
 use super::Evidence;
 use std::fmt;
 
-/// Something that is missing in a recording, so that less work or time than there was is in it.
+/// Something that is missing in a recording, so that it contains less work or time than was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Damage {
@@ -11,43 +11,43 @@ pub enum Damage {
     CutOff,
     /// The packed data does not match its checksum.
     Corrupt,
-    /// So many events could not be read; so many bytes of the text were skipped.
+    /// Number of events that could not be read, and number of bytes skipped.
     LostEvents(u64, u64),
-    /// So many events have no start or no duration.
+    /// Number of events without a start or a duration.
     UntimedEvents(u64),
-    /// So many times are impossible.
+    /// Number of events with an impossible time.
     ImpossibleTimes(u64),
-    /// So many of so many complete events have an unknown category.
+    /// Number of complete events with an unknown category, and number of all complete events.
     UnknownEvents(u64, u64),
-    /// So many of so many launches have no GPU event.
+    /// Number of launches without a GPU event, and number of all launches.
     LaunchesWithoutWork(u64, u64),
-    /// So many of so many GPU events inside the window have no launch.
+    /// Number of GPU events inside the window without a launch, and number of all GPU events.
     Unlaunched(u64, u64),
-    /// So many of so many GPU events take no time.
+    /// Number of GPU events with zero duration, and number of all GPU events.
     UntimedGpuEvents(u64, u64),
-    /// So many steps between the first and the last are not there.
+    /// Number of steps missing between the first and the last.
     MissingSteps(u64),
-    /// So many steps take no time.
+    /// Number of steps with zero duration.
     UntimedSteps(u64),
-    /// So many recorded steps have no work, where others have some.
+    /// Number of recorded steps without work, although other steps have some.
     EmptySteps(u64),
-    /// So many steps at the edge of the window have less than half of the usual calls.
+    /// Number of steps at the edges of the window with less than half of the usual calls.
     CutSteps(u64),
 }
 
-/// Up to this share of the GPU events inside the window may have no launch: collectives that another
-/// thread launched, in a recording of one (3.6% in a job on eight V100s).
+/// Maximum share of the GPU events inside the window that may have no launch. These are collectives
+/// that another thread launched, in a recording of a single thread (3.6% in a job on eight V100s).
 const MOST_UNLAUNCHED: f64 = 0.05;
 
-/// Up to this share of the events may have an unknown category.
+/// Maximum share of the events that may have an unknown category.
 const MOST_UNKNOWN: f64 = 0.01;
 
-/// Up to this share of the GPU events may take no time where the clock shows whole microseconds (7% of a
-/// ResNet-50 training of 2021).
+/// Maximum share of the GPU events that may have zero duration if the clock counts whole
+/// microseconds (7% of a ResNet-50 training of 2021). With a finer clock, none may.
 const MOST_UNTIMED: f64 = 0.2;
 
 impl Damage {
-    /// All that is missing in one run.
+    /// Everything that is missing in one run.
     pub fn of(evidence: &Evidence) -> Vec<Damage> {
         let losses = evidence.losses;
         let above = |part: u64, all: u64, share: f64| part as f64 > share * all as f64;
@@ -86,8 +86,8 @@ impl Damage {
         found.into_iter().filter(|(is_found, _)| *is_found).map(|(_, damage)| damage).collect()
     }
 
-    /// The damage of the runs of one side: each kind once, as it is in the first run that has it, with the
-    /// number of runs that have it.
+    /// The damage of the runs of one side. Each kind appears once, with the values of the first run
+    /// that has it and the number of runs that have it.
     pub fn of_runs<'e>(runs: impl IntoIterator<Item = &'e Evidence>) -> Vec<(Damage, usize)> {
         let mut found: Vec<(Damage, usize)> = Vec::new();
         for damage in runs.into_iter().flat_map(Damage::of) {
@@ -123,8 +123,8 @@ impl Damage {
 }
 
 impl Damage {
-    /// Whether work or time is missing from the totals. GPU events without a launch are in them; only their
-    /// call site is unknown.
+    /// Whether work or time is missing from the totals. GPU events without a launch are in the
+    /// totals; only their call site is unknown.
     pub fn is_loss(self) -> bool {
         !matches!(self, Damage::Unlaunched(..))
     }
@@ -179,12 +179,13 @@ impl fmt::Display for Damage {
             ),
             Damage::UntimedGpuEvents(events, all) => write!(
                 f,
-                "{} that take no time; GPU time is a lower bound. Record again",
+                "{} with duration 0; GPU time is a lower bound. Record again",
                 share(events, all, "GPU event")
             ),
             Damage::MissingSteps(steps) => write!(
                 f,
-                "{} missing between the first and the last; per-step figures are of the others. Record again",
+                "{} missing between the first and the last; per-step figures cover only the \
+                 others. Record again",
                 counted(steps, "step")
             ),
             Damage::UntimedSteps(steps) => write!(
@@ -194,7 +195,7 @@ impl fmt::Display for Damage {
             ),
             Damage::EmptySteps(steps) => write!(
                 f,
-                "{} without work where other steps have some; per-step figures are too low. Record again",
+                "{} without work, unlike the others; per-step figures are too low. Record again",
                 counted(steps, "step")
             ),
             Damage::CutSteps(steps) => write!(
@@ -244,7 +245,7 @@ mod tests {
     #[test]
     fn a_whole_recording_has_no_damage() {
         assert_eq!(told(|_| {}), [""; 0]);
-        // What real recordings have.
+        // These irregularities occur in intact recordings, so they are not damage.
         assert_eq!(told(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
         assert_eq!(told(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
         assert_eq!(told(|e| e.unknown_events = 5), [""; 0]);

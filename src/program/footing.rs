@@ -1,39 +1,39 @@
-//! What two sides were recorded on, and what is missing in the recordings → why they cannot be compared: the
-//! one list, for the gate, for baseline files, for `diff --fail-on` and for comparability.
+//! The [`Footing`] of two sides → the [`Obstacle`]s to comparing them.
 //!
-//! A rule that is checked in spite of an obstacle would pass because something was not recorded, or
-//! fail because something else ran.
+//! The gate, baseline files, `diff --fail-on` and the comparability check all use this one list. A
+//! rule that is checked in spite of an obstacle would pass because something was not recorded, or
+//! fail because a different program ran.
 
 use super::{Damage, Evidence, Measure, Platform, Program};
 use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// The share of the GPU time whose launch is in the trace may differ by this much between the sides.
+/// Maximum difference between the sides in the share of the GPU time whose launch is in the trace.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// The share of the measured time that no step launched may differ by this much between the sides.
+/// Maximum difference between the sides in the share of the measured time launched outside of all steps.
 const OUTSIDE_STEPS: f64 = 0.05;
 
-/// What one side was recorded on, and what is missing in it.
+/// What one side was recorded on, and what is missing in the recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Footing {
     /// `nvidia`, `amd`, …, `cpu`.
     pub vendor: String,
-    /// Marketing names of the devices, each once.
+    /// Marketing names of the devices, without duplicates.
     pub devices: Vec<String>,
-    /// Number of processes; 1 where the trace does not record it.
+    /// Number of processes; 1 if the trace does not record it.
     pub world_size: u64,
     /// Whether GPU events were recorded.
     pub has_gpu: bool,
-    /// Whether there is any call whose time is measured.
+    /// Whether there is any call with a measured time.
     pub has_calls: bool,
-    /// What each run measured.
+    /// The evidence of each run.
     pub runs: Vec<Evidence>,
 }
 
 impl Footing {
-    /// Of one run.
+    /// The footing of a single run.
     pub fn of(program: &Program) -> Footing {
         let tree: &CallTree = program.tree();
         let trace = tree.trace();
@@ -55,17 +55,17 @@ impl Footing {
         }
     }
 
-    /// Share of the GPU time whose launch is in the trace, of the run with the least.
+    /// Share of the GPU time whose launch is in the trace, in the run where it is lowest.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// Share of the measured time that no step launched, of the run with the most.
+    /// Share of the measured time launched outside of all steps, in the run where it is highest.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
 
-    /// The numbers of recorded steps of the runs, each once.
+    /// The distinct numbers of recorded steps of the runs.
     fn step_counts(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.runs.iter().map(|run| run.recorded_steps).collect();
         counts.sort_unstable();
@@ -78,31 +78,31 @@ impl Footing {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// Something is missing in a side, in so many of so many runs.
+    /// A side is damaged: the number of runs with this damage, and the number of all runs.
     Damaged(Side, Damage, usize, usize),
     /// A side has no call in its steps.
     NoCalls(Side),
-    /// A side has no GPU events, and the other one has.
+    /// One side has no GPU events, but the other has.
     NoGpuEvents(Side),
-    /// The traces name a GPU, and neither has GPU events.
+    /// A trace names this GPU, but neither side has GPU events.
     GpuNotRecorded(String),
-    /// The sides ran on two devices.
+    /// The sides ran on different devices.
     OtherDevice(PerSide<String>),
-    /// The sides are of so many ranks.
+    /// The sides have different numbers of ranks.
     OtherRanks(PerSide<u64>),
-    /// Other work was done, and how that is detected.
+    /// The sides ran different programs; the text says how this was detected.
     OtherProgram(String),
-    /// The launch is in the trace for these shares of the GPU time.
+    /// The shares of the GPU time whose launch is in the trace differ too much.
     LaunchesMissing(PerSide<f64>),
-    /// The runs recorded these numbers of steps.
+    /// The runs recorded different numbers of steps.
     OtherSteps(PerSide<Vec<u64>>),
-    /// These shares of the measured time were launched in no step.
+    /// The shares of the measured time launched outside of all steps differ too much.
     WorkOutsideSteps(PerSide<f64>),
 }
 
 impl Obstacle {
-    /// What prevents a comparison of two sides; `lost_launches` says by how much the share of the GPU time
-    /// whose launch is in the trace may differ.
+    /// Everything that prevents a comparison of two sides. `lost_launches` is the largest difference that
+    /// is accepted between the sides in the share of GPU time whose launch is in the trace.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
@@ -168,7 +168,7 @@ impl Obstacle {
         }
     }
 
-    /// The codes that a rule file may tolerate: all but those of a side in which nothing was measured.
+    /// The codes that a rule file may tolerate: all except those of a side without any measurement.
     pub const TOLERABLE: [&str; 20] = [
         "cut_off",
         "corrupt",
@@ -193,30 +193,31 @@ impl Obstacle {
     ];
 }
 
-fn words(side: Side) -> &'static str {
-    match side {
-        Side::Baseline => "baseline",
-        Side::Candidate => "candidate",
-    }
-}
-
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{:.0}%", 100.0 * share);
         match self {
-            Obstacle::Damaged(side, damage, _, 1) => write!(f, "{}: {damage}", words(*side)),
+            Obstacle::Damaged(side, damage, _, 1) => write!(f, "{}: {damage}", side.word()),
             Obstacle::Damaged(side, damage, in_runs, runs) => {
-                write!(f, "{} ({in_runs} of {runs} runs): {damage}", words(*side))
+                write!(f, "{} ({in_runs} of {runs} runs): {damage}", side.word())
             }
-            Obstacle::NoCalls(side) => write!(f, "the {} has no call in its steps", words(*side)),
+            Obstacle::NoCalls(side) => write!(
+                f,
+                "the {} has no calls in its steps. Check the step marks and the selection",
+                side.word()
+            ),
             Obstacle::NoGpuEvents(side) => {
-                let (side, other) = (words(*side), words(side.other()));
-                write!(f, "the {side} has no GPU events; the {other} has")
+                let (side, other) = (side.word(), side.other().word());
+                write!(
+                    f,
+                    "the {side} has no GPU events, but the {other} does. Record the GPU on both \
+                     sides"
+                )
             }
             Obstacle::GpuNotRecorded(name) => write!(
                 f,
-                "the traces name a GPU ({name}) and have no GPU events; only host time is measured. Record \
-                 with ProfilerActivity.CUDA"
+                "the traces name a GPU ({name}) but have no GPU events; only host time is \
+                 measured. Record with ProfilerActivity.CUDA"
             ),
             Obstacle::OtherDevice(names) => {
                 write!(f, "different devices: {} | {}", names.baseline, names.candidate)
@@ -227,8 +228,8 @@ impl fmt::Display for Obstacle {
             Obstacle::OtherProgram(how) => f.write_str(how),
             Obstacle::LaunchesMissing(shares) => write!(
                 f,
-                "launches are missing: the trace contains the launch of {} of the GPU time in the baseline, of \
-                 {} in the candidate",
+                "launches are missing: the launch is in the trace for {} of the GPU time in the \
+                 baseline and {} in the candidate. Record the CUDA/HIP runtime calls in both",
                 percent(shares.baseline),
                 percent(shares.candidate)
             ),
@@ -238,16 +239,16 @@ impl fmt::Display for Obstacle {
                 };
                 write!(
                     f,
-                    "different numbers of recorded steps: {} | {}; steps may be missing. Record as many steps \
-                     in every run",
+                    "different numbers of recorded steps: {} | {}; steps may be missing. Record \
+                     the same number of steps in every run",
                     list(&steps.baseline),
                     list(&steps.candidate)
                 )
             }
             Obstacle::WorkOutsideSteps(shares) => write!(
                 f,
-                "{} of the baseline's time and {} of the candidate's was launched outside of all steps; \
-                 per-step figures do not contain it. Mark every step with profiler.step()",
+                "{} of the baseline's time and {} of the candidate's was launched outside of all \
+                 steps; per-step figures do not include it. Mark every step with profiler.step()",
                 percent(shares.baseline),
                 percent(shares.candidate)
             ),
@@ -277,7 +278,7 @@ mod tests {
         }
     }
 
-    /// The obstacles between a whole side and a changed one, in both orders.
+    /// The obstacles between an intact side and a changed one, in both orders.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn nothing_prevents_a_comparison_of_two_whole_sides() {
         assert_eq!(obstacles(|_| {}), [Vec::<String>::new(), Vec::new()]);
-        // A little may be lost at the ends of a recording.
+        // Some launches may be lost at the ends of a recording.
         assert_eq!(obstacles(|side| side.runs[0].launched_share = 0.96)[0], Vec::<String>::new());
     }
 
@@ -305,13 +306,17 @@ mod tests {
     fn each_obstacle_is_found_in_both_orders() {
         assert_eq!(
             obstacles(|side| side.has_calls = false)[1],
-            ["the baseline has no call in its steps"]
+            ["the baseline has no calls in its steps. Check the step marks and the selection"]
         );
         assert_eq!(
             obstacles(|side| side.has_gpu = false),
             [
-                ["the candidate has no GPU events; the baseline has"],
-                ["the baseline has no GPU events; the candidate has"]
+                [
+                    "the candidate has no GPU events, but the baseline does. Record the GPU on both sides"
+                ],
+                [
+                    "the baseline has no GPU events, but the candidate does. Record the GPU on both sides"
+                ]
             ]
         );
         assert_eq!(

@@ -1,4 +1,4 @@
-//! [`Trace`] → what is in it, without building a tree: what `tracetree info` shows.
+//! [`Trace`] → a summary of its contents for `tracetree info`, without building a tree.
 
 use super::annotations::{Annotation, Meaning, annotations};
 use super::model::Model;
@@ -12,9 +12,9 @@ use serde::Serialize;
 /// A GPU, as the file describes it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeviceInfo {
-    /// Marketing name; empty where the file has none.
+    /// Marketing name; empty if the file has none.
     pub name: String,
-    /// How many of this kind.
+    /// Number of devices of this kind.
     pub count: u64,
     /// Compute capability or gfx version, as `major.minor`.
     pub capability: Option<String>,
@@ -26,20 +26,20 @@ pub struct DeviceInfo {
     pub warp_size: Option<i64>,
 }
 
-/// What stands outside of the events: known from the head of most files.
+/// The information outside of the events, which is at the head of most files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeadInfo {
     /// The GPUs, grouped.
     pub devices: Vec<DeviceInfo>,
     /// Versions of runtime, driver and profiler.
     pub versions: Vec<(String, String)>,
-    /// Rank of the process, in a group of several.
+    /// Rank of the process, if the job has several.
     pub rank: Option<i64>,
     /// Number of processes.
     pub world_size: Option<i64>,
-    /// Backend of the collectives; empty where there is none.
+    /// Backend of the collectives; empty if there is none.
     pub backend: String,
-    /// Recording options that were on.
+    /// Recording options that were enabled.
     pub options: Vec<String>,
 }
 
@@ -80,13 +80,13 @@ fn grouped(header: &Header) -> Vec<DeviceInfo> {
 /// Number of events of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CategoryCount {
-    /// Kineto's name of the kind.
+    /// Kineto's name of the category.
     pub category: String,
-    /// How many.
+    /// Number of events.
     pub count: u64,
 }
 
-/// What of use is in a trace.
+/// Which useful information a trace contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Contents {
     /// Input shapes of ops.
@@ -101,24 +101,24 @@ pub struct Contents {
     pub annotations: bool,
 }
 
-/// What is in a trace.
+/// The contents of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceInfo {
-    /// The file, as the user named it.
+    /// Path of the file, as the user gave it.
     pub path: String,
-    /// Size of the file, in bytes; `None` where it is not known, as for standard input.
+    /// Size of the file in bytes; `None` if unknown, as for standard input.
     pub file_bytes: Option<u64>,
-    /// Size of the text after unpacking, in bytes.
+    /// Size of the text after decompression, in bytes.
     pub unpacked_bytes: u64,
-    /// What the file says outside of its events.
+    /// The information outside of the events.
     pub head: HeadInfo,
-    /// Whose GPU it is of.
+    /// The GPU vendor.
     pub platform: Platform,
     /// Elements of `traceEvents`.
     pub events: u64,
-    /// Kept events by kind.
+    /// Kept events by category.
     pub categories: Vec<CategoryCount>,
-    /// Events that take no part in comparisons, by phase and category.
+    /// Events that comparisons ignore, by phase and category.
     pub left_out: Vec<CategoryCount>,
     /// Kernels, copies and memsets.
     pub gpu_events: u64,
@@ -134,30 +134,30 @@ pub struct TraceInfo {
     pub steps: u64,
     /// Number of batches of an inference engine.
     pub batches: u64,
-    /// The phases that annotations and ops tell of.
+    /// The phases that annotations and ops indicate.
     pub phases: Vec<&'static str>,
-    /// What of use is in it.
+    /// Which useful information the trace contains.
     pub contents: Contents,
-    /// What sort of model was run; `None` where no tree was built.
+    /// The kind of model that ran; `None` if no tree was built.
     pub model: Option<Model>,
-    /// What became of its launches of captured graphs; `None` where no captures were looked for.
+    /// What happened to the launches of captured graphs; `None` if no captures were searched for.
     pub captured: Option<CapturedInfo>,
-    /// What was odd about the file, and about captures.
+    /// Oddities of the file and of captures.
     pub notes: Vec<Note>,
 }
 
-/// Launches of captured graphs, and how many of their kernels stand below the ops that launched them.
+/// Launches of captured graphs, and how many of their kernels were placed below their launching ops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapturedInfo {
     /// Graph launches with GPU events.
     pub launches: u64,
-    /// Those of them whose capture was found.
+    /// Graph launches whose capture was found.
     pub fitting: u64,
-    /// GPU events of all of them.
+    /// GPU events of all graph launches.
     pub kernels: u64,
-    /// GPU events below the captured calls that launched them.
+    /// GPU events placed below the captured calls that launched them.
     pub placed: u64,
-    /// GPU events below the part of the program that they name, where no capture fits.
+    /// GPU events placed below the part of the program that they name, if no capture fits.
     pub named: u64,
     /// The files of the captures that fit.
     pub captures: Vec<String>,
@@ -182,8 +182,7 @@ impl CapturedInfo {
 }
 
 impl TraceInfo {
-    /// What is in the trace of a tree, and what sort of model it is of. The size of the file is for
-    /// the caller to fill in.
+    /// The contents of a tree's trace, and the kind of model that ran. The caller fills in the file size.
     pub fn of_tree(tree: &CallTree) -> TraceInfo {
         let info = TraceInfo::of(tree.trace());
         let is_told = |note: &&Note| note.code.starts_with("CAPTURE_");
@@ -196,7 +195,7 @@ impl TraceInfo {
         }
     }
 
-    /// Looks at every event a few times. The size of the file is for the caller to fill in.
+    /// The contents of a trace. Iterates over all events several times. The caller fills in the file size.
     pub fn of(trace: &Trace) -> TraceInfo {
         let found = annotations(trace);
         let gpu: Vec<_> = trace.events().filter(|&e| trace.category(e).is_gpu()).collect();
@@ -257,7 +256,7 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         .collect()
 }
 
-/// By correlation, as trees link them.
+/// Links launches by correlation id, as call trees do.
 fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
     let ids = || trace.correlations().iter().filter(|(_, id)| **id > 0);
     let of_calls: FxHashSet<i64> = ids()
@@ -299,7 +298,7 @@ fn phases(trace: &Trace, found: &[Annotation]) -> Vec<&'static str> {
             Meaning::Step(_) | Meaning::Capture(_) => false,
         })
     };
-    // A backward op names the thread of its forward op: where there is one, there are both passes.
+    // A backward op names the thread of its forward op, so one such op proves that both passes ran.
     let backward = trace.sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0);
     let training = backward || says(Phase::TrainBackward) || says(Phase::TrainOptimizer);
     let has = |phase: &Phase| match phase {

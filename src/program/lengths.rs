@@ -1,27 +1,27 @@
-//! The annotations of an inference engine → how many tokens its attention works on.
+//! The annotations of an inference engine → the number of tokens that its attention works on.
 //!
 //! ```text
 //! execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
 //!                      Σ queries, Σ keys, Σ queries², Σ queries·keys       the same for generation
 //! ```
-//! Shapes tell how many tokens are computed, but not how many each of them looks at.
+//! Shapes contain the number of computed tokens, but not how many tokens each of them attends to.
 
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
-/// Sums over the requests of one forward pass, prompts and generation apart.
+/// Sums over the requests of one forward pass, separately for prompts and for generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
-    /// Query tokens of prompts, and of generation.
+    /// Query tokens: of prompts, and of generation.
     pub queries: [u64; 2],
-    /// Tokens that are attended to: the query and what came before it.
+    /// Key tokens: the query and everything before it.
     pub keys: [u64; 2],
-    /// Squares of the query tokens.
+    /// Squares of the numbers of query tokens.
     pub queries_squared: [u64; 2],
-    /// Products of query and key tokens.
+    /// Products of the numbers of query and key tokens.
     pub products: [u64; 2],
 }
 
-/// The annotations of a trace that tell lengths, by thread and start.
+/// The annotations of a trace that contain lengths, by thread and start.
 #[derive(Debug, Default)]
 pub(crate) struct LengthsOf {
     spans: Vec<(ThreadId, Nanos, Nanos, Lengths)>,
@@ -51,7 +51,7 @@ impl LengthsOf {
 }
 
 impl Lengths {
-    /// The lengths that the name of an annotation tells; `None` where it tells none.
+    /// The lengths in the name of an annotation; `None` if it has none.
     pub fn of_annotation(name: &str) -> Option<Lengths> {
         parse(name)
     }

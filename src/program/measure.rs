@@ -1,16 +1,16 @@
-//! What the account of a comparison is about: GPU events, or host time where there are none.
+//! The measured quantity of a comparison: GPU time, or host time if there are no GPU events.
 
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// What the rows account.
+/// The time that a comparison attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// Durations of kernels, copies and memsets.
     GpuTime,
-    /// Time of ops outside of the ops below them, where neither trace has GPU events. Python time
-    /// between ops is no op's and is not accounted.
+    /// Self time of ops: without the ops below them. Used if neither trace has GPU events. Python
+    /// time between ops belongs to no op and is not measured.
     HostSelfTime,
 }
 
@@ -31,7 +31,7 @@ impl Measure {
         }
     }
 
-    /// The calls of a tree that are accounted, in preorder.
+    /// The measured calls of a tree, in preorder.
     pub(crate) fn calls(self, tree: &CallTree) -> impl Iterator<Item = CallId> {
         let wanted = match self {
             Measure::GpuTime => CallKind::Gpu,
@@ -40,8 +40,8 @@ impl Measure {
         tree.calls().filter(move |&call| tree.kind(call) == wanted)
     }
 
-    /// Number of a call in columns that only accounted calls have; `None` for all others. The
-    /// numbers are below [`Measure::slots`].
+    /// Index of a call in columns that only measured calls have; `None` for all other calls.
+    /// Indexes are below [`Measure::slots`].
     pub(crate) fn slot(self, tree: &CallTree, call: CallId) -> Option<usize> {
         match self {
             Measure::GpuTime => tree.gpu_position(call),
@@ -49,8 +49,8 @@ impl Measure {
         }
     }
 
-    /// Length of the columns that only accounted calls have: many ops, but few GPU events, are
-    /// among the calls of a tree.
+    /// Length of columns that only measured calls have. GPU events have their own numbering because
+    /// they are few; ops are numbered by their position among all calls.
     pub(crate) fn slots(self, tree: &CallTree) -> usize {
         match self {
             Measure::GpuTime => tree.roots().map(|root| tree.gpu_events(root)).sum(),
@@ -58,7 +58,15 @@ impl Measure {
         }
     }
 
-    /// The accounted time of one call.
+    /// Number of recorded durations that the measured time of a call is computed from.
+    pub(crate) fn durations(self, tree: &CallTree, call: CallId) -> u64 {
+        match self {
+            Measure::GpuTime => 1,
+            Measure::HostSelfTime => 1 + ops_below(tree, call),
+        }
+    }
+
+    /// The measured time of one call.
     pub(crate) fn time(self, tree: &CallTree, call: CallId) -> Nanos {
         match self {
             Measure::GpuTime => tree.duration(call),
@@ -67,13 +75,24 @@ impl Measure {
     }
 }
 
-/// Time of an op outside of the ops below it; frames between them count as part of the op.
-fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
-    if tree.is_crowded(op) {
-        return tree.duration(op);
+/// Number of ops directly below an op.
+fn ops_below(tree: &CallTree, op: CallId) -> u64 {
+    let mut count = 0;
+    let mut next = op.0 + 1;
+    let end = op.0 + tree.size(op) as u32;
+    while next < end {
+        let call = CallId(next);
+        let is_op = tree.kind(call) == CallKind::Op;
+        count += u64::from(is_op);
+        next += if is_op { tree.size(call) as u32 } else { 1 };
     }
-    if tree.parent(op).is_some_and(|above| tree.is_crowded(above)) {
-        return Nanos::ZERO;
+    count
+}
+
+/// Self time of an op: without the ops below it. Frames between ops count as part of the upper op.
+fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
+    if let Some(time) = tree.crowded_self_time(op) {
+        return time;
     }
     let mut below = Nanos::ZERO;
     let mut next = op.0 + 1;
@@ -85,7 +104,7 @@ fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
         if is_op {
             below += tree.duration(call);
         }
-        // Below a crowded frame the ops overlap, and the time is that of the op above the frame.
+        // Ops below a crowded frame overlap; their time counts as self time of the op above the frame.
         if is_op || tree.is_crowded(call) {
             next = call.0 + tree.size(call) as u32;
         }

@@ -1,21 +1,21 @@
-//! [`CallTree`] → [`Program`]: what runs. Each fact has one owner here, for all that ask.
+//! [`CallTree`] → [`Program`]: the facts about what runs. Each fact has a single owner here.
 //!
 //! | fact | owner |
 //! |---|---|
 //! | steps, and the step of a call | [`Steps`] |
 //! | phases, and the phase of a call | [`Phases`] |
-//! | what an annotation says | [`annotations`] |
+//! | the meaning of an annotation | [`annotations`] |
 //! | how many tokens an annotation's attention works on | [`Lengths`] |
-//! | whose GPU it is | [`Platform`] |
-//! | layers, and the place of a call among them | [`Layers`] |
-//! | what sort of model runs, in which engine | [`Model`] |
+//! | the GPU vendor | [`Platform`] |
+//! | layers, and the position of a call among them | [`Layers`] |
+//! | the kind of model, and its engine | [`Model`] |
 //! | which captured graph is replayed | [`Captures`] |
 //! | what was measured, and how much of it is missing | [`Evidence`], [`Damage`] |
 //! | why two recordings cannot be compared | [`Obstacle`] |
-//! | what a trace accounts | [`Measure`] |
+//! | which time is measured | [`Measure`] |
 //! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
-//! | which calls a path query names | [`Query`] |
+//! | which calls a path query selects | [`Query`] |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
@@ -66,7 +66,7 @@ pub(crate) use words::Words;
 use crate::tree::CallTree;
 use std::sync::{Arc, OnceLock};
 
-/// What a call tree does. Each fact is worked out when it is first asked for, and kept.
+/// The facts about a call tree. Each is computed on first use and cached.
 #[derive(Debug, Clone)]
 pub struct Program {
     tree: Arc<CallTree>,
@@ -81,12 +81,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program that a tree is of.
+    /// The program of a tree.
     pub fn of(tree: impl Into<Arc<CallTree>>) -> Program {
         Program::with_repeats(tree, RepeatDetection::Found)
     }
 
-    /// The program that a tree is of; says whether repeats stand for steps where none are recorded.
+    /// The program of a tree. `repeats` chooses whether detected repeats replace steps if none are
+    /// recorded.
     pub fn with_repeats(tree: impl Into<Arc<CallTree>>, repeats: RepeatDetection) -> Program {
         Program {
             tree: tree.into(),
@@ -122,13 +123,14 @@ impl Program {
         self.annotations.get_or_init(|| annotations(self.tree.trace()))
     }
 
-    /// The layers, and the place of each call; of what both traces of a comparison account.
+    /// The layers, and the position of each call. Pass the measure that both traces of the
+    /// comparison share: the first result is cached.
     pub(crate) fn layers(&self, measure: Measure) -> &Arc<Layers> {
         let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));
         self.layers.get_or_init(find)
     }
 
-    /// What sort of model runs.
+    /// The kind of model that runs.
     pub(crate) fn architecture(&self) -> Option<&Found<Architecture>> {
         self.architecture.get_or_init(|| Architecture::of(&self.tree)).as_ref()
     }
@@ -138,7 +140,7 @@ impl Program {
         self.evidence.get_or_init(|| Evidence::of(self))
     }
 
-    /// Works out what every account asks for.
+    /// Computes in advance the facts that every analysis needs.
     pub(crate) fn look_ahead(&self) {
         self.phases();
         self.communication();

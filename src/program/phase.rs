@@ -1,6 +1,6 @@
-//! What a program does at a moment: a part of inference or of training.
+//! The activity of a program at a moment: a part of inference or of training.
 
-/// What the program was doing.
+/// A part of inference or of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Inference over the tokens of new prompts.
@@ -17,7 +17,7 @@ pub enum Phase {
     TrainBackward,
     /// The optimizer of training.
     TrainOptimizer,
-    /// Nothing in the trace says it.
+    /// The trace contains no evidence.
     Unknown,
 }
 

@@ -1,6 +1,7 @@
 //! [`CallTree`] → the phase of every call: what the program was doing when it made the call.
 //!
-//! The innermost evidence at the call's start, on the call's own thread, decides:
+//! The innermost annotation or backward op at the call's start, on the call's own thread, decides.
+//! Only without either do links from forward to backward ops count:
 //!
 //! ```text
 //! an annotation around it          what the annotation says (see `annotations`)
@@ -9,7 +10,7 @@
 //! led to a backward op
 //! nothing                          unknown
 //! ```
-//! `train.*` is said only of traces that hold a backward op or an optimizer.
+//! `train.*` is reported only for traces with a backward op or a backward or optimizer annotation.
 
 use super::annotations::{Annotation, Meaning, annotations};
 use super::phase::Phase;
@@ -28,13 +29,13 @@ impl Phases {
         Phases::annotated(tree, &annotations(tree.trace()))
     }
 
-    /// The same with the annotations of the trace.
+    /// Like [`Phases::of`], with the annotations of the trace already parsed.
     pub(super) fn annotated(tree: &CallTree, annotations: &[Annotation]) -> Phases {
         let evidence = Evidence::of(tree, annotations);
         if evidence.is_none() {
             return Phases { of_calls: vec![Phase::Unknown; tree.len()] };
         }
-        // What is known at the calls above the current one, with these calls.
+        // The calls above the current one, each with what is known at it.
         let mut above: Vec<(CallId, Known)> = Vec::new();
         let of_calls = tree.calls().map(|call| {
             while above.last().is_some_and(|&(open, _)| !tree.is_below(call, open)) {
@@ -57,7 +58,7 @@ impl Phases {
 /// What is known at a call from the calls above it.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    /// The innermost phase that something says, and since when.
+    /// The innermost known phase, and since when it applies.
     said: Option<(Nanos, Phase)>,
     /// Whether an op or module above led to a backward op.
     led_to_backward: bool,
@@ -67,7 +68,7 @@ impl Known {
     const NOTHING: Known = Known { said: None, led_to_backward: false };
 }
 
-/// What a trace holds that tells phases.
+/// The parts of a trace that indicate phases.
 struct Evidence {
     annotated: Vec<Innermost>,
     /// Whether the call is a forward op, or a module around one, that led to a backward op.
@@ -92,7 +93,7 @@ impl Evidence {
         }
     }
 
-    /// Whether nothing tells a phase, as in a trace of inference without annotations.
+    /// Whether nothing in the trace indicates a phase, as is usual for inference without annotations.
     fn is_none(&self) -> bool {
         let says_nothing = |thread: &Innermost| thread.changes.is_empty();
         self.annotated.iter().all(says_nothing)
@@ -107,7 +108,7 @@ impl Evidence {
         let start = tree.trace().start(event);
         let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
         let backward = self.is_backward[call.index()].then_some((start, Phase::TrainBackward));
-        // The order settles a tie: a backward op that starts with an annotation is inside it.
+        // The argument order settles a tie: a backward op that starts with an annotation is inside it.
         let said = later(later(above.said, annotated), backward);
         let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
         Known { said, led_to_backward }
@@ -123,7 +124,7 @@ impl Evidence {
     }
 }
 
-/// The one of two that was said last; on a tie the second.
+/// The phase that started later; on a tie the second one.
 fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Nanos, Phase)> {
     match (one, two) {
         (Some((since, _)), Some((until, _))) if until < since => one,
@@ -132,8 +133,8 @@ fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Na
     }
 }
 
-/// For each call, whether it is an op that autograd made: its name says so, or it is numbered like the
-/// forward op of another thread.
+/// For each call, whether it is an op that autograd made: its name says so, or it has the sequence
+/// number of a forward op on another thread.
 fn backward_ops(tree: &CallTree) -> Vec<bool> {
     let trace = tree.trace();
     let mut names_autograd = ByName::new(trace);
@@ -158,7 +159,7 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
     for &(forward, _) in tree.backward_links() {
         leads[forward.index()] = true;
-        // The modules above a module that leads somewhere lead there, too.
+        // The modules above a module that leads to a backward op lead to it, too.
         let mut above = tree.module(forward);
         while let Some(module) = above.filter(|module| !leads[module.index()]) {
             leads[module.index()] = true;
@@ -170,7 +171,7 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
 
 /// The innermost annotation of a thread at any moment, as a list of changes.
 struct Innermost {
-    /// From each moment on: what is said, and since when it has been said.
+    /// From each moment on: the phase, and since when it applies.
     changes: Vec<(Nanos, Option<(Nanos, Phase)>)>,
 }
 
@@ -183,7 +184,7 @@ impl Innermost {
         by_thread.iter().map(|list| Innermost::new(list)).collect()
     }
 
-    /// `list` is sorted by start, the longer first.
+    /// `list` is sorted by start, longer ones first.
     fn new(list: &[&Annotation]) -> Innermost {
         let mut changes = Vec::new();
         let mut open: Vec<(Nanos, (Nanos, Phase))> = Vec::new();

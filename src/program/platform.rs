@@ -1,10 +1,10 @@
-//! [`Trace`] → whose GPU it is of, with the evidence: no single key of a trace can be trusted.
+//! [`Trace`] → the vendor of its GPU, with the evidence. No single field of a trace can be trusted.
 
 use crate::trace::{Category, TextId, Trace};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Whose GPU a trace is of.
+/// The vendor of a trace's GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Vendor {
@@ -20,7 +20,7 @@ pub enum Vendor {
     Other,
     /// The trace has no events of a GPU or another accelerator.
     Cpu,
-    /// GPU events of which nothing tells the vendor, or about which the evidence disagrees evenly.
+    /// GPU events without evidence for a vendor, or with equal evidence for two.
     Unknown,
 }
 
@@ -42,14 +42,14 @@ impl Vendor {
 /// The platform of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Platform {
-    /// The vendor that most evidence names.
+    /// The vendor with the most evidence.
     pub vendor: Vendor,
-    /// What was found, in words.
+    /// The evidence, in words.
     pub evidence: Vec<String>,
 }
 
 impl Platform {
-    /// Weighs versions, device names, warp sizes, launch calls and kernel names.
+    /// Considers versions, device names, warp sizes, launch calls and kernel names.
     pub fn of(trace: &Trace) -> Platform {
         let mut found = Votes::default();
         let names = Names::of(trace);
@@ -70,7 +70,7 @@ impl Platform {
     }
 }
 
-/// How often each name stands in a trace: there are few, and each is looked at once.
+/// How often each name occurs in a trace. Names are few, so each is checked once.
 struct Names<'t> {
     trace: &'t Trace,
     counts: FxHashMap<(Category, TextId), u64>,
@@ -94,7 +94,7 @@ impl<'t> Names<'t> {
         named.map(|(&(category, name), &count)| (category, self.trace.text(name), count))
     }
 
-    /// How many events of a category have a name of CUDA, and of ROCm.
+    /// How many events of a category have a name from CUDA, and from ROCm.
     fn votes(&self, category: Category, vendor: fn(&str) -> Option<Vendor>) -> [u64; 2] {
         let mut votes = [0; 2];
         for (_, name, count) in self.all().filter(|&(other, ..)| other == category) {
@@ -149,7 +149,7 @@ impl Votes {
         self.evidence.dedup();
     }
 
-    /// Runtime calls and kernels vote once each, by whom most of them name.
+    /// Runtime calls and kernels cast one vote each, for the vendor that most of their names indicate.
     fn read_events(&mut self, names: &Names<'_>) {
         self.vote("runtime calls", names.votes(Category::Runtime, of_call));
         self.vote("kernel names", names.votes(Category::Kernel, of_kernel));
@@ -164,8 +164,8 @@ impl Votes {
     }
 }
 
-/// An accelerator that is neither CUDA's nor HIP's: its profiler has categories, calls or kernels of
-/// its own, some of which take no part in comparisons.
+/// An accelerator that is neither CUDA nor HIP. Its profiler has its own categories, calls or
+/// kernels, some of which comparisons ignore.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let of_category = trace.left_out().iter().find_map(|(category, _)| {
         let name = category.to_ascii_lowercase();
@@ -180,7 +180,7 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
             let at = NAMES.iter().position(|(mark, ..)| name.starts_with(mark));
             at.into_iter().for_each(|at| counts[at] += count);
         }
-        // A few such names may stand in a trace of another device.
+        // A trace of another device may contain a few such names.
         let most = (0..NAMES.len()).max_by_key(|&at| counts[at])?;
         let (mark, vendor) = NAMES[most];
         (counts[most] * 10 > all).then(|| (vendor, format!("names with {mark}")))
@@ -188,7 +188,7 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     of_category.or_else(of_name)
 }
 
-/// What categories of other accelerators hold.
+/// Substrings of the categories of other accelerators.
 const CATEGORIES: [(&str, Vendor); 5] = [
     ("mtia", Vendor::Mtia),
     ("ascend", Vendor::Ascend),
@@ -197,7 +197,7 @@ const CATEGORIES: [(&str, Vendor); 5] = [
     ("privateuse1", Vendor::Other),
 ];
 
-/// How calls and kernels of other accelerators begin.
+/// Prefixes of the calls and kernels of other accelerators.
 const NAMES: [(&str, Vendor); 4] = [
     ("aclnn", Vendor::Ascend),
     ("AscendCL@", Vendor::Ascend),
@@ -214,7 +214,7 @@ fn of_call(name: &str) -> Option<Vendor> {
     }
 }
 
-/// Libraries of one vendor leave their mark in kernel names.
+/// Recognizes the libraries of a vendor by their names in kernel names.
 fn of_kernel(name: &str) -> Option<Vendor> {
     const AMD: [&str; 6] = ["Cijk_", "ck_tile", "miopen", "__hip", "amd_", "aiter"];
     const NVIDIA: [&str; 6] = ["cutlass", "cublas", "cudnn", "sm80_", "sm90_", "nvjet"];

@@ -1,6 +1,6 @@
-//! [`CallTree`] without recorded steps → the repeats that stand for them, if it has some.
+//! [`CallTree`] without recorded steps → the repeated calls that serve as steps, if there are any.
 //!
-//! Five forwards of a detector and four denoising steps are repeats as well as training steps are:
+//! Five forward passes of a detector or four denoising steps repeat just like training steps:
 //!
 //! ```text
 //! thread
@@ -12,26 +12,26 @@
 //!         ├── nn.Module: UNet_0      repeat 2
 //!         └── nn.Module: Decoder_0
 //! ```
-//! The way down starts at the thread with the most GPU time and follows the call that holds most of
-//! it, until siblings of one name hold most of it together. It ends at a module or an op: what repeats
-//! inside of a model is layers. Names must be equal to the last digit, since `Block_0` and `Block_1`
-//! are two layers and `UNet_0` twice is one model called twice.
+//! The search starts at the thread with the most GPU time and descends into the child with the most
+//! GPU time, until siblings of one name together have most of it. It does not enter modules or ops,
+//! because repeats inside a model are layers. Names must be equal including their number: `Block_0`
+//! and `Block_1` are two layers, but two calls of `UNet_0` are one model called twice.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Whether repeats stand for steps in a trace that has none.
+/// Whether repeated calls serve as steps in a trace that has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RepeatDetection {
-    /// They do.
+    /// Repeated calls serve as steps.
     #[default]
     Found,
-    /// They do not: such a trace has no steps.
+    /// Repeated calls do not serve as steps: such a trace has none.
     Off,
 }
 
-/// The calls that repeat, by start; none where nothing does.
+/// The repeated calls, by start; empty if nothing repeats.
 pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     let times = GpuTimes::of(tree);
     let all: Nanos = tree.roots().map(|root| times.below(tree, root)).sum();
@@ -54,7 +54,7 @@ pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     Vec::new()
 }
 
-/// The siblings of one name that hold the most GPU time, among those that can be a repeat.
+/// The siblings of one name with the most GPU time, among calls that can be a repeat.
 fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<CallId> {
     let mut groups: BTreeMap<&str, (Nanos, Vec<CallId>)> = BTreeMap::new();
     for &call in siblings.iter().filter(|&&call| can_repeat(tree, call)) {
@@ -65,7 +65,7 @@ fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<
     groups.into_values().max_by_key(|group| group.0).map_or_else(Vec::new, |group| group.1)
 }
 
-/// A frame, or a compiled region; ops and launches of one name are many in any model.
+/// A frame or a compiled region. Ops and launches do not count: any model has many of one name.
 fn can_repeat(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Frame => true,
@@ -78,14 +78,15 @@ fn is_outside_of_models(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) == CallKind::Frame && !tree.is_module(call)
 }
 
-/// Frames of one name may hold unlike work; a first call may do more than the others.
+/// Frames of one name may do different work, so their numbers of GPU events must be within a factor
+/// of two. They need not be equal, because a first call may do more than the others.
 fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let counts = || calls.iter().map(|&call| tree.gpu_events(call));
     let most = counts().max().unwrap_or(0);
     counts().min().is_some_and(|least| 2 * least >= most)
 }
 
-/// The GPU time before each GPU event in preorder.
+/// The GPU time before each call in preorder.
 struct GpuTimes(Vec<Nanos>);
 
 impl GpuTimes {

@@ -1,8 +1,9 @@
-//! [`CallTree`] and a choice of steps and phase → the part of its trace that was launched in them.
+//! [`CallTree`] and a [`Selection`] of steps and phase → the part of its trace launched in them.
 //!
-//! The choice is made before two traces are compared, so that every table of the comparison is about
-//! the chosen work and adds up to it. Calls above the chosen ones stay, as far as they lead to them.
+//! The selection is applied before two traces are compared, so that every table of the comparison
+//! covers exactly the selected work. Calls above the selected ones are kept.
 
+use super::damage::counted;
 use super::phase::Phase;
 use super::phases::Phases;
 use super::steps::{StepId, Steps};
@@ -12,12 +13,12 @@ use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
 
-/// Positions of steps, from 0: `3`, `3..8` (8 left out), `3..=8`, `3..` or `..8`.
+/// Positions of steps, from 0: `3`, `3..8` (8 excluded), `3..=8`, `3..` or `..8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StepRange {
     /// The first position.
     pub from: u32,
-    /// The position after the last; `None` for all that follow.
+    /// The position after the last; `None` if the range has no end.
     pub until: Option<u32>,
 }
 
@@ -34,8 +35,7 @@ impl FromStr for StepRange {
     fn from_str(text: &str) -> Result<Self> {
         let number = |text: &str| {
             text.trim().parse::<u32>().map_err(|_| {
-                Error::usage(text, "is no position of a step")
-                    .remedy("write 3, 3..8, 3..=8, 3.. or ..8")
+                Error::usage(text, "not a step position").remedy("write 3, 3..8, 3..=8, 3.. or ..8")
             })
         };
         let Some((from, until)) = text.split_once("..") else {
@@ -49,7 +49,9 @@ impl FromStr for StepRange {
             None => Some(number(until)?),
         };
         match until.is_some_and(|until| until <= from) {
-            true => Err(Error::usage(text, "holds no step: the first position is behind the last")),
+            true => {
+                Err(Error::usage(text, "contains no step: the first position is after the last"))
+            }
             false => Ok(StepRange { from, until }),
         }
     }
@@ -66,7 +68,7 @@ impl fmt::Display for StepRange {
     }
 }
 
-/// A choice of the work of one trace.
+/// A selection of the work of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Selection {
     /// Only work of this phase.
@@ -76,16 +78,16 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether it chooses everything.
+    /// Whether it selects everything.
     pub fn is_all(&self) -> bool {
         *self == Selection::default()
     }
 
-    /// The chosen part of the tree's trace, to build a tree of it. GPU events whose launch is not in
-    /// the trace belong to no step, and to the phase `unknown`.
+    /// The selected part of the tree's trace; build a new tree from it. GPU events without a launch
+    /// in the trace belong to no step, and to the phase `unknown`.
     ///
     /// # Errors
-    /// If nothing in the trace is chosen.
+    /// If nothing in the trace is selected.
     pub fn cut(&self, tree: &CallTree) -> Result<Trace> {
         let (phases, steps) = (Phases::of(tree), Steps::of(tree));
         let chosen = |call: CallId| {
@@ -129,14 +131,14 @@ impl Selection {
             (None, None) => "at all".to_owned(),
         };
         let message = format!("the trace has no work {wanted}");
-        // Asked for a phase of a trace that tells none.
+        // The user asked for a phase, but the trace names none.
         let hint = match self.phase.is_some() && has == [Phase::Unknown.label()] {
             true => "; wrap the phases in record_function to name them",
             false => "",
         };
         Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(format!(
-            "it has {} steps, counted from 0, and the phases {}{hint}",
-            steps.len(),
+            "it has {}, numbered from 0; phases: {}{hint}",
+            counted(steps.len() as u64, "step"),
             has.join(", ")
         ))
     }

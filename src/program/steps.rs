@@ -1,12 +1,13 @@
 //! [`CallTree`] → its steps, and the step in which every call was made.
 //!
-//! Steps are the `ProfilerStep#N` annotations; in a trace without them the outermost batches of an
-//! inference engine; in a trace without either the repeats of a call ([`RepeatDetection`]). GPU work belongs to the step in which it was *launched*: kernels of one step
-//! often run while the host is in the next.
+//! Steps are the `ProfilerStep#N` annotations. Without them, they are the outermost batches of an
+//! inference engine, and without either, the repeats of a call ([`RepeatDetection`]). GPU work
+//! belongs to the step in which it was *launched*, because kernels of one step often run while the
+//! host is already in the next.
 //!
-//! Where one thread holds all steps they are those of the process, and a call of any thread is in
-//! the step that its start falls into (backward runs on a thread of its own). Where several threads
-//! hold steps, a call is in a step of its own thread.
+//! If all steps are on one thread, they apply to the whole process: a call on any thread is in the
+//! step that its start falls into (backward runs on its own thread). If several threads have steps,
+//! a call can only be in a step of its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
@@ -15,7 +16,8 @@ use crate::trace::{EventId, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use std::ops::Range;
 
-/// A step of one trace: its position by start, from 0. Two traces' steps are paired by position.
+/// A step of one trace, by its position in order of start, from 0. If two traces have equally many
+/// steps, steps at the same position match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub u32);
 
@@ -26,37 +28,37 @@ impl StepId {
     }
 }
 
-/// What makes a span of time a step.
+/// Why a span of time is a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepOrigin {
     /// A `ProfilerStep#N` annotation.
     Recorded,
     /// The annotation of an engine around a batch.
     Batch,
-    /// A call that repeats, in a trace without annotations.
+    /// A repeated call, in a trace without such annotations.
     Repeat,
 }
 
 /// A step of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepSpan {
-    /// The annotation; the call where the step is a repeat.
+    /// The annotation, or the call if the step is a repeat.
     pub event: EventId,
-    /// What makes it a step.
+    /// Why it is a step.
     pub origin: StepOrigin,
-    /// The thread that holds it.
+    /// The thread that it is on.
     pub thread: ThreadId,
-    /// When it starts.
+    /// When it starts, in ns.
     pub start: Nanos,
-    /// When it ends, exclusive.
+    /// When it ends, in ns, exclusive.
     pub end: Nanos,
-    /// N of `ProfilerStep#N`; `None` for batches.
+    /// N of `ProfilerStep#N`; `None` for other steps.
     pub number: Option<u64>,
-    /// The phase of its batches, where they agree.
+    /// The phase of its batches, if they agree.
     pub phase: Option<Phase>,
-    /// Tokens of its batches, where all of them tell.
+    /// Tokens of its batches, if all of them record it.
     pub tokens: Option<u64>,
-    /// Requests of its batches, where there are any.
+    /// Requests of its batches, if there are any.
     pub requests: Option<u64>,
 }
 
@@ -64,7 +66,7 @@ pub struct StepSpan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Steps {
     spans: Vec<StepSpan>,
-    /// The step of each call; `None` outside of all.
+    /// The step of each call; `None` outside of all steps.
     of_calls: Stretches<Option<StepId>>,
 }
 
@@ -74,12 +76,12 @@ impl Steps {
         Steps::with_repeats(tree, RepeatDetection::Found)
     }
 
-    /// Finds the steps, and the step of each call; says what to do where none are recorded.
+    /// Like [`Steps::of`]; `detection` chooses what happens if no steps are recorded.
     pub fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
         Steps::annotated(tree, &annotations(tree.trace()), detection)
     }
 
-    /// The same with the annotations of the trace.
+    /// Like [`Steps::with_repeats`], with the annotations of the trace already parsed.
     pub(super) fn annotated(
         tree: &CallTree,
         annotations: &[Annotation],
@@ -108,12 +110,12 @@ impl Steps {
         &self.spans
     }
 
-    /// A step.
+    /// The span of a step.
     pub fn span(&self, step: StepId) -> &StepSpan {
         &self.spans[step.index()]
     }
 
-    /// What people call a step: the text of its annotation, or `repeat 0`, `repeat 1`, ….
+    /// Display name of a step: the text of its annotation, or `repeat 0`, `repeat 1`, ….
     pub fn name(&self, tree: &CallTree, step: StepId) -> String {
         let span = self.span(step);
         match span.origin {
@@ -122,7 +124,7 @@ impl Steps {
         }
     }
 
-    /// The name of the call whose repeats are the steps; `None` where they were recorded.
+    /// The name of the call whose repeats are the steps; `None` if the steps were recorded.
     pub fn repeated<'t>(&self, tree: &'t CallTree) -> Option<&'t str> {
         let first = self.spans.first().filter(|span| span.origin == StepOrigin::Repeat);
         first.map(|span| tree.trace().name(span.event))
@@ -143,13 +145,13 @@ impl Steps {
         self.of_calls.get(call.index()).flatten()
     }
 
-    /// The calls that were made, or launched, in a step: ranges of positions in preorder, which rise.
+    /// The calls made or launched in a step, as ascending ranges of positions in preorder.
     pub fn calls_of(&self, step: StepId) -> impl Iterator<Item = Range<usize>> {
         self.of_calls.with(Some(step))
     }
 
-    /// Whether calls that follow each other in preorder, from the first one to before `end`, were all made in
-    /// one step, or all in none.
+    /// Whether a range of calls in preorder, from `first` up to but excluding `end`, is in a single
+    /// step, or entirely outside of steps.
     pub(crate) fn are_in_one(&self, first: CallId, end: CallId) -> bool {
         self.of_calls.is_one(first.index()..end.index())
     }
@@ -183,8 +185,8 @@ fn repeat_spans(tree: &CallTree) -> Vec<StepSpan> {
     repeats(tree).into_iter().filter_map(span).collect()
 }
 
-/// The `ProfilerStep#N` annotations by start. The 2021 profiler wrote a step twice, as an annotation and
-/// as an operator.
+/// The `ProfilerStep#N` annotations with their numbers, ordered by start. The 2021 profiler recorded each
+/// step twice, as an annotation and as an operator, so duplicates are removed.
 fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
     let number = |annotation: &Annotation| match annotation.meaning {
         Meaning::Step(number) => Some(number),
@@ -197,7 +199,8 @@ fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
     steps
 }
 
-/// Batches that no batch of their thread holds: engines nest their own names for one pass.
+/// Batches that are not nested in another batch of their thread: engines nest several annotations
+/// of their own for one pass.
 fn outermost_batches(found: &[Annotation]) -> Vec<(Annotation, Batch)> {
     let mut outermost: Vec<(Annotation, Batch)> = Vec::new();
     for annotation in found {
@@ -226,7 +229,7 @@ fn batch_step(annotation: &Annotation, batch: &Batch) -> StepSpan {
     }
 }
 
-/// A span with what its batches add up to.
+/// A span with the totals of the batches that start in it.
 fn batch_totals(
     batches: &[(Annotation, Batch)],
     thread: ThreadId,
@@ -255,12 +258,13 @@ fn batch_totals(
     }
 }
 
-/// Finds the step that a moment of a thread falls into.
+/// Finds the step at a moment on a thread.
 struct Finder<'a> {
     spans: &'a [StepSpan],
-    /// The steps of each thread by start; one list for all where one thread holds them all.
+    /// The steps of each thread by start; a single list if one thread has all steps.
     lists: Vec<Vec<u32>>,
-    /// The last answer, and the moments of its list for which it holds: calls come mostly in order.
+    /// The last lookup: its list, the moments for which its answer is valid, and the answer. Calls
+    /// mostly come in order, so the next lookup usually has the same answer.
     last: (usize, Range<Nanos>, Option<StepId>),
 }
 
@@ -284,7 +288,7 @@ impl<'a> Finder<'a> {
         self.last.2
     }
 
-    /// The step at a moment, and the moments around it at which it is the same one.
+    /// The step at a moment, and the range of moments around it with the same answer.
     fn around(&self, list: &[u32], moment: Nanos) -> (Range<Nanos>, Option<StepId>) {
         let span = |&at: &u32| &self.spans[at as usize];
         let after = list.partition_point(|at| span(at).start <= moment);

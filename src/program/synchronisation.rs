@@ -1,8 +1,8 @@
-//! Whether a runtime call waits for the GPU: the one place that knows their names.
+//! Decides which runtime calls wait for the GPU. No other module contains their names.
 
 use crate::tree::holds_word;
 
-/// Whether a call of the GPU runtime returns only when work on the GPU is done.
+/// Whether a call of the GPU runtime returns only after work on the GPU is done.
 ///
 /// ```
 /// use tracetree::program::is_synchronisation;

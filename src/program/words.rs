@@ -1,8 +1,9 @@
 //! A name → its words: `cunn_SoftMaxForward<8>` → `cunn soft max forward 8`.
 //!
-//! Words end at every character that is no letter or digit, between letters and digits, and where a
-//! new capitalised word begins. Patterns are cut the same way, so that they can be written as they
-//! stand in names, and match whole words only: `sort` is not in `resort`, nor `relu` in `prelude`.
+//! A word ends at every character that is not a letter or digit, between letters and digits, and
+//! where a new capitalized word begins. Patterns are split the same way, so they can be written as
+//! they appear in names, and match whole words only: `sort` does not match `resort`, nor `relu`
+//! `prelude`.
 
 /// The words of a name, lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -44,40 +45,40 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// Whether the words of `part` stand here next to each other, in order.
+    /// Whether the words of `part` appear next to each other, in order.
     pub(crate) fn contain(&self, part: &Words) -> bool {
         self.0.windows(part.len().max(1)).any(|window| window == part.0)
     }
 
-    /// Where the words of `part` stand here next to each other, in order.
+    /// The positions at which the words of `part` appear next to each other, in order.
     pub(crate) fn places_of(&self, part: &Words) -> impl Iterator<Item = std::ops::Range<usize>> {
         let length = part.len().max(1);
         let places = self.0.windows(length).enumerate();
         places.filter(move |(_, window)| *window == part.0).map(move |(at, _)| at..at + length)
     }
 
-    /// Whether all words of `part` stand here, in any order.
+    /// Whether all words of `part` appear, in any order.
     pub(crate) fn contain_all(&self, part: &Words) -> bool {
         part.0.iter().all(|word| self.0.contains(word))
     }
 
-    /// Whether this word stands here.
+    /// Whether this word appears.
     pub(crate) fn has(&self, word: &str) -> bool {
         self.0.iter().any(|known| known == word)
     }
 
-    /// Whether there is a word, and all of them are such.
+    /// Whether there is at least one word, and all words satisfy `is_such`.
     pub(crate) fn all(&self, is_such: impl Fn(&str) -> bool) -> bool {
         !self.0.is_empty() && self.0.iter().all(|word| is_such(word))
     }
 
-    /// The words that are no numbers.
+    /// The words that are not numbers.
     pub(crate) fn without_numbers(&self) -> Words {
         let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
         Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
     }
 
-    /// The words but for these, unless there are no others.
+    /// The words except these; unchanged if none would remain.
     pub(crate) fn without(&self, words: &[&str]) -> Words {
         let kept = self.0.iter().filter(|word| !words.contains(&word.as_str()));
         let kept: Vec<String> = kept.cloned().collect();
@@ -89,19 +90,19 @@ impl Words {
         self.0.get(position).map(String::as_str)
     }
 
-    /// The first words, at most so many.
+    /// The first `count` words, or all if there are fewer.
     pub(crate) fn first(&self, count: usize) -> Words {
         Words(self.0[..count.min(self.0.len())].to_vec())
     }
 
-    /// The words behind the first one of this name; `None` where it does not stand here.
+    /// The words after the first occurrence of this one; `None` if it does not appear.
     pub(crate) fn behind(&self, word: &str) -> Option<Words> {
         let at = self.0.iter().position(|known| known == word)?;
         Some(Words(self.0[at + 1..].to_vec()))
     }
 }
 
-/// Whether a word ends before a character.
+/// Whether a new word starts at this character.
 fn starts_word(before: Option<char>, this: char, next: Option<char>) -> bool {
     let Some(before) = before else { return false };
     if !this.is_alphanumeric() || !before.is_alphanumeric() {

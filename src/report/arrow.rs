@@ -1,10 +1,10 @@
-//! A table → Arrow: record batches that Python, DuckDB, Polars and Parquet read as they are.
+//! A table → Arrow: record batches that Python, DuckDB, Polars and Parquet read without conversion.
 //!
-//! Columns follow one scheme here, whatever TraceLens called them: what it is, whose it is, its unit
-//! last (`kernel_time_baseline_us`); [`column_name`] tells the rule. Cells keep their type: whole
-//! numbers are 64-bit, times and other numbers doubles in the unit of the column, words are
-//! dictionary-encoded, names are lists, and what is undefined, not known or an empty text is null. The
-//! fields carry the column's meaning, unit and title in CSV files as metadata.
+//! Column names follow one scheme, whatever TraceLens calls them: quantity, side, then unit
+//! (`kernel_time_baseline_us`); see [`column_name`]. Cells keep their type: whole numbers are 64-bit
+//! integers, times and other numbers are doubles in the unit of the column, words are
+//! dictionary-encoded, and names are lists. Undefined or unknown values and empty texts are null. Field
+//! metadata carries the column's meaning, unit and CSV title.
 
 use crate::side::Side;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
@@ -21,12 +21,12 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-/// Rows of a batch.
+/// Rows per batch.
 const ROWS: usize = 1 << 16;
-/// Bytes of text after which a batch ends early: offsets of a column have 31 bits.
+/// Bytes of text after which a batch ends early, because text offsets are limited to 31 bits.
 const TEXT: usize = 1 << 28;
 
-/// A table in the memory layout of Arrow. Clones share it.
+/// A table in Arrow memory layout. Clones share the data.
 #[derive(Debug, Clone)]
 pub struct ArrowTable {
     schema: SchemaRef,
@@ -34,7 +34,7 @@ pub struct ArrowTable {
 }
 
 impl ArrowTable {
-    /// Makes all rows of a table, once.
+    /// Generates all rows of a table and keeps them.
     ///
     /// ```
     /// use tracetree::report::ArrowTable;
@@ -59,13 +59,13 @@ impl ArrowTable {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The batches one after the other, as an `arrow_array::RecordBatchReader`.
+    /// The batches in order, as an `arrow_array::RecordBatchReader`.
     pub fn reader(&self) -> ArrowReader {
         ArrowReader { table: self.clone(), next: 0 }
     }
 }
 
-/// Hands out the batches of a table: an `arrow_array::RecordBatchReader`.
+/// Iterates over the batches of a table: an `arrow_array::RecordBatchReader`.
 #[derive(Debug)]
 pub struct ArrowReader {
     table: ArrowTable,
@@ -88,8 +88,8 @@ impl RecordBatchReader for ArrowReader {
     }
 }
 
-/// Name of a column in Arrow tables: what it is, `_baseline` or `_candidate` where it is about one
-/// side, and its unit last, where that is µs, ms or %.
+/// Name of a column in Arrow tables: the quantity, then `_baseline` or `_candidate` if it describes one side,
+/// then the unit if it is µs, ms or %.
 ///
 /// ```
 /// use tracetree::report::column_name;
@@ -114,12 +114,8 @@ pub fn column_name(column: &ColumnInfo) -> String {
         "%" => "pct",
         _ => "",
     };
-    let side = match column.side {
-        Some(Side::Baseline) => "baseline",
-        Some(Side::Candidate) => "candidate",
-        None => "",
-    };
-    // The times of kernels are called `kernel_us` in some CSV files and `kernel_time` in others.
+    let side = column.side.map_or("", Side::word);
+    // Some CSV files call the kernel time `kernel_us`, others `kernel_time`.
     let title = column.name.to_lowercase().replace(' ', "_").replace("kernel_us", "kernel_time");
     let words = title.split('_').filter(|&word| word != unit).filter_map(|word| match word {
         "trace1" | "trace2" => None,
@@ -163,12 +159,12 @@ fn data_type(kind: ColumnType) -> DataType {
     }
 }
 
-/// Takes the rows of a table and cuts them into batches.
+/// Receives the rows of a table and splits them into batches.
 struct Batches {
     columns: Vec<Values>,
-    /// Of the row that is being made: how many cells it has.
+    /// Number of cells in the current row so far.
     cell: usize,
-    /// Of the batch that is being made.
+    /// Rows and bytes of text in the current batch so far.
     rows: usize,
     text: usize,
     finished: Vec<(usize, Vec<Chunk>)>,
@@ -190,7 +186,7 @@ impl Batches {
         if self.rows > 0 {
             self.end_batch();
         }
-        // All batches share one dictionary for each column.
+        // All batches share one dictionary per column.
         let words: Vec<ArrayRef> = self.columns.iter().map(Values::dictionary).collect();
         let batch = |(rows, chunks): (usize, Vec<Chunk>)| {
             let arrays = chunks.into_iter().zip(&words).map(|(chunk, words)| chunk.array(words));
@@ -218,7 +214,7 @@ impl RowSink for Batches {
     }
 }
 
-/// The values of one column of the batch that is being made.
+/// The values of one column of the current batch.
 enum Values {
     Text(StringBuilder),
     Words(Words),
@@ -228,7 +224,7 @@ enum Values {
     Flag(BooleanBuilder),
 }
 
-/// What a time is told in.
+/// The unit of a time column.
 #[derive(Clone, Copy)]
 enum Unit {
     Micros,
@@ -250,7 +246,7 @@ impl Values {
         }
     }
 
-    /// Appends a cell. Returns how many bytes of text it has.
+    /// Appends a cell. Returns its length in bytes of text.
     fn push(&mut self, cell: &Cell<'_>) -> usize {
         let text = match cell {
             Cell::Text(text) => Some(text.as_ref()),
@@ -302,7 +298,7 @@ impl Values {
         }
     }
 
-    /// The words of a column of words, in the order of their numbers; nothing for others.
+    /// The words of a column in the order of their keys; an empty array for columns of other types.
     fn dictionary(&self) -> ArrayRef {
         match self {
             Values::Words(words) => Arc::new(StringArray::from_iter_values(&words.list)),
@@ -315,7 +311,7 @@ impl Values {
     }
 }
 
-/// A column of a few words, by their numbers.
+/// A dictionary-encoded column of words.
 #[derive(Default)]
 struct Words {
     numbers: HashMap<String, i32>,
@@ -340,10 +336,10 @@ impl Words {
     }
 }
 
-/// The values of one column of a batch.
+/// The values of one column of a finished batch.
 enum Chunk {
     Array(ArrayRef),
-    /// Numbers of words, which wait for all words.
+    /// Dictionary keys; the dictionary is complete only after the last batch.
     Words(Vec<Option<i32>>),
 }
 

@@ -1,4 +1,4 @@
-//! A cell of a table → its text, the same in every format that is text.
+//! A cell of a table → its text, the same in every text format.
 
 use crate::tables::{Cell, ColumnInfo, ColumnType};
 use crate::trace::{Nanos, push_fixed, push_whole};
@@ -30,7 +30,7 @@ fn push_names(text: &mut String, names: &[&str]) {
         if at > 0 {
             text.push(',');
         }
-        // All bytes are looked at, many at once: most names stand in JSON as they are.
+        // Checks all bytes without an early exit, which vectorizes. Most names need no escape.
         let needs_escape = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
         match name.bytes().fold(false, |any, byte| any | needs_escape(byte)) {
             true => text.push_str(&serde_json::to_string(name).expect("a text")),
@@ -45,10 +45,10 @@ fn push_millis(text: &mut String, time: Nanos) {
     push_fixed(text, time.0 < 0, time.0.unsigned_abs(), 6);
 }
 
-/// Appends what `{number:.decimals$}` shows. Where the product cannot round it the wrong way, by whole numbers: a
-/// report has a million of them, and exact formatting takes ten times as long.
+/// Appends what `{number:.decimals$}` shows. Uses integer arithmetic unless the product could round the wrong
+/// way: a report has a million decimals, and exact formatting takes ten times as long.
 fn push_decimal(text: &mut String, number: f64, decimals: usize) {
-    /// Below it the product is wrong by less than [`MIDDLE`].
+    /// Products below this have an error of less than [`MIDDLE`].
     const LARGEST: f64 = (1_u64 << 40) as f64;
     const MIDDLE: f64 = 1e-3;
     let scaled = number.abs() * 10_f64.powi(decimals as i32);

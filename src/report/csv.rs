@@ -1,56 +1,58 @@
-//! A table → CSV: UTF-8, comma, quoted where needed, `\n` at the end of each line.
+//! A table → CSV: UTF-8, comma-separated, quoted where needed, `\n` at the end of each line.
 
 use super::cell::push_cell;
 use crate::error::{Error, Result};
+use crate::escape;
 use crate::tables::{Cell, ColumnInfo, RowSink, Table};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Bytes of lines that are written at once.
+/// Size of the output buffer in bytes.
 const BUFFER: usize = 1 << 16;
-/// Most bytes of texts that are known, about.
+/// Approximate limit of the cache of quoted texts, in bytes.
 const MOST_KNOWN: usize = 1 << 19;
-/// Why a field is always written.
+/// Why writing a field cannot fail.
 const IN_MEMORY: &str = "memory takes all";
 
-/// Which texts stand in the cells of a CSV file.
+/// How texts are written into the cells of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CsvTexts {
-    /// As they are in the trace: what programs want to read.
-    #[default]
+    /// Verbatim, as in the trace.
     AsTheyAre,
-    /// With `'` before those that a spreadsheet would take for a formula: they begin with `=`, `+`,
-    /// `-`, `@`, a tab or a carriage return.
+    /// Safe to open and to print: texts that a spreadsheet would treat as a formula (they start with `=`,
+    /// `+`, `-` or `@` and are not numbers) get a leading `'`, and control characters are escaped.
+    #[default]
     ForSpreadsheets,
 }
 
 impl CsvTexts {
-    /// What stands before a text.
-    fn prefix(self, text: &str) -> &'static str {
+    /// A text as it appears in a cell, before quoting.
+    fn cell(self, text: &str) -> Cow<'_, str> {
         match self {
-            CsvTexts::ForSpreadsheets if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => "'",
-            CsvTexts::ForSpreadsheets | CsvTexts::AsTheyAre => "",
+            CsvTexts::AsTheyAre => Cow::Borrowed(text),
+            CsvTexts::ForSpreadsheets => escape::cell(text),
         }
     }
 }
 
-/// Writes a table as CSV, its titles first, with the texts as they are.
+/// Writes a table as CSV with a header line and [spreadsheet-safe](CsvTexts::ForSpreadsheets) texts.
 ///
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    write_csv_with(table, CsvTexts::AsTheyAre, out)
+    write_csv_with(table, CsvTexts::default(), out)
 }
 
-/// Like [`write_csv`], with such texts.
+/// Like [`write_csv`], with the given handling of texts.
 ///
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
     let columns = table.columns();
-    // In CSV a line of one empty cell would be none.
+    // A table with a single column would have an empty line for each empty cell.
     debug_assert!(columns.len() > 1, "{} has one column", table.name());
     let buffer = String::with_capacity(BUFFER + BUFFER / 4);
     let (quoted, text) = (Quoted::new(texts, columns.len()), String::new());
@@ -63,16 +65,16 @@ pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io
     lines.flush()
 }
 
-/// A CSV text that is being written.
+/// A CSV file being written.
 struct Lines<'t> {
     out: &'t mut dyn Write,
     columns: &'t [ColumnInfo],
-    /// The column of the next cell.
+    /// Index of the next cell's column.
     column: usize,
-    /// Whole lines, and the one that is being written.
+    /// Complete lines, and the current one.
     buffer: String,
     quoted: Quoted,
-    /// Room for the text of one cell.
+    /// Scratch space for the text of one cell.
     text: String,
 }
 
@@ -97,7 +99,7 @@ impl RowSink for Lines<'_> {
                 push_cell(&mut self.text, column, &cell);
                 self.quoted.push(self.column, &self.text, &mut self.buffer);
             }
-            // Digits and words of ours are in CSV what they are.
+            // Digits and our own words need no quoting.
             Cell::Empty | Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Flag(_) => {
                 push_cell(&mut self.buffer, column, &cell);
             }
@@ -112,16 +114,16 @@ impl RowSink for Lines<'_> {
     }
 }
 
-/// Texts as they stand in a CSV file, each made once: a table repeats names and shapes thousands of times,
-/// most of them from row to row.
+/// A cache of texts in their CSV form. A table repeats names and shapes thousands of times, mostly in
+/// consecutive rows.
 struct Quoted {
     texts: CsvTexts,
-    /// By number, a text and how it stands in the file.
+    /// Each text with its CSV form.
     known: Vec<(Rc<str>, Box<str>)>,
     numbers: FxHashMap<Rc<str>, usize>,
-    /// The number of the last text of each column.
+    /// The index of each column's most recent text.
     last: Vec<usize>,
-    /// Bytes of what is known.
+    /// Bytes of all cached texts.
     size: usize,
 }
 
@@ -131,7 +133,7 @@ impl Quoted {
         Quoted { texts, known, numbers, last: vec![0; columns], size: 0 }
     }
 
-    /// Appends a text of a column to a line.
+    /// Appends a text of a column to the line.
     fn push(&mut self, column: usize, text: &str, line: &mut String) {
         let last = self.known.get(self.last[column]);
         if let Some((_, quoted)) = last.filter(|(known, _)| **known == *text) {
@@ -157,17 +159,17 @@ impl Quoted {
     }
 
     fn quote(&self, text: &str) -> Box<str> {
-        let text = format!("{}{text}", self.texts.prefix(text));
+        let text = self.texts.cell(text);
         let room = text.len() + 8;
         let mut writer = csv::WriterBuilder::new().buffer_capacity(room).from_writer(Vec::new());
-        // Behind another field: a line of one empty field is quoted.
-        writer.write_record(["", &text]).expect(IN_MEMORY);
+        // The text is written as a second field, because a line of one empty field would be quoted.
+        writer.write_record(["", &*text]).expect(IN_MEMORY);
         let line = String::from_utf8(writer.into_inner().expect(IN_MEMORY)).expect("a text");
         line[",".len()..line.len() - "\n".len()].into()
     }
 }
 
-/// The rows of a CSV file without its header.
+/// The rows of a CSV file, without the header.
 pub(super) fn read_rows(path: &Path) -> Result<Vec<Vec<String>>> {
     let failed = |error: csv::Error| Error::io(path, "read the table", error.into());
     let mut reader = csv::Reader::from_path(path).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What the user asks for besides the tables: formats of the report, by name.
+//! What the report consists of: table formats, additional formats, and their options.
 
 use super::csv::CsvTexts;
 use super::unfinished::Unfinished;
@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A format of the report besides the tables, which are always written.
+/// A report format in addition to the tables, which are always written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Emit {
-    /// `report.html`: one page to look at.
+    /// `report.html`: an interactive page.
     #[cfg(feature = "html")]
     Html,
     /// `report.md`: for an issue or a step summary.
@@ -21,12 +21,12 @@ pub enum Emit {
     /// `flamegraph.svg` and `folded.txt`.
     #[cfg(feature = "flamegraph")]
     Flamegraph,
-    /// `perfetto.json.gz`: both traces as one.
+    /// `perfetto.json.gz`: both traces on one timeline.
     Perfetto,
 }
 
 impl Emit {
-    /// All formats that this build writes.
+    /// All formats available in this build.
     pub const ALL: &[Emit] = &[
         #[cfg(feature = "html")]
         Emit::Html,
@@ -65,7 +65,7 @@ impl FromStr for Emit {
     fn from_str(text: &str) -> Result<Emit> {
         Emit::ALL.iter().copied().find(|emit| emit.label() == text).ok_or_else(|| {
             let known: Vec<&str> = Emit::ALL.iter().map(|emit| emit.label()).collect();
-            let message = format!("is no format of the report; known are {}", known.join(", "));
+            let message = format!("is not a report format; known formats: {}", known.join(", "));
             Error::usage(text, message)
         })
     }
@@ -75,15 +75,15 @@ impl FromStr for Emit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TableFormat {
-    /// Comma-separated values, with the titles that TraceLens knows.
+    /// Comma-separated values, with TraceLens's column titles.
     Csv,
-    /// Parquet: typed columns, dictionaries, zstd; columns are called as in Arrow.
+    /// Parquet: typed columns, dictionaries, zstd; columns are named as in Arrow.
     #[cfg(feature = "parquet")]
     Parquet,
 }
 
 impl TableFormat {
-    /// All formats that this build writes.
+    /// All formats available in this build.
     pub const ALL: &[TableFormat] = &[
         TableFormat::Csv,
         #[cfg(feature = "parquet")]
@@ -101,31 +101,48 @@ impl fmt::Display for TableFormat {
     }
 }
 
+/// What happens to files in the report folder that tracetree did not write but whose names it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Existing {
+    /// The files are kept, and writing the report fails.
+    #[default]
+    Keep,
+    /// The files are overwritten.
+    Replace,
+}
+
 /// What is written, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
     /// How the tables are written; order and repetition do not matter.
     pub tables: Vec<TableFormat>,
-    /// The formats besides the tables; order and repetition do not matter.
+    /// The additional formats; order and repetition do not matter.
     pub emits: Vec<Emit>,
-    /// Most nodes of the merged tree in `perfetto.json.gz`; a pair is one node and two slices.
+    /// Maximum number of merged-tree nodes in `perfetto.json.gz`; a matched node makes two slices.
     pub perfetto_slices: usize,
-    /// The texts in the tables.
+    /// How texts are written into the tables.
     pub csv_texts: CsvTexts,
-    /// The folders that are being written; take a clone to remove them when the process must end.
+    /// What happens to existing files that tracetree did not write.
+    pub existing: Existing,
+    /// The folders being written. Keep a clone to remove them when the process must end.
     pub unfinished: Unfinished,
 }
 
 impl Default for ReportOptions {
-    /// A page and a text to paste; 200,000 nodes where a Perfetto file is asked for.
+    /// CSV tables, a page and Markdown; 200,000 nodes if a Perfetto file is requested.
     fn default() -> ReportOptions {
         let emits = vec![
             #[cfg(feature = "html")]
             Emit::Html,
             Emit::Markdown,
         ];
-        let (csv_texts, unfinished) = (CsvTexts::default(), Unfinished::default());
-        let tables = vec![TableFormat::Csv];
-        ReportOptions { tables, emits, perfetto_slices: 200_000, csv_texts, unfinished }
+        ReportOptions {
+            tables: vec![TableFormat::Csv],
+            emits,
+            perfetto_slices: 200_000,
+            csv_texts: CsvTexts::default(),
+            existing: Existing::default(),
+            unfinished: Unfinished::default(),
+        }
     }
 }

@@ -1,20 +1,23 @@
-//! Files → a folder: written aside in parallel, in their order, moved into place when complete.
+//! Files → a report folder: written in parallel to a staging folder, moved into place when complete.
 
+use super::emit::Existing;
+use super::manifest::{MANIFEST, Manifest, Mark, Marking, State};
 use super::shared::Shared;
 use super::staging::Staging;
 use super::{ReportFile, ReportOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// The file of an earlier report that tells that there is one.
+/// Identifies a report of an earlier version, which has no manifest.
 const SUMMARY: &str = "summary.json";
 
-/// Writes `files` into `folder`, and removes those of `known` that an earlier report left there and
-/// this one does not write.
+/// Writes `files` into `folder`. Removes those `known` files that an earlier report wrote there and this
+/// one does not write.
 pub(super) fn write_into(
     folder: &Path,
     files: &[ReportFile],
@@ -22,17 +25,19 @@ pub(super) fn write_into(
     shared: &Shared,
     options: &ReportOptions,
 ) -> Result<Vec<String>> {
-    let names: Vec<String> = files.iter().map(ReportFile::name).collect();
+    let mut names: Vec<String> = files.iter().map(ReportFile::name).collect();
     if storage::is_remote(folder) {
-        let aside = std::env::temp_dir().join("tracetree");
-        let staging = Staging::create(&aside, &options.unfinished)?;
+        let staging = Staging::create_in(&std::env::temp_dir(), folder, &options.unfinished)?;
         write_all(folder, &staging, files, shared, options)?;
+        names.push(MANIFEST.to_owned());
         return upload(folder, &staging, names);
     }
-    check_target(folder, &names)?;
-    let stale = stale_files(folder, &names, known);
+    check_target(folder, files, known, options.existing)?;
+    let earlier = Earlier::of(folder, known);
     let staging = Staging::create(folder, &options.unfinished)?;
     write_all(folder, &staging, files, shared, options)?;
+    let stale = earlier.stale(folder, &names, known);
+    names.push(MANIFEST.to_owned());
     staging.move_into(folder, &names, &stale)?;
     Ok(names)
 }
@@ -44,80 +49,140 @@ fn write_all(
     shared: &Shared,
     options: &ReportOptions,
 ) -> Result<()> {
-    // A bridge hands out one file after the other; halves of the list would take unequally long.
-    let write = |files: &[&ReportFile]| {
-        files.iter().par_bridge().try_for_each(|file| {
-            write_file(&staging.path().join(file.name()), file, shared, options)
-                .map_err(|error| cannot_write(&folder.join(file.name()), error))
-        })
+    // `par_bridge` hands out the files one at a time. If the list were split in halves, one half could take
+    // much longer than the other.
+    let write = |files: &[&ReportFile]| -> Result<BTreeMap<String, Mark>> {
+        let write = |file: &&ReportFile| {
+            let mark = write_file(staging.path(), file, shared, options)
+                .map_err(|error| cannot_write(&folder.join(file.name()), error))?;
+            Ok((file.name(), mark))
+        };
+        files.iter().par_bridge().map(write).collect()
     };
-    // While the causes are found, what tells them would only wait for them.
+    // Files that show the causes would block until the causes are found, so the others are written meanwhile.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
         shared.analysis.causes();
         write(&telling)
     };
-    let (one, two) = rayon::join(find_and_write, || write(&others));
-    one.and(two)
+    let (telling, others) = rayon::join(find_and_write, || write(&others));
+    let mut marks = telling?;
+    marks.extend(others?);
+    let manifest = Manifest::complete(marks).to_json();
+    staging.write(MANIFEST, &manifest).map_err(|error| cannot_write(&folder.join(MANIFEST), error))
 }
 
-/// Copies a report to an address: the summary, which tells that there is a report, behind all others. What an
-/// earlier report left there stays.
-fn upload(folder: &Path, staging: &Staging, mut names: Vec<String>) -> Result<Vec<String>> {
-    names.sort_by_key(|name| name == SUMMARY);
+/// Uploads a report to an address, the manifest last. Files of an earlier report are not removed.
+fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<String>> {
+    let writing = Manifest::writing(names.iter()).to_json();
+    storage::replace(&folder.join(MANIFEST), &writing)?;
     for name in &names {
         storage::upload(&staging.path().join(name), &folder.join(name))?;
     }
     Ok(names)
 }
 
-/// Refuses a folder that is none, or in which something else stands at the place of a file.
-fn check_target(folder: &Path, names: &[String]) -> Result<()> {
+/// Rejects a target that is not a folder, in which a folder has the name of one of the files, or in which
+/// a file that tracetree did not write has such a name.
+pub(super) fn check_target(
+    folder: &Path,
+    files: &[ReportFile],
+    known: &[ReportFile],
+    existing: Existing,
+) -> Result<()> {
     if folder.is_symlink() && !folder.exists() {
-        return Err(Error::new(ErrorKind::Usage, folder, "the output is a link to nothing")
-            .remedy("remove the link, create what it points to, or name another folder with -o"));
+        return Err(Error::new(ErrorKind::Usage, folder, "the output is a dangling link")
+            .remedy("remove the link, create its target, or choose another folder with -o"));
     }
     if folder.exists() && !folder.is_dir() {
-        return Err(Error::new(ErrorKind::Usage, folder, "the output exists and is no folder")
-            .remedy("name another folder with -o"));
+        return Err(Error::new(ErrorKind::Usage, folder, "the output exists and is not a folder")
+            .remedy("choose another folder with -o"));
     }
+    let mut names: Vec<String> = files.iter().map(ReportFile::name).collect();
+    names.push(MANIFEST.to_owned());
     let mut places = names.iter().map(|name| folder.join(name));
-    match places.find(|place| place.is_dir()) {
-        Some(taken) => Err(Error::new(ErrorKind::Usage, taken, "a folder is in the way of a file")
-            .remedy("rename it, or name another folder with -o")),
+    if let Some(taken) = places.find(|place| place.is_dir()) {
+        return Err(Error::new(ErrorKind::Usage, taken, "a folder has the name of a report file")
+            .remedy("rename the folder, or choose another output folder with -o"));
+    }
+    let earlier = Earlier::of(folder, known);
+    let is_foreign = |name: &&String| !earlier.has(name) && exists(&folder.join(name));
+    match names.iter().find(is_foreign).filter(|_| existing == Existing::Keep) {
+        Some(name) => Err(storage::foreign(&folder.join(name))),
         None => Ok(()),
     }
 }
 
-/// What an earlier report left in `folder` and the next one does not write: its page would show
-/// another comparison than the tables beside it.
-fn stale_files(folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
-    if !is_report(folder) {
-        return Vec::new();
-    }
-    let is_stale = |name: &String| !names.contains(name) && folder.join(name).is_file();
-    known.iter().map(ReportFile::name).filter(is_stale).collect()
+/// The report already in the folder.
+enum Earlier {
+    /// There is no earlier report. Any files with our names were not written by tracetree.
+    Nothing,
+    /// A report with a manifest that lists its files.
+    Listed(Manifest),
+    /// A report without a manifest: every file with one of our names is treated as part of it.
+    Unlisted(Vec<String>),
 }
 
-/// Whether the folder holds a report: files of others may be called like ours.
-fn is_report(folder: &Path) -> bool {
-    let summary = fs::read(folder.join(SUMMARY)).unwrap_or_default();
-    let summary: Option<serde_json::Value> = serde_json::from_slice(&summary).ok();
-    summary.is_some_and(|summary| summary.get("tracetree_version").is_some())
+impl Earlier {
+    fn of(folder: &Path, known: &[ReportFile]) -> Earlier {
+        if let Some(manifest) = Manifest::read(folder) {
+            return Earlier::Listed(manifest);
+        }
+        let summary = fs::read(folder.join(SUMMARY)).unwrap_or_default();
+        let summary: Option<serde_json::Value> = serde_json::from_slice(&summary).ok();
+        match summary.is_some_and(|summary| summary.get("tracetree_version").is_some()) {
+            true => Earlier::Unlisted(known.iter().map(ReportFile::name).collect()),
+            false => Earlier::Nothing,
+        }
+    }
+
+    /// Whether a file of this name belongs to the earlier report.
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Earlier::Nothing => false,
+            Earlier::Listed(manifest) => name == MANIFEST || manifest.files.contains_key(name),
+            Earlier::Unlisted(names) => names.iter().any(|known| known == name),
+        }
+    }
+
+    /// The files of the earlier report that the next one does not write. They would describe another
+    /// comparison than the new tables. Files that were modified after they were written are kept.
+    fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
+        let is_stale =
+            |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);
+        known.iter().map(ReportFile::name).filter(is_stale).collect()
+    }
+
+    fn is_ours(&self, folder: &Path, name: &str) -> bool {
+        match self {
+            Earlier::Listed(manifest) if manifest.state == State::Complete => {
+                manifest.is_unchanged(folder, name)
+            }
+            Earlier::Listed(_) | Earlier::Unlisted(_) => folder.join(name).is_file(),
+            Earlier::Nothing => false,
+        }
+    }
+}
+
+/// Whether the path exists, even as a dangling link.
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
 }
 
 fn write_file(
-    path: &Path,
+    folder: &Path,
     file: &ReportFile,
     shared: &Shared,
     options: &ReportOptions,
-) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 16, fs::File::create(path)?);
-    file.write(shared, options, &mut out)?;
-    out.flush()
+) -> io::Result<Mark> {
+    let created = storage::create_file(&folder.join(file.name()))?;
+    let mut out = BufWriter::with_capacity(1 << 16, Marking::new(created));
+    file.write(shared, options, folder, &mut out)?;
+    out.flush()?;
+    Ok(out.get_ref().mark())
 }
 
-/// The error of a file, by the place that the user knows.
+/// The error for a file, with the path the user knows.
 fn cannot_write(place: &Path, error: io::Error) -> Error {
     let is_full = matches!(
         error.kind(),
@@ -125,7 +190,7 @@ fn cannot_write(place: &Path, error: io::Error) -> Error {
     );
     let error = Error::io(place, "write the report", error);
     if is_full {
-        return error.remedy("make room there, or name another folder with -o");
+        return error.remedy("free some space, or choose another folder with -o");
     }
     error
 }

@@ -1,21 +1,21 @@
-//! What `tracetree info` says of a trace as JSON.
+//! A trace → the JSON output of `tracetree info`.
 
 use crate::analysis::EfficiencyInfo;
 use crate::program::TraceInfo;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// What is in a trace, and how efficient it is.
+/// A description of a trace and its efficiency.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DescribedTrace {
-    /// What is in it.
+    /// The contents of the trace.
     #[serde(flatten)]
     pub info: TraceInfo,
-    /// How far its ops are from what its device can do.
+    /// How close its ops come to the peak of its device.
     pub efficiency: EfficiencyInfo,
 }
 
-/// Writes a list with an object for each trace.
+/// Writes a JSON array with one object per trace.
 ///
 /// # Errors
 /// If `out` cannot be written to.

@@ -1,7 +1,7 @@
-//! Steps with their spread, idle time by owner, places with other kernel counts, kernels that both sides
-//! run → short tables of the page and of Markdown; the CSV files beside it have all of their lines.
+//! [`Analysis`] → the short lists of the page and of Markdown: steps, idle time, fusions, kernels that both
+//! sides run. The CSV files have the full lists.
 
-// Without the page nobody asks for what only it shows.
+// Some of this is used only by the page.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
 use super::text::{Unit, times};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// Most lines of a table.
+/// Maximum number of lines in a list.
 const LINES: usize = 15;
 
 /// A section with one table.
@@ -20,27 +20,27 @@ const LINES: usize = 15;
 pub(super) struct List {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
-    /// The title in the contents bar.
+    /// The short title in the contents bar.
     pub(super) short: &'static str,
-    /// What it tells, and the file that has all of it.
+    /// What the table shows, and which file has the full list.
     pub(super) remark: String,
-    /// Titles of the columns.
+    /// Column titles.
     pub(super) titles: Vec<String>,
     pub(super) lines: Vec<ListLine>,
 }
 
-/// A line of it.
+/// A line of a list.
 #[derive(Debug)]
 pub(super) struct ListLine {
     pub(super) name: String,
-    /// What stands dimly behind the name.
+    /// A dimmed note after the name.
     pub(super) note: String,
     pub(super) cells: Vec<String>,
     /// The style of the last cell but one: more, less or same.
     pub(super) style: &'static str,
 }
 
-/// The tables that have lines.
+/// The lists that are not empty.
 pub(super) fn of(analysis: &Analysis, unit: Unit) -> Vec<List> {
     let mut lists = vec![
         steps(analysis, unit),
@@ -72,7 +72,7 @@ fn titles(analysis: &Analysis, first: &str) -> Vec<String> {
     vec![first.to_owned(), one, two, "difference".to_owned(), "ratio".to_owned()]
 }
 
-/// How long the steps of each side take, and how far they lie apart.
+/// How long the steps of each side take, and how much they vary.
 fn steps(analysis: &Analysis, unit: Unit) -> List {
     let rows = analysis.step_rows();
     let walls = |side: Side| {
@@ -99,7 +99,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
         ],
     };
     let remark = format!(
-        "Wall time of {} and {} steps. steps.csv has each step.",
+        "Wall time of {} and {} steps. steps.csv lists every step.",
         count.baseline, count.candidate
     );
     List {
@@ -112,7 +112,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     }
 }
 
-/// The median of sorted times, of which there is one.
+/// The median of sorted times; there must be at least one.
 fn middle(times: &[Nanos]) -> Nanos {
     let half = times.len() / 2;
     match times.len() % 2 {
@@ -121,12 +121,12 @@ fn middle(times: &[Nanos]) -> Nanos {
     }
 }
 
-/// Kind of idle time, and the name of who had it.
+/// Kind of idle time, and the name of the call it is attributed to.
 type Owner<'k> = (&'k str, Cow<'k, str>);
 /// Idle time and number of gaps.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
-/// Idle time of the window by kind and name of its owner, the largest difference first.
+/// Idle time of the window by kind and owner, largest difference first.
 fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
@@ -151,15 +151,15 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
     let remark = format!(
-        "Time in which no device ran anything, by who had it: {} of {count} owners, largest \
-         difference first. idle.csv has all, step by step.",
+        "Time when no device ran anything, by the call that it is attributed to: {} of {count}, largest \
+         difference first. idle.csv lists all of them, step by step.",
         lines.len()
     );
     let titles = titles(analysis, &format!("owner, {}", unit.label()));
     List { key: "idle", title: "Idle time by owner", short: "Idle", remark, titles, lines }
 }
 
-/// Places where the sides run other numbers of kernels.
+/// Call sites where the sides run different numbers of kernels.
 fn fusion(analysis: &Analysis, unit: Unit) -> List {
     let rows = analysis.fusions();
     let lines = rows.iter().take(LINES).map(|row| {
@@ -168,7 +168,7 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
             KernelChange::FusedIn(side, evidence) => {
                 format!("fused in {}, {}", analysis.side_name(side), evidence.label())
             }
-            KernelChange::Count => "other number of kernels".to_owned(),
+            KernelChange::Count => "different kernel count".to_owned(),
         };
         let name = row.path.rsplit(" / ").next().unwrap_or_default().to_owned();
         let inside = row.path.strip_suffix(&name).unwrap_or_default().trim_end_matches(" / ");
@@ -182,17 +182,24 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
-        "Places where the sides run other numbers of kernels: {} of {}, largest difference in {} \
-         first. fusion.csv has all, with their ops and kernels.",
+        "Call sites where the two sides run different numbers of kernels: {} of {}, largest difference \
+         in {} first. fusion.csv lists all of them, with their ops and kernels.",
         lines.len(),
         rows.len(),
         unit.label()
     );
     let titles = titles(analysis, "kernels of one instance");
-    List { key: "fusion", title: "Other kernel counts", short: "Counts", remark, titles, lines }
+    List {
+        key: "fusion",
+        title: "Different kernel counts",
+        short: "Kernel counts",
+        remark,
+        titles,
+        lines,
+    }
 }
 
-/// Kernels that both sides run under paired ops: the speed of the same code.
+/// Kernels that both sides run under matched ops: how fast the same code is.
 fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     let same = analysis.same_kernels();
     let count = same.rows.len();
@@ -206,14 +213,14 @@ fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
-        "Kernels that both sides run under the same op with the same shapes, most time first: {} of \
-         {count}; the ratio is of their mean times. same_kernels.csv has all.",
+        "Kernels that both sides run under the same op with the same shapes, longest first: {} of \
+         {count}. The ratio compares their mean times. same_kernels.csv lists all of them.",
         lines.len()
     );
     let titles = titles(analysis, &format!("kernel, {}", unit.label()));
     List {
         key: "same-kernels",
-        title: "The same kernels",
+        title: "Same kernels",
         short: "Same kernels",
         remark,
         titles,

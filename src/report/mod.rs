@@ -1,9 +1,11 @@
-//! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON; and what
-//! the user asks for with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
+//! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON, and the formats
+//! requested with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
 //!
-//! Files are written side by side into a folder of their own, next to the target or in it, and moved
-//! into place when all of them are complete, so that a failed run leaves no half report. Files of an
-//! earlier report that this one does not write are removed; all others in the target are left alone.
+//! Files are written in parallel to a staging folder next to the target or inside it, and moved into place
+//! when all of them are complete, so that a failed run leaves no partial report. A run that is killed while
+//! moving them leaves a `manifest.json` that says so. Files of an earlier report that this one does not
+//! write are removed. All other files in the target are kept and never overwritten, unless
+//! [`Existing::Replace`] is set.
 
 #[cfg(feature = "arrow")]
 mod arrow;
@@ -18,6 +20,7 @@ mod html;
 mod info;
 mod json;
 mod lists;
+mod manifest;
 mod markdown;
 mod nodes;
 #[cfg(feature = "parquet")]
@@ -36,26 +39,28 @@ mod xlsx;
 #[cfg(feature = "arrow")]
 pub use arrow::{ArrowReader, ArrowTable, column_name};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
-pub use emit::{Emit, ReportOptions, TableFormat};
+pub use emit::{Emit, Existing, ReportOptions, TableFormat};
 #[cfg(feature = "html")]
 pub use html::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
 pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
+pub use manifest::was_interrupted;
 #[cfg(feature = "parquet")]
 pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
 pub use read_inputs::read_inputs;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
-    CauseSummary, Change, LargeDifference, NameDifference, Part, RunsSummary, SCHEMA_VERSION,
-    SideNote, SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences,
-    summarise, write_summary,
+    CauseSummary, Change, ChangeSummary, LargeDifference, NameDifference, Part, RunsSummary,
+    SCHEMA_VERSION, SameProgram, SideNote, SideSummary, StepVerdict, Summary, VerdictSummary,
+    WallSide, WallSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{
-    CauseLine, answer, answer_remarks, cause_lines, evidence, node_name, sentence as verdict,
+    CauseLine, ChangeLine, ChangeLines, answer, answer_remarks, cause_lines, change_lines,
+    evidence, node_name, sentence as verdict,
 };
 #[cfg(feature = "cli")]
-pub(crate) use text::{Unit, shorten, times};
-pub(crate) use text::{code, one_line, plain};
+pub(crate) use text::{Unit, one_line, shorten, times};
+pub(crate) use text::{code, plain};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;
@@ -70,12 +75,12 @@ use std::sync::Arc;
 enum ReportFile {
     /// A table.
     Table(TableKind, TableFormat),
-    /// Anything else: its name, and what writes it.
+    /// Any other file: its name and the function that writes it.
     Other(&'static str, WriteFile),
 }
 
-/// Writes a file of the report.
-type WriteFile = fn(&Shared, &ReportOptions, &mut dyn Write) -> io::Result<()>;
+/// Writes a file of the report. The path is a folder for temporary files.
+type WriteFile = fn(&Shared, &ReportOptions, &Path, &mut dyn Write) -> io::Result<()>;
 
 impl ReportFile {
     /// Name of the file in the folder.
@@ -86,10 +91,13 @@ impl ReportFile {
         }
     }
 
-    /// Whether the file has the causes, or the fusions that they are found with.
+    /// Whether writing the file needs the causes, or the fusions they are derived from.
     fn tells_causes(&self) -> bool {
         match self {
-            ReportFile::Table(kind, _) => matches!(kind, TableKind::Causes | TableKind::Fusion),
+            ReportFile::Table(kind, _) => matches!(
+                kind,
+                TableKind::Causes | TableKind::Changes | TableKind::ChangeSites | TableKind::Fusion
+            ),
             ReportFile::Other(name, _) => name.starts_with("report.") || *name == "summary.json",
         }
     }
@@ -98,6 +106,7 @@ impl ReportFile {
         &self,
         shared: &Shared,
         options: &ReportOptions,
+        folder: &Path,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
@@ -108,21 +117,23 @@ impl ReportFile {
             ReportFile::Table(kind, TableFormat::Parquet) => {
                 write_parquet(&kind.of(&shared.analysis), &Origin::of(&shared.analysis), out)
             }
-            ReportFile::Other(_, write) => write(shared, options, out),
+            ReportFile::Other(_, write) => write(shared, options, folder, out),
         }
     }
 }
 
-/// What every report has besides the tables. The merged tree takes longest and comes first.
+/// The files of every report besides the tables. The merged tree takes longest and comes first.
 const ALWAYS: [ReportFile; 4] = [
-    ReportFile::Other("merged_tree_output.txt", |shared, _, out| {
+    ReportFile::Other("merged_tree_output.txt", |shared, _, _, out| {
         text::merged_tree::write(&shared.analysis, out)
     }),
-    ReportFile::Other("stacks.json", |shared, _, out| json::stacks::write(&shared.analysis, out)),
-    ReportFile::Other("cpu_op_map.json", |shared, _, out| {
+    ReportFile::Other("stacks.json", |shared, _, _, out| {
+        json::stacks::write(&shared.analysis, out)
+    }),
+    ReportFile::Other("cpu_op_map.json", |shared, _, _, out| {
         json::op_map::write(&shared.analysis, out)
     }),
-    ReportFile::Other("summary.json", |shared, _, out| write_summary(shared.summary(), out)),
+    ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
 ];
 
 /// The files of a format.
@@ -130,24 +141,28 @@ fn files_of(emit: Emit) -> Vec<ReportFile> {
     use ReportFile::Other;
     match emit {
         #[cfg(feature = "html")]
-        Emit::Html => vec![Other("report.html", |shared, _, out| html::write(shared, out))],
+        Emit::Html => vec![Other("report.html", |shared, _, _, out| html::write(shared, out))],
         Emit::Markdown => {
-            vec![Other("report.md", |shared, _, out| markdown::write(shared, markdown::NAMES, out))]
+            vec![Other("report.md", |shared, _, _, out| {
+                markdown::write(shared, markdown::NAMES, out)
+            })]
         }
         #[cfg(feature = "xlsx")]
-        Emit::Xlsx => vec![Other("report.xlsx", |shared, _, out| xlsx::write(shared, out))],
+        Emit::Xlsx => {
+            vec![Other("report.xlsx", |shared, _, folder, out| xlsx::write(shared, folder, out))]
+        }
         #[cfg(feature = "flamegraph")]
         Emit::Flamegraph => vec![
-            Other("folded.txt", |shared, _, out| flame::write_folded(&shared.analysis, out)),
-            Other("flamegraph.svg", |shared, _, out| flame::write_svg(&shared.analysis, out)),
+            Other("folded.txt", |shared, _, _, out| flame::write_folded(&shared.analysis, out)),
+            Other("flamegraph.svg", |shared, _, _, out| flame::write_svg(&shared.analysis, out)),
         ],
-        Emit::Perfetto => vec![Other("perfetto.json.gz", |shared, options, out| {
+        Emit::Perfetto => vec![Other("perfetto.json.gz", |shared, options, _, out| {
             perfetto::write(&shared.analysis, options, out)
         })],
     }
 }
 
-/// The report of an analysis: a folder of tables, and of what [`ReportOptions`] names.
+/// The report of an analysis: a folder with the files that [`ReportOptions`] selects.
 #[derive(Debug, Clone)]
 pub struct Report {
     shared: Arc<Shared>,
@@ -155,7 +170,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report with what [`ReportOptions::default`] names.
+    /// A report with the default options.
     ///
     /// ```
     /// use tracetree::{Analysis, CallTree, Report, Trace, TraceDiff};
@@ -174,46 +189,73 @@ impl Report {
         Report::with_options(analysis, ReportOptions::default())
     }
 
-    /// The report with what `options` names.
+    /// A report with the given options.
     pub fn with_options(analysis: impl Into<Arc<Analysis>>, options: ReportOptions) -> Report {
         Report { shared: Arc::new(Shared::new(analysis.into())), options }
     }
 
-    /// What `summary.json` holds; made once.
+    /// The content of `summary.json`; computed once.
     pub fn summary(&self) -> &Summary {
         self.shared.summary()
     }
 
-    /// Where the time differs, largest difference first; found once.
+    /// The largest differences of time by name and lowest common node, largest first; computed once.
     pub fn largest_differences(&self) -> &[LargeDifference] {
         self.shared.largest()
     }
 
-    /// Writes the report into `folder`, which is created if it is missing. Returns the names of the
-    /// files written.
+    /// Writes the report into `folder`, which is created if missing. Returns the names of the written files.
     ///
     /// # Errors
-    /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
+    /// If the folder cannot be created or written, is a file, or contains files of the same names that
+    /// tracetree did not write. No partial report is left behind.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
-        let wanted = Emit::ALL.iter().copied().filter(|emit| self.options.emits.contains(emit));
-        // What takes longest comes first, so that no thread waits for it in the end.
-        let [merged_tree, others @ ..] = ALWAYS;
-        let mut files = vec![merged_tree];
-        files.extend(wanted.flat_map(files_of));
-        for &format in TableFormat::ALL.iter().filter(|format| self.options.tables.contains(format))
-        {
-            files.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
-        }
-        files.extend(others);
-        let mut known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
-        for &format in TableFormat::ALL {
-            known.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
-        }
-        folder::write_into(folder.as_ref(), &files, &known, &self.shared, &self.options)
+        let files = self.options.files();
+        let (folder, known) = (folder.as_ref(), known_files());
+        folder::write_into(folder, &files, &known, &self.shared, &self.options)
     }
 }
 
-/// Writes the merged tree as text, one line for each node: line `n` is the node with id `n - 1`.
+/// All files that a report can have.
+fn known_files() -> Vec<ReportFile> {
+    let mut known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
+    for &format in TableFormat::ALL {
+        known.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
+    }
+    known.extend(ALWAYS);
+    known
+}
+
+impl ReportOptions {
+    /// The files of a report with these options.
+    fn files(&self) -> Vec<ReportFile> {
+        let wanted = Emit::ALL.iter().copied().filter(|emit| self.emits.contains(emit));
+        // The slowest files come first, so that no thread waits for them at the end.
+        let [merged_tree, others @ ..] = ALWAYS;
+        let mut files = vec![merged_tree];
+        files.extend(wanted.flat_map(files_of));
+        for &format in TableFormat::ALL.iter().filter(|format| self.tables.contains(format)) {
+            files.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
+        }
+        files.extend(others);
+        files
+    }
+
+    /// Checks that a report with these options can be written into `folder`, before any trace is read.
+    ///
+    /// # Errors
+    /// If `folder` is a file, or contains a file that tracetree did not write and the report would replace
+    /// (unless [`ReportOptions::existing`] allows it).
+    pub fn check_target(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let folder = folder.as_ref();
+        match crate::storage::is_remote(folder) {
+            true => Ok(()),
+            false => folder::check_target(folder, &self.files(), &known_files(), self.existing),
+        }
+    }
+}
+
+/// Writes the merged tree as text, one line per node: line `n` is the node with id `n - 1`.
 ///
 /// # Errors
 /// If `out` cannot be written to.

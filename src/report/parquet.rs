@@ -1,8 +1,8 @@
-//! A table ⇄ a Parquet file: dictionary-encoded, zstd, with what it is of in the key-value metadata.
+//! A table ⇄ a Parquet file: dictionary-encoded, zstd, with the origin of the table in the metadata.
 //!
-//! Columns are those of [`ArrowTable`]: the same names, types and descriptions. The same table gives the
-//! same bytes. What is read back knows nothing of Arrow, so that who adds up many files needs no other
-//! door.
+//! Columns have the names, types and descriptions of [`ArrowTable`]. Equal tables give equal bytes. The
+//! types for reading expose nothing of Arrow, so code that aggregates many files needs no other
+//! dependency.
 
 use super::arrow::ArrowTable;
 use super::summary::SCHEMA_VERSION;
@@ -21,10 +21,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows that are read at once.
+/// Rows per batch when reading.
 const ROWS: usize = 1 << 13;
 
-/// What a table is of: keys and values in the metadata of its file.
+/// Where a table comes from: key-value metadata of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin(BTreeMap<String, String>);
 
@@ -43,14 +43,14 @@ impl Origin {
         origin
     }
 
-    /// The version of the layout, and that of tracetree.
+    /// The version of the layout, and the version of tracetree.
     pub fn new(schema_version: u32) -> Origin {
         Origin::default()
             .with("schema_version", schema_version.to_string())
             .with("tracetree_version", env!("CARGO_PKG_VERSION"))
     }
 
-    /// With one more key.
+    /// Adds one key.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<String>) -> Origin {
         self.0.insert(key.to_owned(), value.into());
@@ -81,7 +81,7 @@ pub fn write_parquet(table: &Table, origin: &Origin, out: &mut dyn Write) -> io:
     out.write_all(&writer.into_inner().map_err(io::Error::other)?)
 }
 
-/// A Parquet file that tracetree wrote, read whole.
+/// A Parquet file written by tracetree, completely loaded.
 #[derive(Debug, Clone, Default)]
 pub struct ParquetFile {
     /// Number of rows.
@@ -90,11 +90,11 @@ pub struct ParquetFile {
     columns: BTreeMap<String, ParquetColumn>,
 }
 
-/// The values of a column; `None` where there is none.
+/// The values of a column, one per row; `None` for null.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ParquetColumn {
-    /// Texts, and for each row the position of its own.
+    /// Distinct texts, and for each row the index of its text.
     Texts(Vec<Arc<str>>, Vec<Option<u32>>),
     /// Whole numbers.
     Whole(Vec<Option<i64>>),
@@ -131,10 +131,10 @@ impl ParquetColumn {
 }
 
 impl ParquetFile {
-    /// Reads a file from memory. Columns of other types than tables have are left out.
+    /// Reads a file from memory. Columns of types that tables do not use are skipped.
     ///
     /// # Errors
-    /// If the bytes are no whole Parquet file, or damaged; the text says why.
+    /// If the bytes are not a complete, intact Parquet file; the text gives the reason.
     pub fn read(bytes: Vec<u8>) -> Result<ParquetFile, String> {
         let failed = |error: &dyn std::fmt::Display| error.to_string();
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
@@ -153,7 +153,7 @@ impl ParquetFile {
         Ok(file)
     }
 
-    /// What the metadata say.
+    /// The metadata value of a key.
     pub fn origin(&self, key: &str) -> Option<&str> {
         self.origin.get(key).map(String::as_str)
     }
@@ -179,7 +179,7 @@ impl ParquetColumn {
     fn append(&mut self, more: ParquetColumn) {
         match (self, more) {
             (ParquetColumn::Texts(texts, rows), ParquetColumn::Texts(more, places)) => {
-                // A batch has its own dictionary.
+                // Each batch has its own dictionary.
                 let before = texts.len() as u32;
                 texts.extend(more);
                 rows.extend(places.into_iter().map(|at| at.map(|at| at + before)));
@@ -187,7 +187,7 @@ impl ParquetColumn {
             (ParquetColumn::Whole(rows), ParquetColumn::Whole(more)) => rows.extend(more),
             (ParquetColumn::Number(rows), ParquetColumn::Number(more)) => rows.extend(more),
             (ParquetColumn::Flag(rows), ParquetColumn::Flag(more)) => rows.extend(more),
-            // A column has one type in all batches.
+            // A column has the same type in all batches.
             (_, _) => {}
         }
     }
@@ -213,7 +213,7 @@ fn values(array: &ArrayRef) -> Option<ParquetColumn> {
     Some(ParquetColumn::Texts(texts, rows))
 }
 
-/// Texts that repeat are kept once.
+/// Deduplicates the texts of a column.
 fn texts_of<'a>(rows: impl Iterator<Item = Option<&'a str>>) -> ParquetColumn {
     let (mut known, mut texts) = (BTreeMap::new(), Vec::new());
     let mut place = |text: &'a str| {
@@ -260,7 +260,7 @@ mod tests {
         let file = ParquetFile::read(written(TableKind::Steps)).expect("a file");
         assert_eq!(file.origin("baseline"), Some(ROCM));
         let hash = file.origin("candidate_xxh3").expect("a hash");
-        // As `xxh128sum` tells it.
+        // As printed by `xxh128sum`.
         assert_eq!(hash, "aa260d7c204b44e850d6eb2fbf618c74");
     }
 

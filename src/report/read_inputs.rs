@@ -1,30 +1,32 @@
-//! `summary.json` of a report folder → the traces that the report is about.
+//! `summary.json` of a report folder → the two traces that the report compares.
 
+use super::manifest::check_whole;
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::PerSide;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "summary.json";
 
-/// The paths of both traces as they were given when the report was made.
+/// The paths of both traces, as given when the report was made.
 ///
 /// # Errors
-/// If the folder has no `summary.json`, or that names no traces.
+/// If the folder has no `summary.json`, is not a complete report, or names no traces.
 pub fn read_inputs(folder: &Path) -> Result<PerSide<PathBuf>> {
     let path = folder.join(FILE);
     if folder.is_dir() && !path.exists() {
-        let message = format!("is no report: there is no {FILE} in it");
+        let message = format!("is not a report folder: it has no {FILE}");
         return Err(Error::new(ErrorKind::Usage, folder, message)
-            .remedy("give two traces, or the folder of a report"));
+            .remedy("pass two traces or a report folder"));
     }
+    check_whole(folder)?;
     let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, "read", error))?;
     let summary: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
-        Error::new(ErrorKind::Malformed, &path, format!("is no JSON: {error}"))
+        Error::new(ErrorKind::Malformed, &path, format!("is not valid JSON: {error}"))
             .remedy("write the report again")
     })?;
     let trace = |side: &str| {
         summary[side]["path"].as_str().map(PathBuf::from).ok_or_else(|| {
-            Error::new(ErrorKind::Malformed, &path, format!("names no {side}"))
+            Error::new(ErrorKind::Malformed, &path, format!("has no path for {side}"))
                 .remedy("write the report again")
         })
     };

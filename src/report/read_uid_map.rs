@@ -1,6 +1,7 @@
-//! `uid_map.csv` of a report folder → the pairs that it lists.
+//! `uid_map.csv` of a report folder → the pairs it lists.
 
 use super::csv::read_rows;
+use super::manifest::check_whole;
 use crate::diff::{MergedId, Relation, UidPair};
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Uid;
@@ -11,32 +12,37 @@ const FILE: &str = "uid_map.csv";
 /// Reads the uid map of a report folder.
 ///
 /// # Errors
-/// If the folder has no `uid_map.csv`, or a line of it is none of ours.
+/// If the folder has no `uid_map.csv` or is not a complete report, or if a line is malformed.
 pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
     let path = folder.join(FILE);
     if folder.is_file() {
-        return Err(Error::new(ErrorKind::Usage, folder, "a trace alone has no partner")
-            .remedy("give two traces, or the folder of a report"));
+        return Err(Error::new(ErrorKind::Usage, folder, "a second trace is missing")
+            .remedy("pass two traces or a report folder"));
     }
     if folder.is_dir() && !path.exists() {
-        let message = format!("is no report: there is no {FILE} in it");
+        let message = format!("is not a report folder: it has no {FILE}");
         return Err(Error::new(ErrorKind::Usage, folder, message)
-            .remedy("give two traces, or the folder of a report with tables as CSV"));
+            .remedy("pass two traces, or a report folder with CSV tables"));
     }
-    read_rows(&path)?
-        .iter()
+    check_whole(folder)?;
+    pairs(&read_rows(&path)?, &path)
+}
+
+fn pairs(rows: &[Vec<String>], path: &Path) -> Result<Vec<UidPair>> {
+    rows.iter()
         .enumerate()
         .map(|(line, cells)| {
             parse(cells).ok_or_else(|| {
-                let message = format!("line {} is no uid1, uid2, relation, region", line + 2);
-                Error::new(ErrorKind::Malformed, &path, message).remedy("write the report again")
+                let message =
+                    format!("line {} is not of the form uid1, uid2, relation, region", line + 2);
+                Error::new(ErrorKind::Malformed, path, message).remedy("write the report again")
             })
         })
         .collect()
 }
 
 fn parse(cells: &[String]) -> Option<UidPair> {
-    // Reports of earlier versions have no regions.
+    // Reports of earlier versions have no region column.
     let [baseline, candidate, relation, rest @ ..] = cells else { return None };
     let uid = |text: &str| match text {
         "-1" => Some(None),
@@ -61,4 +67,18 @@ fn parse(cells: &[String]) -> Option<UidPair> {
             [_, _, ..] => return None,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_line_of_the_map_is_named() {
+        let rows = [["0", "0", "same"], ["1", "1", "similar"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let error = pairs(&rows, Path::new(FILE)).expect_err("a relation that is none");
+        assert_eq!(error.kind(), ErrorKind::Malformed);
+        assert!(error.to_string().contains("line 3"), "{error}");
+    }
 }

@@ -1,4 +1,4 @@
-//! What several files of one report show, made once, by the first of them that needs it.
+//! [`Analysis`] → the values that several files of one report show, each computed on first use.
 
 use super::lists::{self, List};
 use super::nodes::facets::{self, Facet};
@@ -7,7 +7,7 @@ use super::text::Unit;
 use crate::analysis::Analysis;
 use std::sync::{Arc, OnceLock};
 
-/// The parts of a report that more than one file has.
+/// The values shared by the files of a report.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) analysis: Arc<Analysis>,
@@ -37,7 +37,7 @@ impl Shared {
         self.summary.get_or_init(|| summarise_with(&self.analysis, self.largest()))
     }
 
-    /// Where the time differs, largest difference first.
+    /// The largest differences of time by name and lowest common node, largest first.
     pub(super) fn largest(&self) -> &[LargeDifference] {
         self.largest.get_or_init(|| largest_differences(&self.analysis))
     }

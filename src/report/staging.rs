@@ -1,41 +1,56 @@
-//! A folder that is written aside → moved into place whole, or gone.
+//! A staging folder → moved into place as a whole, or removed.
 //!
 //! ```text
-//! report/            exists: files are replaced one by one, each whole
-//!   .report.7-1f3….partial/      the new ones, and what they replace until all is done
-//! report/            is missing: the folder beside it gets its name
+//! report/            exists: files are replaced one by one, each atomically
+//!   manifest.json                state `writing` from the first replacement to the last
+//!   .report.7-1f3….partial/      the new files; replaced files are kept here until all is done
+//! report/            is missing: the folder next to it is renamed to it
 //! ```
+//!
+//! A run that is interrupted between two renames leaves the manifest in state `writing`. An error undoes the
+//! renames already made.
 
+use super::manifest::{MANIFEST, Manifest};
 use super::unfinished::Unfinished;
 use crate::error::{Error, Result};
+use crate::storage;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How the name of such a folder ends.
+/// Suffix of the names of staging folders.
 const ENDING: &str = ".partial";
 
-/// What was not changed for so long belongs to a run that was killed: a report takes seconds. The
-/// number of its process says nothing: in containers all have the same.
+/// A staging folder unchanged for this long is left over from a killed run: a report takes seconds. The
+/// process id in its name proves nothing, because processes in different containers share ids.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// A folder next to the target, or in it where it exists, that is removed again whatever happens.
+/// A folder next to the target, or inside it if it exists. Removed on drop unless it was moved into place.
 pub(super) struct Staging {
     path: PathBuf,
     unfinished: Unfinished,
 }
 
 impl Staging {
-    /// A new folder for the report in `folder`. Those that runs before left behind are removed.
+    /// A new folder for the report in `folder`. Removes stale staging folders of earlier runs.
     pub(super) fn create(folder: &Path, unfinished: &Unfinished) -> Result<Staging> {
+        let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        // An existing folder may be a mount point, and files cannot be renamed into another file system.
+        let parent = if folder.is_dir() { folder } else { beside.unwrap_or(Path::new(".")) };
+        Staging::create_in(parent, folder, unfinished)
+    }
+
+    /// Like [`Staging::create`], in the folder `parent`.
+    pub(super) fn create_in(
+        parent: &Path,
+        folder: &Path,
+        unfinished: &Unfinished,
+    ) -> Result<Staging> {
         let failed = |error| {
             Error::io(folder, "create the report folder", error)
-                .remedy("name a folder that you may write to with -o")
+                .remedy("choose a writable folder with -o")
         };
-        let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        // A folder that exists may be a file system of its own, which nothing is moved into.
-        let parent = if folder.is_dir() { folder } else { beside.unwrap_or(Path::new(".")) };
         fs::create_dir_all(parent).map_err(failed)?;
         let prefix = format!(".{}.", folder.file_name().unwrap_or_default().to_string_lossy());
         remove_stale(parent, &prefix);
@@ -43,47 +58,82 @@ impl Staging {
         Ok(Staging { path, unfinished: unfinished.clone() })
     }
 
-    /// Where to write.
+    /// Where to write the files.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A new folder appears whole; in an existing one each file is replaced whole, and those of
-    /// `stale` go.
+    /// Writes a small file into the folder.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        storage::create_file(&self.path.join(name))?.write_all(bytes)
+    }
+
+    /// Puts the report in place. A missing target appears as a whole; in an existing one each file in
+    /// `names` is replaced and those in `stale` are removed, the manifest last.
     pub(super) fn move_into(
         &self,
         folder: &Path,
         names: &[String],
         stale: &[String],
     ) -> Result<()> {
-        let failed = |error| Error::io(folder, "put the report in place", error);
+        let failed = |error| Error::io(folder, "move the report into place", error);
         let _kept = self.unfinished.lock();
         if !folder.exists() {
             return fs::rename(&self.path, folder).map_err(failed);
         }
-        for name in names {
-            self.replace(&folder.join(name), name).map_err(failed)?;
-        }
-        for name in stale {
-            fs::rename(folder.join(name), self.aside(name)).map_err(failed)?;
-        }
-        Ok(())
+        self.swap(folder, names, stale, &mut |from, to| fs::rename(from, to)).map_err(failed)
     }
 
-    /// Puts a file in its place. What is there goes aside first: a file system may write a file out
-    /// to the disk before it takes the place of another, which can take longer than all that was
-    /// done before. It comes back where the new one cannot be put there.
-    fn replace(&self, place: &Path, name: &str) -> io::Result<()> {
-        let aside = self.aside(name);
-        let is_there = place.is_file();
-        if is_there {
-            fs::rename(place, &aside)?;
+    /// Replaces files using renames only, so that a test can stop after each of them.
+    fn swap(
+        &self,
+        folder: &Path,
+        names: &[String],
+        stale: &[String],
+        rename: &mut Rename<'_>,
+    ) -> io::Result<()> {
+        let (manifest, before) = (folder.join(MANIFEST), self.path.join("manifest.before"));
+        let writing = self.path.join("manifest.writing");
+        self.write("manifest.writing", &Manifest::writing(names.iter().chain(stale)).to_json())?;
+        let had_manifest = manifest.is_file();
+        if had_manifest {
+            self.write("manifest.before", &fs::read(&manifest)?)?;
         }
-        fs::rename(self.path.join(name), place).inspect_err(|_| {
-            if is_there {
-                let _ = fs::rename(&aside, place);
+        rename(&writing, &manifest)?;
+        let mut moves = Moves { rename, done: Vec::new() };
+        let moved = self.replace_all(folder, names, stale, &mut moves);
+        let moved = moved.and_then(|()| (moves.rename)(&self.path.join(MANIFEST), &manifest));
+        moved.inspect_err(|_| {
+            // If undoing fails too, the manifest still says `writing`.
+            let is_as_before = moves.undo().is_ok();
+            if is_as_before {
+                let (from, to) =
+                    if had_manifest { (&before, &manifest) } else { (&manifest, &writing) };
+                let _ = (moves.rename)(from, to);
             }
         })
+    }
+
+    /// Moves old files aside and new ones in. The old file is moved first, because some file systems flush a
+    /// file to disk before replacing another with it, which can take longer than everything before.
+    fn replace_all(
+        &self,
+        folder: &Path,
+        names: &[String],
+        stale: &[String],
+        moves: &mut Moves<'_, '_>,
+    ) -> io::Result<()> {
+        for name in names.iter().filter(|name| *name != MANIFEST) {
+            let place = folder.join(name);
+            if place.is_symlink() || place.is_file() {
+                moves.make(place.clone(), self.aside(name))?;
+            }
+            moves.make(self.path.join(name), place)?;
+        }
+        for name in stale {
+            moves.make(folder.join(name), self.aside(name))?;
+        }
+        Ok(())
     }
 
     fn aside(&self, name: &str) -> PathBuf {
@@ -91,15 +141,39 @@ impl Staging {
     }
 }
 
+/// Renames a file.
+type Rename<'r> = dyn FnMut(&Path, &Path) -> io::Result<()> + 'r;
+
+/// Renames that can be undone.
+struct Moves<'m, 'r> {
+    rename: &'m mut Rename<'r>,
+    done: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Moves<'_, '_> {
+    fn make(&mut self, from: PathBuf, to: PathBuf) -> io::Result<()> {
+        (self.rename)(&from, &to)?;
+        self.done.push((from, to));
+        Ok(())
+    }
+
+    fn undo(&mut self) -> io::Result<()> {
+        while let Some((from, to)) = self.done.pop() {
+            (self.rename)(&to, &from)?;
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Staging {
     fn drop(&mut self) {
-        // Gone already where it was renamed into place; nothing else can be done about a failure.
+        // After a rename into place it is already gone; any other failure cannot be handled here.
         let _ = fs::remove_dir_all(&self.path);
         self.unfinished.forget(&self.path);
     }
 }
 
-/// Creates a folder that nobody else has.
+/// Creates a folder with a unique name.
 fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut number = since_epoch.as_nanos();
@@ -113,20 +187,20 @@ fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes what runs left behind that could not do it themselves.
+/// Removes staging folders left behind by killed runs.
 fn remove_stale(parent: &Path, prefix: &str) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with(prefix) && name.ends_with(ENDING) && is_stale(&entry.path()) {
-            // Somebody else may do it at the same time.
+            // Another process may be removing it too.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// Whether neither the folder nor a file in it was changed lately.
+/// Whether neither the folder nor any file in it was modified recently.
 fn is_stale(folder: &Path) -> bool {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     files.chain([folder.to_path_buf()]).all(|path| {
@@ -137,6 +211,7 @@ fn is_stale(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::manifest::{Marking, check_whole, was_interrupted};
     use super::*;
     use tempfile::tempdir;
 
@@ -154,14 +229,95 @@ mod tests {
         assert!(one.path().is_dir() && other.path().is_dir());
     }
 
+    const NEW: [&str; 4] = ["a.csv", "b.csv", "c.csv", MANIFEST];
+
+    /// A folder with one generation of a report, and the next one in its staging folder: `b.csv` stays,
+    /// `old.md` is removed and `c.csv` is new.
+    fn two_generations(home: &Path) -> Staging {
+        let mark = |folder: &Path, names: &[&str]| {
+            let mark = |name: &&str| {
+                let mut marking = Marking::new(io::sink());
+                marking.write_all(&fs::read(folder.join(name)).expect("read")).expect("marked");
+                ((*name).to_owned(), marking.mark())
+            };
+            let manifest = Manifest::complete(names.iter().map(mark).collect());
+            fs::write(folder.join(MANIFEST), manifest.to_json()).expect("written");
+        };
+        let old = ["a.csv", "b.csv", "old.md"];
+        old.iter().for_each(|name| write(&home.join(name), &format!("old {name}")));
+        mark(home, &old);
+        let staging = Staging::create(home, &Unfinished::default()).expect("staging");
+        let new = &NEW[..3];
+        new.iter().for_each(|name| write(&staging.path().join(name), &format!("new {name}")));
+        mark(staging.path(), new);
+        staging
+    }
+
+    /// `old` or `new` if all files are of one generation, otherwise `mixed`.
+    fn generation(home: &Path) -> &'static str {
+        let all = |names: &[&str], word: &str, gone: &str| {
+            !home.join(gone).exists()
+                && names.iter().all(|name| {
+                    fs::read_to_string(home.join(name))
+                        .is_ok_and(|text| text == format!("{word} {name}"))
+                })
+        };
+        match (all(&["a.csv", "b.csv", "old.md"], "old", "c.csv"), all(&NEW[..3], "new", "old.md"))
+        {
+            (true, _) => "old",
+            (_, true) => "new",
+            _ => "mixed",
+        }
+    }
+
+    /// Swaps the generations, with the renames in `failing` failing.
+    fn swap(staging: &Staging, home: &Path, failing: std::ops::Range<usize>) -> bool {
+        let (names, mut made) = (NEW.map(str::to_owned), 0);
+        let rename = &mut |from: &Path, to: &Path| {
+            made += 1;
+            match failing.contains(&(made - 1)) {
+                true => Err(io::Error::other("stopped")),
+                false => fs::rename(from, to),
+            }
+        };
+        staging.swap(home, &names, &["old.md".to_owned()], rename).is_ok()
+    }
+
     #[test]
-    fn a_file_comes_back_where_the_new_one_cannot_take_its_place() {
-        let home = tempdir().expect("a folder");
-        let staging = Staging::create(home.path(), &Unfinished::default()).expect("staging");
-        write(&home.path().join("a.csv"), "old");
-        // The new file is not there, so that it cannot be moved.
-        assert!(staging.move_into(home.path(), &["a.csv".to_owned()], &[]).is_err());
-        assert_eq!(fs::read_to_string(home.path().join("a.csv")).expect("the old file"), "old");
+    fn a_stop_at_any_rename_leaves_one_generation_or_a_folder_that_is_refused() {
+        let mut mixes = 0;
+        for stop in 0.. {
+            let home = tempdir().expect("a folder");
+            let staging = two_generations(home.path());
+            let is_done = swap(&staging, home.path(), stop..usize::MAX);
+            // A killed process cleans nothing up.
+            std::mem::forget(staging);
+            match check_whole(home.path()) {
+                Ok(()) => assert_eq!(generation(home.path()), if is_done { "new" } else { "old" }),
+                Err(error) => {
+                    assert!(
+                        was_interrupted(home.path()) && error.to_string().contains("interrupted")
+                    );
+                    mixes += 1;
+                }
+            }
+            if is_done {
+                // The marker, a.csv and b.csv twice, c.csv, old.md, the manifest.
+                assert_eq!((stop, mixes), (8, 7));
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_at_any_rename_undoes_those_before_it() {
+        for failing in 0..8 {
+            let home = tempdir().expect("a folder");
+            let staging = two_generations(home.path());
+            assert!(!swap(&staging, home.path(), failing..failing + 1), "rename {failing}");
+            assert_eq!(generation(home.path()), "old", "rename {failing}");
+            check_whole(home.path()).expect("the old report");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Folders that are being written → nothing left of them when the process is told to end.
+//! Folders being written → removed when the process must end.
 
 use std::fs;
 use std::io;
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// More files than a report has.
 const MOST_FILES: usize = 100;
 
-/// The folders in which reports are being written, until they are moved into place. Clones stand for
-/// the same list, so that who is told to end the process can remove them from another thread.
+/// The folders in which reports are being written, until they are moved into place. Clones share one list, so
+/// a signal handler can remove the folders from another thread.
 ///
 /// ```
 /// use tracetree::report::{ReportOptions, Unfinished};
@@ -22,7 +22,7 @@ const MOST_FILES: usize = 100;
 #[derive(Debug, Clone, Default)]
 pub struct Unfinished(Arc<Mutex<Vec<PathBuf>>>);
 
-/// Which folders are being written is no part of what is asked for.
+/// The list of folders is not part of the options, so it never makes two of them unequal.
 impl PartialEq for Unfinished {
     fn eq(&self, _: &Unfinished) -> bool {
         true
@@ -35,7 +35,7 @@ impl Unfinished {
     /// Removes the folders. Waits for a report that is being moved into place.
     pub fn remove(&self) {
         for folder in self.lock().iter() {
-            // Other threads may be adding files, each of which keeps the folder from going.
+            // Other threads may still be adding files, and each new file makes the removal fail.
             let mut attempts = 0..MOST_FILES;
             while attempts.next().is_some() && folder.exists() {
                 let _ = fs::remove_dir_all(folder);
@@ -43,7 +43,7 @@ impl Unfinished {
         }
     }
 
-    /// Notes a folder that `create` makes: who removes the folders sees it as soon as it is there.
+    /// Records a folder that `create` makes. [`Unfinished::remove`] sees it as soon as it exists.
     pub(super) fn note(&self, create: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<PathBuf> {
         let mut folders = self.lock();
         let folder = create()?;
@@ -56,7 +56,7 @@ impl Unfinished {
         self.lock().retain(|other| other != folder);
     }
 
-    /// Keeps the folders from being removed for as long as the lock is held.
+    /// Blocks removal of the folders while the lock is held.
     pub(super) fn lock(&self) -> MutexGuard<'_, Vec<PathBuf>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Addresses where the feature `remote` is off: known, and refused with what to do.
+//! Remote addresses without the feature `remote`: recognized, but rejected with a remedy.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 fn refused<T>(path: &Path) -> Result<T> {
-    Err(Error::new(ErrorKind::Usage, path, "this build of tracetree reads and writes no addresses")
+    Err(Error::new(ErrorKind::Usage, path, "this build of tracetree does not support addresses")
         .remedy("build it with `--features remote`, mount the bucket, or copy the files here"))
 }
 

@@ -1,4 +1,4 @@
-//! Files of this machine: written aside under a name of their own, and put in place whole.
+//! Local files: written to a temporary file in the same folder, then renamed into place.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
@@ -13,7 +13,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<Stored>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        // A link to nothing is no file.
+        // Skips dangling links.
         if path.is_file() {
             found.push(stat(&path)?);
         }
@@ -48,28 +48,36 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
     if path.exists() {
         return Ok(Created::Kept);
     }
+    make_folder(path)?;
     let aside = write_aside(path, bytes)?;
-    // A link takes no place that is taken; a rename would.
+    // A hard link fails if the target exists; a rename would replace it.
     let linked = fs::hard_link(&aside, path);
     let result = match linked {
         Ok(()) => Ok(Created::New),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Kept),
-        // Some file systems have no links.
+        // Some file systems do not support hard links.
         Err(_) if path.exists() => Ok(Created::Kept),
         Err(_) => fs::rename(&aside, path)
             .map(|()| Created::New)
             .map_err(|error| Error::io(path, "write the file", error)),
     };
-    // Gone already where it was renamed.
+    // The temporary file is removed after a hard link or a failure. After a rename it no longer
+    // exists, so the error is ignored.
     let _ = fs::remove_file(&aside);
     result
 }
 
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    if path.is_dir() {
-        return Err(Error::new(ErrorKind::Usage, path, "a folder is in the way of a file")
-            .remedy("rename it, or name another folder"));
+    make_folder(path)?;
+    write(path, bytes)
+}
+
+/// Like [`replace`], but the folder must exist.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    if is_stream(path) {
+        return write_stream(path, bytes).map_err(|error| failed(path, error));
     }
+    refuse_folders_and_links(path)?;
     let aside = write_aside(path, bytes)?;
     fs::rename(&aside, path).map_err(|error| {
         let _ = fs::remove_file(&aside);
@@ -77,32 +85,88 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Writes into a file beside `path` that nobody else has; removes it where it cannot be finished.
+/// Creates a new file. Fails if the name is already taken, even by a dangling link.
+#[expect(clippy::disallowed_methods, reason = "the one place that creates files")]
+pub(super) fn create_file(path: &Path) -> io::Result<File> {
+    // `O_EXCL` never follows a link planted under this name.
+    File::create_new(path)
+}
+
+/// Whether `path` is a device, a pipe or an open descriptor (`/dev/stdout`, `>(command)`). A rename would
+/// replace a device with a file, and a stream cannot be left half replaced.
+fn is_stream(path: &Path) -> bool {
+    let is_descriptor = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc/self/fd"]
+        .iter()
+        .any(|known| path.starts_with(known));
+    let kind = fs::symlink_metadata(path).map(|data| data.file_type());
+    kind.is_ok_and(|kind| is_descriptor || !(kind.is_file() || kind.is_dir() || kind.is_symlink()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "an existing device is opened, no file is created")]
+fn write_stream(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes)
+}
+
+/// Rejects folders and links. Following a link would overwrite a file that the user did not name, and
+/// replacing it would silently leave its target unchanged.
+fn refuse_folders_and_links(path: &Path) -> Result<()> {
+    let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
+    if data.is_symlink() {
+        let remedy = match fs::canonicalize(path) {
+            Ok(target) => format!("name {} directly, or remove the link", target.display()),
+            Err(_) => "remove the link, or choose another file".to_owned(),
+        };
+        return Err(
+            Error::new(ErrorKind::Usage, path, "the output is a symbolic link").remedy(remedy)
+        );
+    }
+    if data.is_dir() {
+        return Err(Error::new(ErrorKind::Usage, path, "a folder has the name of an output file")
+            .remedy("rename the folder, or choose another output folder"));
+    }
+    Ok(())
+}
+
+/// The error for a file that cannot be written.
+fn failed(path: &Path, error: io::Error) -> Error {
+    let is_full = matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    );
+    let error = Error::io(path, "write the file", error);
+    if is_full { error.remedy("free some space, or choose another folder") } else { error }
+}
+
+/// The folder of a file; the current folder for a bare name.
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(folder_of(path)).map_err(|error| failed(path, error))
+}
+
+/// Writes a temporary file with a unique name next to `path`; removes it if writing fails.
 fn write_aside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let failed = |error: io::Error| {
-        let is_full = matches!(
-            error.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-        );
-        let error = Error::io(path, "write the file", error);
-        if is_full { error.remedy("make room there, or name another folder") } else { error }
-    };
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    fs::create_dir_all(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let aside = path.with_file_name(format!(".{name}.{process}-{number}-{:x}", since.as_nanos()));
-    let write = || {
-        let mut file = File::create_new(&aside)?;
+    let name = format!(".tracetree-{process}-{number}-{:x}.part", since.as_nanos());
+    let aside = folder_of(path).join(name);
+    let mut file = create_file(&aside).map_err(|error| failed(path, error))?;
+    let mut write = || {
+        // Keep the permissions of the file that is replaced.
+        if let Ok(replaced) = fs::metadata(path) {
+            file.set_permissions(replaced.permissions())?;
+        }
         file.write_all(bytes)?;
-        // A machine that stops at once leaves the whole file, or none.
+        // After a power loss the file is complete or absent.
         file.sync_data()
     };
     write().map_err(|error| {
         let _ = fs::remove_file(&aside);
-        failed(error)
+        failed(path, error)
     })?;
     Ok(aside)
 }
@@ -141,5 +205,45 @@ mod tests {
         assert_eq!(created.iter().filter(|&&created| created == Created::New).count(), 1);
         let bytes = read(&path).expect("read").expect("there");
         assert!(bytes.len() == 100_000 && bytes.iter().all(|&byte| byte == bytes[0]));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_neither_followed_nor_replaced() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (link, target) = (home.path().join("link"), home.path().join("target"));
+        fs::write(&target, "mine").expect("written");
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        let error = write(&link, b"new").expect_err("a link");
+        assert!(error.to_string().contains("is a symbolic link"), "{error}");
+        assert!(error.to_string().contains(&*target.to_string_lossy()), "{error}");
+        assert_eq!(fs::read_to_string(&target).expect("read"), "mine");
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_dir(home.path()).expect("listed").count(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_private_file_stays_private_and_a_device_stays_a_device() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().expect("a folder");
+        let path = home.path().join("one");
+        fs::write(&path, "mine").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
+        write(&path, b"new").expect("replaced");
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!((mode & 0o777, read(&path).expect("read")), (0o600, Some(b"new".to_vec())));
+        write(Path::new("/dev/null"), b"gone").expect("written");
+        assert!(!fs::metadata("/dev/null").expect("a device").is_file());
+    }
+
+    #[test]
+    fn nothing_is_left_where_a_file_cannot_be_put_in_place() {
+        let home = tempfile::tempdir().expect("a folder");
+        let path = home.path().join("one");
+        fs::create_dir(&path).expect("a folder");
+        assert!(write(&path, b"new").is_err());
+        assert!(write(&home.path().join("missing/one"), b"new").is_err());
+        assert_eq!(fs::read_dir(home.path()).expect("listed").count(), 1);
     }
 }

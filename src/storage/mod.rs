@@ -1,6 +1,6 @@
-//! A place → what stands there: the one door to listing, reading and writing whole files.
+//! A path or address → its content: the only module that lists, reads and writes whole files.
 //!
-//! What is written is there whole or not at all: a reader never sees half a file, whoever stops when.
+//! Writes are atomic: a reader never sees a partial file, even if the writer is interrupted.
 
 mod local;
 #[cfg(not(feature = "remote"))]
@@ -9,37 +9,37 @@ mod remote;
 #[cfg(feature = "remote")]
 mod remote;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// What stands at a place, without its content.
+/// A file or object, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
-    /// Where.
+    /// Its path or address.
     pub(crate) path: PathBuf,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(crate) size: u64,
-    /// What changes with its content: of a file the time of the last change in ns, of an object its ETag.
+    /// Changes with the content: the modification time in ns for a file, the ETag for an object.
     pub(crate) version: String,
 }
 
-/// Whether something was written.
+/// Whether [`create`] wrote anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Created {
-    /// It was not there, and is now.
+    /// It did not exist and was written.
     New,
-    /// It was there already, and stays as it was.
+    /// It already existed and was left unchanged.
     Kept,
 }
 
-/// The beginnings of addresses.
+/// The prefixes of addresses.
 const SCHEMES: [&str; 7] =
     ["s3://", "gs://", "az://", "abfs://", "abfss://", "https://", "http://"];
 
-/// Requests for small objects at once.
+/// Maximum number of concurrent requests for small objects.
 const REQUESTS: usize = 32;
 
 /// Whether a path is an address of object storage or of a web server.
@@ -47,8 +47,8 @@ pub(crate) fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
-/// Runs `work`, whose parallel parts ask for what stands in `folder`: on the cores for files, and on more
-/// threads than there are cores for objects, which are mostly waited for.
+/// Runs `work`, whose parallel parts read from `folder`. Local files use the default thread pool; objects,
+/// which mostly wait for the network, use a pool with more threads than there are cores.
 pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -> T {
     static WAITING: LazyLock<Option<ThreadPool>> =
         LazyLock::new(|| ThreadPoolBuilder::new().num_threads(REQUESTS).build().ok());
@@ -58,10 +58,10 @@ pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -
     }
 }
 
-/// What stands directly in a folder, by name. Folders in it are left out.
+/// The files directly in a folder, sorted by name. Subfolders are skipped.
 ///
 /// # Errors
-/// If it cannot be listed.
+/// If the folder cannot be listed.
 pub(crate) fn list(folder: &Path) -> Result<Vec<Stored>> {
     match is_remote(folder) {
         true => remote::list(folder),
@@ -69,10 +69,10 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<Stored>> {
     }
 }
 
-/// What stands at a place.
+/// Size and version of a file or object.
 ///
 /// # Errors
-/// If there is nothing, or it may not be looked at.
+/// If it does not exist or cannot be accessed.
 pub(crate) fn stat(path: &Path) -> Result<Stored> {
     match is_remote(path) {
         true => remote::stat(path),
@@ -80,7 +80,7 @@ pub(crate) fn stat(path: &Path) -> Result<Stored> {
     }
 }
 
-/// The bytes of what stands at a place, as they come.
+/// Opens a file or object for streaming.
 ///
 /// # Errors
 /// If it cannot be opened.
@@ -91,7 +91,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     }
 }
 
-/// All bytes of what stands at a place; `None` where there is nothing.
+/// All bytes of a file or object; `None` if it does not exist.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -102,7 +102,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Writes what is not there yet; never over what is.
+/// Writes a new file or object; an existing one is never overwritten.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -113,7 +113,7 @@ pub(crate) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
     }
 }
 
-/// Writes, in the place of what may be there.
+/// Writes a file or object, replacing an existing one.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -124,7 +124,36 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Copies a file of this machine to an address.
+/// Atomically writes `bytes` to the file `path`: a temporary file with a unique name in the same folder is
+/// synced and renamed over `path`. Of several concurrent writers the last one wins. Devices, pipes and
+/// `/dev/stdout` are written to directly.
+///
+/// # Errors
+/// If the file cannot be written, the folder is missing, or `path` is a folder or a symbolic link. The
+/// temporary file is removed.
+pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+    let path = path.as_ref();
+    match is_remote(path) {
+        true => remote::replace(path, bytes),
+        false => local::write(path, bytes),
+    }
+}
+
+/// Creates a local file; an error if the name is already taken.
+///
+/// # Errors
+/// If it cannot be created.
+pub(crate) fn create_file(path: &Path) -> std::io::Result<std::fs::File> {
+    local::create_file(path)
+}
+
+/// The error for an existing file that tracetree did not write and would have to replace.
+pub(crate) fn foreign(path: &Path) -> Error {
+    Error::new(ErrorKind::Usage, path, "already exists and was not written by tracetree")
+        .remedy("choose another folder with -o, move the file, or overwrite it with --force")
+}
+
+/// Copies a local file to an address.
 ///
 /// # Errors
 /// If it cannot be read or written.

@@ -1,10 +1,10 @@
-//! The columns with the arguments of an op, which several tables share.
+//! The columns for the arguments of an op, shared by several tables.
 
 use super::table::{Cell, ColumnType, Columns};
 use crate::side::Side;
 use crate::trace::Argument;
 
-/// A column for each argument and side; `cell` gives the argument's text.
+/// A column for each argument and side; `cell` returns the text of the argument.
 pub(super) fn columns<C: 'static, R: 'static>(
     cell: impl for<'c> Fn(&'c C, &'c R, Argument, Side) -> Cell<'c> + Send + Sync + Copy + 'static,
 ) -> Columns<C, R> {
@@ -12,7 +12,7 @@ pub(super) fn columns<C: 'static, R: 'static>(
         let (name, meaning) = match argument {
             Argument::Shape => ("input_shape_*", "`Input Dims` of the op"),
             Argument::Concrete => {
-                ("concrete_inputs_*", "`Concrete Inputs`: values that are no tensors")
+                ("concrete_inputs_*", "`Concrete Inputs`: values that are not tensors")
             }
             Argument::Strides => ("input_strides_*", "`Input Strides`"),
             Argument::Type => ("input_type_*", "`Input type`"),

@@ -1,4 +1,4 @@
-//! `categories`: kinds of work in each phase.
+//! `categories`: kinds of GPU work in each phase.
 
 use super::table::{ColumnType, Columns, Table};
 use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, presence, runs};
@@ -12,39 +12,38 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .word(
             "category",
-            "kind of work; `unclassified` where nothing decided",
+            "kind of work; `unclassified` if no rule applies",
             |a: &Analysis, r: &Row| a.options().categories.name(r.group.category).into(),
         )
-        .word(
-            "phase",
-            "phase in which the events were launched; `unknown` where none is known",
-            |_, r| r.group.phase.label().into(),
-        )
+        .word("phase", "phase in which the events were launched, or `unknown`", |_, r| {
+            r.group.phase.label().into()
+        })
         .and(counts_and_totals(tally))
         .sides(
             "share_pct_*",
             (ColumnType::Decimal(3), "%"),
-            "share of all accounted time of the trace",
+            "share of all attributed time of the trace",
             |a, r, side| percent(r.group.tally.total(side), a.account().totals[side].time).into(),
         )
         .and(delta_and_ratio(tally))
         .decimal(
             "contribution_pct",
             (3, "%"),
-            "share of the total difference; signed; empty where the totals are equal",
+            "signed share of the total difference; empty if the totals are equal",
             |a, r| percent(r.group.tally.difference(), a.account().difference()).into(),
         )
         .and(presence(tally))
-        .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r| r.verdict().into())
+        .word("verdict", "result of the test over the repeats, see `verdicts.csv`", |_, r| {
+            r.verdict().into()
+        })
+        .and(super::verdicts::basis())
         .and(runs(&analysis))
-        .table(
-            (name, "kind of work and phase, most time of both traces first"),
-            analysis,
-            |analysis| tallies::judged(analysis, analysis.by_category(), |row| &row.tally),
-        )
+        .table((name, "kind of work and phase, by the time of both traces"), analysis, |analysis| {
+            tallies::judged(analysis, analysis.by_category(), |row| &row.tally)
+        })
 }
 
-/// Share of a whole; `None` where the whole is zero.
+/// Percentage of a whole; `None` if the whole is zero.
 fn percent(part: Nanos, whole: Nanos) -> Option<f64> {
     (whole.0 != 0).then(|| 100.0 * part.0 as f64 / whole.0 as f64)
 }

@@ -1,9 +1,9 @@
-//! The columns that say what was done and how fast, in which several tables end; and `efficiency`: the
-//! ops by the time that could be saved.
+//! The efficiency columns (FLOPs, bytes, rates) that several tables end with, and the table `efficiency`: ops
+//! by the time that could be saved.
 
 use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Bound, Efficiency, EfficiencyRow};
+use crate::analysis::{Analysis, Efficiency, EfficiencyRow};
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
@@ -19,41 +19,49 @@ const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
 const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
 const WORD: (ColumnType, &str) = (ColumnType::Word, "");
 
-/// What gives the efficiency of a row.
+/// Returns the efficiency of a row.
 type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Efficiency>;
 
-/// The figures of both sides; empty where not all of a row's time has a model.
+/// The figures of both sides; empty unless all of a row's time is covered by a model.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     Columns::new()
         .sides(
             "gflops_*",
             GFLOPS,
-            "floating-point operations that it must do; empty unless all of the time has a model \
+            "required floating-point operations; empty unless all of the time has a model \
              ([efficiency](efficiency.md))",
             move |_: &Analysis, r: &R, side| of(r)[side].gflops().into(),
         )
         .sides(
             "mbytes_*",
             MBYTES,
-            "bytes that must move: inputs read once, outputs written once",
+            "required memory traffic: inputs read once, outputs written once",
             move |_, r, side| of(r)[side].mbytes().into(),
         )
-        .sides("tflops_per_s_*", TFLOPS_PER_S, "operations over the time", move |_, r, side| {
-            of(r)[side].tflops_per_s().into()
-        })
-        .sides("tb_per_s_*", TB_PER_S, "bytes over the time", move |_, r, side| {
-            of(r)[side].tb_per_s().into()
-        })
+        .sides(
+            "tflops_per_s_*",
+            TFLOPS_PER_S,
+            "operations divided by the time; empty above the device's peak",
+            move |_, r, side| of(r)[side].tflops_per_s().into(),
+        )
+        .sides(
+            "tb_per_s_*",
+            TB_PER_S,
+            "bytes divided by the time; empty above the device's peak",
+            move |_, r, side| of(r)[side].tb_per_s().into(),
+        )
         .sides(
             "bound_*",
             WORD,
-            "what limits it at best: `compute` or `memory`; empty where the device's peaks are not known",
-            move |_, r, side| of(r)[side].bound().map(Bound::label).into(),
+            "the limit at the device's peaks: `compute` or `memory`; \
+             `cache_resident_or_model_too_high` if it took less time than the peaks allow; empty \
+             if the peaks are unknown",
+            move |_, r, side| of(r)[side].bound_label().into(),
         )
         .sides(
             "roofline_pct_*",
             PERCENT,
-            "least time at the device's peaks over the time",
+            "least time at the device's peaks as a share of the time; empty above 100",
             move |_, r, side| of(r)[side].roofline_pct().into(),
         )
 }
@@ -65,8 +73,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).and(runs).table(
         (
             name,
-            "op and shapes, where all of its time has a model; most time that could be saved on the \
-             candidate first",
+            "op and shapes whose time is fully modeled, by the time that the candidate could save",
         ),
         analysis,
         |analysis| Box::new(analysis.by_efficiency().iter().cloned()),
@@ -77,12 +84,12 @@ fn identity() -> Columns<Analysis, EfficiencyRow> {
     Columns::new()
         .text(
             "name",
-            "the row's name; of a row that has a model in part, the op",
+            "the row's name; the op if only a part of the row has a model",
             |_: &Analysis, r: &EfficiencyRow| r.name.as_str().into(),
         )
         .sides("input_shape_*", TEXT, "`Input Dims` of the op", |_, r, side| text(&r.dims, side))
         .sides("input_type_*", TEXT, "`Input type`", |_, r, side| text(&r.types, side))
-        .sides("count_*", WHOLE, "how often it ran", |_, r, side| r.count[side].into())
+        .sides("count_*", WHOLE, "number of runs of the op", |_, r, side| r.count[side].into())
         .sides("kernel_time_*", TIME, "sum of the durations of its GPU events", |_, r, side| {
             r.efficiency[side].time.into()
         })
@@ -103,19 +110,20 @@ fn savings() -> Columns<Analysis, EfficiencyRow> {
         .sides(
             "savable_us_*",
             MICROS,
-            "time that could be saved at most: `kernel_time` − `roofline_us`",
+            "maximum possible saving: `kernel_time` − `roofline_us`",
             |_, r, side| r.efficiency[side].savable_us().into(),
         )
         .sides(
             "flops_per_byte_*",
             (ColumnType::Decimal(3), "1/B"),
-            "intensity: operations per byte",
+            "arithmetic intensity: operations per byte",
             |_, r, side| r.efficiency[side].intensity().into(),
         )
         .sides(
             "bus_gb_per_s_*",
             GB_PER_S,
-            "of communication: bus bandwidth, what every rank must send over the time",
+            "for communication: bus bandwidth, the bytes that every rank must send divided by the \
+             time",
             |_, r, side| r.efficiency[side].bus_gb_per_s().into(),
         )
 }

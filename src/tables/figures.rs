@@ -1,4 +1,4 @@
-//! The columns with the figures of a step or a phase, which two tables share.
+//! The columns for the figures of a step or a phase, shared by two tables.
 
 use super::table::{Column, ColumnType, Columns};
 use crate::analysis::{Analysis, Figures};
@@ -8,28 +8,28 @@ use crate::trace::Nanos;
 const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
 const RATE: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
-/// What gives the figures of a row.
+/// Returns the figures of a row.
 type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Figures>;
 
-/// For each figure both sides and candidate − baseline.
+/// For each figure: both sides and candidate − baseline.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     Columns::new()
         .word("presence", "which side has work in the row", move |_: &Analysis, r: &R| {
             Presence::of(of(r).map(|figures| figures.events)).label().into()
         })
-        .and(time("kernel_us", "sum of the durations of what was launched", of, |f| f.time))
+        .and(time("kernel_us", "sum of the durations of the launched work", of, |f| f.time))
         .ratio("kernel_us_ratio", "candidate / baseline", move |_, r| {
             of(r).map(|figures| figures.time).ratio().into()
         })
         .and(counts(of))
         .and(time("wall_us", "busy + idle", of, Figures::wall))
-        .and(time("busy_us", "a moment counts for the row whose event covered it first", of, |f| f.busy))
-        .and(time("idle_us", "a gap counts for the row whose event ends it", of, |f| f.idle))
+        .and(time("busy_us", "busy time; a moment counts for the row whose event covers it first", of, |f| f.busy))
+        .and(time("idle_us", "idle time; a gap counts for the row whose event ends it", of, |f| f.idle))
         .and(time("copies_us", "part of `kernel_us`: copies and memsets", of, |f| f.copies))
         .and(time("communication_us", "part of `kernel_us`: communication kernels", of, |f| f.communication))
         .and(time(
             "exposed_communication_us",
-            "communication while no kernel computes",
+            "communication time while no compute kernel runs",
             of,
             |f| f.exposed_communication,
         ))
@@ -39,7 +39,7 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
             of,
             Figures::time_per_step_us,
         ))
-        .sides("tokens_*", (ColumnType::Whole, ""), "tokens of the batches, where the annotations tell them", move |_, r, side| {
+        .sides("tokens_*", (ColumnType::Whole, ""), "tokens of the batches, if the annotations contain them", move |_, r, side| {
             of(r)[side].tokens.into()
         })
         .and(rate("kernel_us_per_token", "`kernel_us` / tokens", of, Figures::time_per_token_us))
@@ -51,16 +51,16 @@ fn counts<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .sides(
             "events_*",
             (ColumnType::Whole, ""),
-            "accounted events",
+            "attributed events",
             move |_: &Analysis, r: &R, side| of(r)[side].events.into(),
         )
         .sides(
             "launches_*",
             (ColumnType::Whole, ""),
-            "calls that launched them",
+            "number of calls that launched them",
             move |_, r, side| of(r)[side].launches.into(),
         )
-        .whole("launches_delta", "calls that launched them", move |_, r| {
+        .whole("launches_delta", "number of calls that launched them", move |_, r| {
             let PerSide { baseline, candidate } = launches(r);
             (candidate - baseline).into()
         })

@@ -1,4 +1,4 @@
-//! `fusion`: places where the sides run different numbers of kernels.
+//! `fusion`: call sites where the sides run different numbers of kernels.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::{Analysis, FusionRow, KernelChange};
@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     changes().and(sides()).and(instances()).table(
-        (name, "place where the sides run different numbers of kernels, largest difference first"),
+        (
+            name,
+            "call site where the sides run different numbers of kernels, largest difference first",
+        ),
         analysis,
         |analysis| Box::new(analysis.fusions().iter().cloned()),
     )
@@ -21,19 +24,17 @@ fn changes() -> Columns<Analysis, FusionRow> {
         )
         .word(
             "change",
-            "`fusion`, or `kernel_count_change` where nothing explains the counts",
+            "`fusion`, or `kernel_count_change` if nothing explains the counts",
             |_, r| match r.change {
                 KernelChange::FusedIn(..) => "fusion".into(),
                 KernelChange::Count => "kernel_count_change".into(),
             },
         )
-        .word("fused_in", "the side with fewer kernels; only for a `fusion`", |_, r| {
-            match r.change {
-                KernelChange::FusedIn(side, _) => side.label().into(),
-                KernelChange::Count => Cell::Empty,
-            }
+        .word("fused_in", "for a `fusion`: the side with fewer kernels", |_, r| match r.change {
+            KernelChange::FusedIn(side, _) => side.label().into(),
+            KernelChange::Count => Cell::Empty,
         })
-        .word("evidence", "what explains it", |_, r| match r.change {
+        .word("evidence", "for a `fusion`: the evidence", |_, r| match r.change {
             KernelChange::FusedIn(_, evidence) => evidence.label().into(),
             KernelChange::Count => Cell::Empty,
         })
@@ -44,13 +45,13 @@ fn sides() -> Columns<Analysis, FusionRow> {
         .sides(
             "kernel_count_*",
             (ColumnType::Whole, ""),
-            "kernels of one instance",
+            "number of kernels of one instance",
             |_: &Analysis, r: &FusionRow, side| r.kernel_count[side].into(),
         )
         .sides(
             "ops_*",
             (ColumnType::Names, ""),
-            "ops that launch them, in order; kernels where there is no op",
+            "ops that launch the kernels, in order; the kernels themselves if there is no op",
             |_, r, side| Cell::Names(r.ops[side].iter().map(String::as_str).collect()),
         )
         .sides(
@@ -64,7 +65,7 @@ fn sides() -> Columns<Analysis, FusionRow> {
         .sides(
             "total_us_*",
             (ColumnType::Time, "µs"),
-            "sum of the kernels' times over the instances that agree",
+            "sum of the kernels' times over the agreeing instances",
             |_, r, side| r.time[side].into(),
         )
 }
@@ -73,7 +74,7 @@ fn instances() -> Columns<Analysis, FusionRow> {
     let first = Column::new(
         "lowest_common_ancestor_id",
         ColumnType::Whole,
-        "the first of them: its line in `merged_tree_output.txt`",
+        "line of the first agreeing instance in `merged_tree_output.txt`",
         |_: &Analysis, r: &FusionRow| r.first.index().into(),
     );
     Columns::new()
@@ -85,7 +86,7 @@ fn instances() -> Columns<Analysis, FusionRow> {
             "nodes of this path with kernels on both sides, launched by these ops",
             |_, r| r.instances.into(),
         )
-        .whole("agreeing", "those of them with these counts and this change", |_, r| {
+        .whole("agreeing", "number of these instances with the same counts and change", |_, r| {
             r.agreeing.into()
         })
         .column(first)

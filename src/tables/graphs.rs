@@ -1,4 +1,4 @@
-//! `graphs`: the launches of captured graphs, and the captures that their calls are of.
+//! `graphs`: the launches of captured graphs, and the captures they replay.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -15,7 +15,11 @@ struct Row {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     replays().and(captures()).table(
-        (name, "launch of a captured graph, in traces with captures or names of captured parts: those of the baseline first"),
+        (
+            name,
+            "launch of a captured graph, in traces with captures or named captured parts, \
+             baseline first",
+        ),
         analysis,
         |analysis| Box::new(rows(analysis).into_iter()),
     )
@@ -46,19 +50,24 @@ fn replays() -> Columns<Analysis, Row> {
     let first = Column::new(
         "first_uid",
         ColumnType::Uid,
-        "its captured calls have the uids from here on: this plus their position in the capture's `traceEvents`, or among the named parts of the launch; -1 without either",
+        "first uid of its captured calls, to which their position in the capture's \
+         `traceEvents` or among the named parts of the launch is added; -1 if there are \
+         neither",
         |_: &Analysis, r: &Row| r.first_uid.into(),
     );
     Columns::new()
         .word("source", "`trace1` or `trace2`", |_: &Analysis, r: &Row| r.side.label().into())
         .column(launch)
-        .whole("kernels", "GPU events of the launch", |_, r| r.replay.kernels.into())
-        .whole("placed", "those of them below the captured call that launched them", |_, r| {
-            r.replay.placed.into()
-        })
+        .whole("kernels", "number of GPU events of the launch", |_, r| r.replay.kernels.into())
+        .whole(
+            "placed",
+            "number of these attributed to the captured call that launched them",
+            |_, r| r.replay.placed.into(),
+        )
         .whole(
             "named",
-            "those of them below the part of the program that they name, where no capture fits",
+            "number of these attributed to the part of the program that they name, if no capture \
+             matches",
             |_, r| r.replay.named.into(),
         )
         .column(first)
@@ -79,23 +88,25 @@ fn captures() -> Columns<Analysis, Row> {
             of(r.replay.graph.as_ref().map(|graph| graph.number))
         })
         .column(begin)
-        .whole("launches", "launches that were captured", |_, r| {
+        .whole("launches", "number of captured launches", |_, r| {
             of(r.replay.graph.as_ref().map(|graph| graph.launches))
         })
-        .whole("batch", "size that the graph was captured for, where it is known", |_, r| {
+        .whole("batch", "batch size that the graph was captured for, if known", |_, r| {
             of(r.replay.graph.as_ref().and_then(|graph| graph.batch))
         })
         .whole(
             "equals",
-            "other captured graphs that fit as well, so that the order decided",
+            "number of other captured graphs that match equally well, so that the order decided",
             |_, r| r.replay.equals.into(),
         )
-        .text("misfit", "where none fits, the nearest one and why it is none", |_, r| {
-            of(r.replay.misfit.as_ref().map(|(graph, why)| format!("{graph}: {why}")))
-        })
+        .text(
+            "misfit",
+            "if no captured graph matches: the nearest one, and why it does not match",
+            |_, r| of(r.replay.misfit.as_ref().map(|(graph, why)| format!("{graph}: {why}"))),
+        )
 }
 
-/// Empty where there is no value.
+/// The value, or an empty cell.
 fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
     value.map_or(Cell::Empty, Into::into)
 }

@@ -1,4 +1,4 @@
-//! `idle`: the time in which no device ran anything, by who had it.
+//! `idle`: the time in which no device ran anything, by the call the GPU was waiting for.
 
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
@@ -13,17 +13,23 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .word(
             "kind",
-            "`host`: the event that ended the gap was not yet launched; `sync`: the same, while the host waited for the GPU; `latency`: from the launch to the event; `queue`: it was launched before the gap began; `tail`: behind the last event; `unknown`: its launch is not in the trace",
+            "`host`: the event that ended the gap was not yet launched; `sync`: not yet launched \
+             because the host waited for the GPU; `latency`: from the launch to the event; \
+             `queue`: the event was launched before the gap began; `tail`: after the last event; \
+             `unknown`: the launch of the event is not in the trace",
             |_: &Analysis, r: &IdleRow| r.kind.label().into(),
         )
         .word(
             "launched",
-            "`window`; `unpaired_step` where one trace has more steps, and the work that ended the gap was launched in one without a partner; `before_window` where it was launched before the window: no part of the steps",
+            "where the work that ended the gap was launched: `window`; `unpaired_step`: in a step \
+             without a counterpart, because one trace has more steps; `before_window`: before the \
+             window or not selected, so not part of the steps",
             |_, r| r.part.label().into(),
         )
         .text(
             "owner",
-            "innermost call on the launching thread in that time; `(between calls)` where there was none; the launch for `latency` and `queue`",
+            "innermost call on the launching thread in that time; `(between calls)` if there was \
+             none; for `latency` and `queue`, the launch",
             |analysis, r| analysis.idle_owner_name(r).into(),
         )
         .sides("idle_*", TIME, "idle time over the whole window", |_, r, side| {
@@ -31,7 +37,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .sides("gaps_*", WHOLE, "number of gaps", |_, r, side| r.count[side].into())
         .micros_difference("diff", "candidate − baseline", |_, r| r.difference().into())
-        .whole("step", "position of the step that the owner is in, from 0; that of the baseline where it is in one there", |a, r| {
+        .whole("step", "position of the owner's step, from 0, in the baseline if it has one there", |a, r| {
             r.step.map(|step| a.told_step(step)).into()
         })
         .text("nn_module", "innermost `nn.Module` around the owner", |analysis, r| {
@@ -44,7 +50,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .whole(
             "lowest_common_ancestor_id",
-            "its node in `merged_tree_output.txt`, from 0",
+            "line of that call in `merged_tree_output.txt`, from 0",
             |_, r| r.lowest_common.map(|id| id.index()).into(),
         )
         .sides(
@@ -59,7 +65,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             a.idle_of_runs(side, r).map(|times| RunFigures::of(&times))
         }))
         .table(
-            (name, "owner of idle time, in the order of the merged tree; with the busy time of all rows the idle times add up to the wall"),
+            (name, "owner of idle time, in the order of the merged tree; idle times and the busy time of \
+             all rows add up to the wall time"),
             analysis,
             |analysis| Box::new(analysis.wall().idle().iter().cloned()),
         )

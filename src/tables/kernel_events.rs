@@ -1,4 +1,4 @@
-//! `diff_stats_kernels`: every accounted event of both traces.
+//! `diff_stats_kernels`: every attributed GPU event of both traces.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Row};
@@ -7,23 +7,23 @@ use crate::trace::{Argument, Nanos, Stream};
 use crate::tree::CallId;
 use std::sync::Arc;
 
-/// How many modules a stack lists, the innermost ones: it is repeated for every event, so the table grows with events
-/// times depth. Modules of models nest some 20 levels deep.
+/// Maximum number of modules listed per stack; the innermost ones are kept. The stack is repeated for every
+/// event, so the table grows with events times depth. Real models nest modules about 20 levels deep.
 const MOST_MODULES: usize = 64;
 
-/// What a stack with more modules starts with.
-const OUTER_MODULES: &str = "(outer modules left out)";
+/// First entry of a truncated stack.
+const OUTER_MODULES: &str = "(outer modules omitted)";
 
-/// An accounted event of a row of the account.
+/// A GPU event and the row it is attributed to.
 struct Event {
     row: usize,
     side: Side,
     call: CallId,
     /// The nearest op above it.
     op: Option<CallId>,
-    /// The part of its time in which no earlier event of the row ran.
+    /// The part of its duration during which no earlier event of the row was running.
     busy: Nanos,
-    /// Since the first event of its trace.
+    /// Start, relative to the first event of its trace.
     start: Nanos,
 }
 
@@ -54,7 +54,7 @@ impl Event {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     op().and(arguments()).and(places()).and(moments()).table(
-        (name, "accounted event, by row, the baseline's first"),
+        (name, "attributed event, by row, baseline first"),
         analysis,
         |analysis| {
             let begins = PerSide::from_fn(|side| begin(analysis, side));
@@ -64,8 +64,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// Start of the first event of a trace. Starts are told from there: some traces count from 1970, and
-/// a double has no nanoseconds left then.
+/// Start of the first event of a trace. Starts are relative to it: some traces count from 1970, and a double
+/// then has no room for nanoseconds.
 fn begin(analysis: &Analysis, side: Side) -> Nanos {
     let trace = analysis.tree(side).trace();
     trace.events().map(|event| trace.start(event)).min().unwrap_or_default()
@@ -90,13 +90,13 @@ fn op() -> Columns<Analysis, Event> {
         .text("name", "name of the GPU event", |a: &Analysis, e: &Event| {
             a.tree(e.side).name(e.call).into()
         })
-        .text("cpu_op_name", "the nearest op above its launch; empty without one", |a, e| {
+        .text("cpu_op_name", "the nearest op above its launch; empty if there is none", |a, e| {
             e.op.map(|op| a.tree(e.side).name(op)).into()
         })
         .column(Column::new(
             "cpu_op_uid",
             ColumnType::Uid,
-            "the same",
+            "uid of that op",
             |a: &Analysis, e: &Event| e.uid(a, e.op),
         ))
         .word("source", "`trace1` or `trace2`", |_, e| e.side.label().into())
@@ -121,23 +121,27 @@ fn arguments() -> Columns<Analysis, Event> {
 
 fn places() -> Columns<Analysis, Event> {
     Columns::new()
-        .micros("kernel_time", "its duration", |a: &Analysis, e: &Event| {
+        .micros("kernel_time", "duration of the event", |a: &Analysis, e: &Event| {
             a.time_of(e.side, e.call).into()
         })
         .micros(
             "busy_time",
-            "the part of it in which no earlier event of the row ran; adds up to the row's `busy_time`",
+            "part of the duration in which no earlier event of the row ran; adds up to the row's \
+             `busy_time`",
             |_, e| e.busy.into(),
         )
-        .text("lowest_common_ancestor_name", "of its row", |a, e| {
+        .text("lowest_common_ancestor_name", "lowest common node of its row", |a, e| {
             a.lowest_common_name(e.row(a)).into()
         })
-        .whole("lowest_common_ancestor_id", "of its row", |a, e| {
+        .whole("lowest_common_ancestor_id", "lowest common node of its row", |a, e| {
             e.row(a).lowest_common.map(|id| id.index()).into()
         })
-        .column(Column::new("gpu_op_uid", ColumnType::Uid, "the GPU event", |a: &Analysis, e: &Event| {
-            e.uid(a, Some(e.call))
-        }))
+        .column(Column::new(
+            "gpu_op_uid",
+            ColumnType::Uid,
+            "uid of the GPU event",
+            |a: &Analysis, e: &Event| e.uid(a, Some(e.call)),
+        ))
         .column(Column::new(
             "nn_module_stack",
             ColumnType::Names,
@@ -147,7 +151,7 @@ fn places() -> Columns<Analysis, Event> {
                 modules => Cell::Names(modules),
             },
         ))
-        .text("nn_module_parent", "the innermost of them", |a, e| {
+        .text("nn_module_parent", "the innermost of these modules", |a, e| {
             let tree = a.tree(e.side);
             tree.module(e.call).map(|module| tree.name(module)).into()
         })
@@ -156,7 +160,9 @@ fn places() -> Columns<Analysis, Event> {
 fn moments() -> Columns<Analysis, Event> {
     Columns::new()
         .whole("row_id", "its row in `diff_stats.csv`", |_: &Analysis, e: &Event| e.row.into())
-        .micros("start_us", "its start, since the first event of its trace", |_, e| e.start.into())
+        .micros("start_us", "start, relative to the first event of its trace", |_, e| {
+            e.start.into()
+        })
         .whole("device", "number of the device; empty for an op", |a, e| {
             e.stream(a).map(|stream| stream.device).into()
         })
@@ -165,7 +171,7 @@ fn moments() -> Columns<Analysis, Event> {
         })
         .whole(
             "step",
-            "position of the step that launched it, from 0; empty outside of steps",
+            "position of the step that launched it, from 0; empty outside steps",
             |a, e| a.steps(e.side).step(e.call).map(|step| a.told_step(step)).into(),
         )
         .word("phase", "phase in which it was launched", |a, e| {

@@ -8,7 +8,7 @@ use crate::side::{PerSide, Side};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// A row of the analysis, and what was done in it.
+/// A row of the analysis and its efficiency.
 struct Kernel {
     row: KernelRow,
     efficiency: PerSide<Efficiency>,
@@ -23,20 +23,21 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(spread())
         .and(delta_and_ratio(tally))
         .and(presence(tally))
-        .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r: &Row| {
+        .word("verdict", "result of the test over the repeats, see `verdicts.csv`", |_, r: &Row| {
             r.verdict().into()
         })
+        .and(super::verdicts::basis())
         .sides(
             "stacks_*",
             (ColumnType::Json, ""),
-            "with `--stacks N`: up to N distinct Python stacks at launch, as a list of \
-             `{\"count\", \"frames\"}`, outermost frame first; else empty",
+            "up to three (`--stacks N`) distinct Python stacks at launch, as a list of \
+             `{\"count\", \"frames\"}`, outermost frame first; empty without stacks",
             |a, r, side| stacks(&a.stacks(&r.group.row.tally.events)[side]),
         )
         .and(efficiency::columns(|row: &Row| &row.group.efficiency))
         .and(runs(&analysis))
         .table(
-            (name, "event name, kind of work and launching op, most time of both traces first"),
+            (name, "event name, kind of work and launching op, by the time of both traces"),
             analysis,
             |analysis| tallies::judged(analysis, kernels(analysis), |kernel| &kernel.row.tally),
         )
@@ -55,7 +56,7 @@ fn identity() -> Columns<Analysis, Row> {
     Columns::new()
         .text(
             "kernel",
-            "name of the GPU event (without GPU: of the op)",
+            "name of the GPU event (of the op, if there are no GPU events)",
             |_: &Analysis, r: &Row| r.group.row.kernel.as_str().into(),
         )
         .word("category", "kind of work", |a, r| {
@@ -63,11 +64,11 @@ fn identity() -> Columns<Analysis, Row> {
         })
         .word(
             "category_source",
-            "what decided it: `event`, `op`, `autograd`, `module`, `same_kernel`, \
+            "evidence for the category: `event`, `op`, `autograd`, `module`, `same_kernel`, \
              `kernel_name`, `optimizer`, `none`",
             |_, r| r.group.row.category.source.label().into(),
         )
-        .text("cpu_op", "the nearest op above the launch; empty where there is none", |_, r| {
+        .text("cpu_op", "the nearest op above the launch; empty if there is none", |_, r| {
             r.group.row.op.as_str().into()
         })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(figures()).table(
-        (name, "op of an average layer of a stack and phase, in the order they run"),
+        (name, "op of an average layer of a stack and phase, in execution order"),
         analysis,
         |analysis| Box::new(analysis.layer_op_rows(analysis.layer_pairs()).into_iter()),
     )
@@ -20,9 +20,9 @@ fn identity() -> Columns<Analysis, LayerOpRow> {
         })
         .word("place", "as in `layers.csv`", |_, r| r.place.label().into())
         .word("phase", "as in `layers.csv`", |_, r| r.phase.label().into())
-        .whole("position", "order within the stack and phase, from 0", |_, r| r.position.into())
+        .whole("position", "position within the stack and phase, from 0", |_, r| r.position.into())
         .text("name", "name of the rows (of the kernel in a graph)", |_, r| r.name.as_str().into())
-        .whole("nth", "which one of that name in its layer, from 0", |_, r| r.nth.into())
+        .whole("nth", "occurrence of that name in its layer, from 0", |_, r| r.nth.into())
         .word("presence", "which side has events in the row", |_, r| {
             Presence::of(r.spread.map(|spread| spread.events)).label().into()
         })
@@ -32,7 +32,7 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
     const MEAN: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
     const MEAN_OF: &str =
-        "mean over all layers of the stack, each step counted; a layer without the op counts as 0";
+        "mean over all layers of the stack in all steps; a layer without the op counts as 0";
     let delta = Column::new("mean_us_delta", MEAN.0, MEAN_OF, |_: &Analysis, r: &LayerOpRow| {
         let means = r.spread.map(|spread| spread.mean_us());
         means.baseline.zip(means.candidate).map(|(baseline, candidate)| candidate - baseline).into()
@@ -41,15 +41,15 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
         .sides(
             "layers_*",
             (ColumnType::Whole, ""),
-            "how many layers hold it, each step counted",
+            "number of layers with the op, over all steps",
             |_: &Analysis, r: &LayerOpRow, side| r.spread[side].layers.into(),
         )
-        .sides("kernels_*", (ColumnType::Whole, ""), "accounted events", |_, r, side| {
+        .sides("kernels_*", (ColumnType::Whole, ""), "attributed events", |_, r, side| {
             r.spread[side].events.into()
         })
         .sides("mean_us_*", MEAN, MEAN_OF, |_, r, side| r.spread[side].mean_us().into())
         .column(delta.unit(MEAN.1).difference())
-        .sides("stddev_us_*", MEAN, "standard deviation over the same", |_, r, side| {
+        .sides("stddev_us_*", MEAN, "standard deviation over the same layers", |_, r, side| {
             r.spread[side].deviation_us().into()
         })
         .sides("total_us_*", TIME, "sum over all layers", |_, r, side| r.spread[side].total.into())

@@ -1,4 +1,4 @@
-//! `layers`: layers in each phase, and what stands around them.
+//! `layers`: the layers in each phase, and the work around them.
 
 use super::table::{Cell, ColumnType, Columns, Table};
 use super::{runs, verdicts};
@@ -12,7 +12,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         runs::of_judgement(&row.judgement, side)
     });
     identity().and(times()).and(judged).and(runs).table(
-        (name, "layer and phase, and what stands before, between and behind the layers"),
+        (name, "layer and phase, and the work before, between and after the layers"),
         analysis,
         |analysis| Box::new(analysis.layer_rows(analysis.layer_pairs()).into_iter()),
     )
@@ -22,14 +22,14 @@ fn identity() -> Columns<Analysis, LayerRow> {
     Columns::new()
         .text(
             "stack",
-            "class of the layers, `a | b` where the sides differ; `graph_N` for the N-th distinct \
-             graph; empty outside of layers",
+            "class of the layers; `a | b` if the sides differ; `graph_N` for the N-th distinct \
+             graph; empty outside layers",
             |a: &Analysis, r: &LayerRow| a.layer_pairs().stack_name(r.place).into(),
         )
         .word(
             "place",
-            "`layer`; `pre`, `between`, `post`: before, between and behind the layers of a step; \
-             `(no layers)` for a trace without; `(launch not in trace)`",
+            "`layer`; `pre`, `between`, `post`: before, between and after the layers of a step; \
+             `(no layers)` for a trace without layers; `(launch not in trace)`",
             |_, r| r.place.label().into(),
         )
         .sides("layer_*", (ColumnType::Whole, ""), "position in the stack, from 0", |_, r, side| {
@@ -55,13 +55,13 @@ fn times() -> Columns<Analysis, LayerRow> {
         .sides(
             "kernels_*",
             (ColumnType::Whole, ""),
-            "accounted events",
+            "attributed events",
             |_: &Analysis, r: &LayerRow, side| r.events[side].into(),
         )
         .sides(
             "total_us_*",
             (ColumnType::Time, "µs"),
-            "their time, over all steps",
+            "sum of their times over all steps",
             |_, r, side| r.time[side].into(),
         )
         .micros_difference("delta_us", "candidate − baseline", |_, r| r.difference().into())
@@ -69,8 +69,8 @@ fn times() -> Columns<Analysis, LayerRow> {
         .sides(
             "outlier_*",
             (ColumnType::Flag, ""),
-            "`yes` where the time is more than 3.5 scaled median deviations (Iglewicz and Hoaglin \
-             1993) and 5 % away from the median of its stack and phase",
+            "`yes` if the time is more than 3.5 scaled median deviations (Iglewicz and Hoaglin \
+             1993) and more than 5% away from the median of its stack and phase",
             |_, r, side| r.outlier[side].into(),
         )
 }

@@ -1,11 +1,12 @@
-//! [`Analysis`] → tables: a file for each, every column with its name, unit, type and meaning.
+//! [`Analysis`] → tables: one file per table, each column with its name, unit, type and meaning.
 //!
-//! Tables are values ([`Table`]). CSV files, the workbook and the documentation of the columns are
-//! written from them and know none of them by name.
+//! Tables are values ([`Table`]). CSV files, the workbook and the column documentation are written from
+//! them without knowing any table by name.
 
 mod arguments;
 mod categories;
 mod causes;
+mod changes;
 mod efficiency;
 mod figures;
 mod fusion;
@@ -69,6 +70,10 @@ pub enum TableKind {
     LayerOps,
     /// `verdicts`.
     Verdicts,
+    /// `changes`.
+    Changes,
+    /// `change_sites`.
+    ChangeSites,
     /// `causes`.
     Causes,
     /// `idle`.
@@ -78,8 +83,8 @@ pub enum TableKind {
 }
 
 impl TableKind {
-    /// All tables, in the order of the documentation.
-    pub const ALL: [TableKind; 18] = [
+    /// All tables, in the order in which they are documented.
+    pub const ALL: [TableKind; 20] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -95,12 +100,14 @@ impl TableKind {
         TableKind::Layers,
         TableKind::LayerOps,
         TableKind::Verdicts,
+        TableKind::Changes,
+        TableKind::ChangeSites,
         TableKind::Causes,
         TableKind::Idle,
         TableKind::Graphs,
     ];
 
-    /// Name of the table: that of its CSV file without the ending.
+    /// Name of the table: its CSV file name without the extension.
     pub fn name(self) -> &'static str {
         match self {
             TableKind::Rows => "diff_stats",
@@ -118,6 +125,8 @@ impl TableKind {
             TableKind::Layers => "layers",
             TableKind::LayerOps => "layer_ops",
             TableKind::Verdicts => "verdicts",
+            TableKind::Changes => "changes",
+            TableKind::ChangeSites => "change_sites",
             TableKind::Causes => "causes",
             TableKind::Idle => "idle",
             TableKind::Graphs => "graphs",
@@ -158,6 +167,8 @@ impl TableKind {
             TableKind::Layers => layers::table(self.name(), analysis),
             TableKind::LayerOps => layer_ops::table(self.name(), analysis),
             TableKind::Verdicts => verdicts::table(self.name(), analysis),
+            TableKind::Changes => changes::table(self.name(), analysis),
+            TableKind::ChangeSites => changes::sites(self.name(), analysis),
             TableKind::Causes => causes::table(self.name(), analysis),
             TableKind::Idle => idle::table(self.name(), analysis),
             TableKind::Graphs => graphs::table(self.name(), analysis),
@@ -174,12 +185,12 @@ impl fmt::Display for TableKind {
 impl FromStr for TableKind {
     type Err = Error;
 
-    /// Reads the name of a table.
+    /// Parses the name of a table.
     fn from_str(name: &str) -> Result<TableKind> {
         TableKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let known = TableKind::ALL.map(TableKind::name).join(", ");
-            let message = format!("`{name}` is no table");
-            Error::usage(name, message).remedy(format!("known are {known}"))
+            let message = format!("`{name}` is not a table");
+            Error::usage(name, message).remedy(format!("known tables: {known}"))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `diff_stats_names_summary`: the account, grouped by name.
+//! `diff_stats_names_summary`: the attribution rows, grouped by name.
 
 use super::runs;
 use super::table::{Column, ColumnType, Columns, Table};
@@ -10,19 +10,21 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let difference = Column::new(
         "diff_sum_ms",
         ColumnType::Time,
-        "of the rows' differences",
+        "sum of the rows' differences",
         |_: &Analysis, g: &RowGroup| g.time.difference().into(),
     );
     let distance = Column::new(
         "abs_diff_sum_ms",
         ColumnType::Time,
-        "sum of the distances",
+        "sum of the absolute differences of the rows",
         |_: &Analysis, g: &RowGroup| g.abs_difference.into(),
     );
     Columns::new()
         .text("name", "name of the rows", |_: &Analysis, g: &RowGroup| g.name.as_str().into())
-        .whole("row_count", "rows", |_, g| g.row_count().into())
-        .sides("kernel_time_*_sum_ms", MILLIS, "over the rows", |_, g, side| g.time[side].into())
+        .whole("row_count", "number of rows", |_, g| g.row_count().into())
+        .sides("kernel_time_*_sum_ms", MILLIS, "sum over the rows", |_, g, side| {
+            g.time[side].into()
+        })
         .column(difference.unit("ms").difference())
         .column(distance.unit("ms"))
         .and(runs::columns(&analysis, |a, g: &RowGroup, side| runs::of_rows(a, &g.rows, side)))

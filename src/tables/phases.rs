@@ -1,4 +1,4 @@
-//! `phases`: the phases that either trace has.
+//! `phases`: the phases found in either trace.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs, verdicts};
@@ -14,7 +14,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(figures::columns(|row| &row.figures))
         .and(verdicts::columns(|row| &row.judgement))
         .and(runs::columns(&analysis, |_, row, side| runs::of_judgement(&row.judgement, side)))
-        .table((name, "phase that either trace has"), analysis, |analysis| {
+        .table((name, "phase that occurs in either trace"), analysis, |analysis| {
             Box::new(analysis.phase_rows().into_iter())
         })
 }

@@ -1,4 +1,4 @@
-//! `diff_stats`: the account, a row for each of its rows.
+//! `diff_stats`: one row for each attribution row.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use super::{arguments, efficiency, runs};
@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, Efficiency, Row};
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
-/// A row of the account, by its position, and what was done in it.
+/// An attribution row, by its index, and its efficiency.
 struct Position {
     at: usize,
     efficiency: PerSide<Efficiency>,
@@ -30,7 +30,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let done = efficiency::columns(|row: &Position| &row.efficiency);
     let runs = runs::columns(&analysis, |a, r: &Position, side| runs::of_rows(a, &[r.at], side));
     identity().and(times()).and(places()).and(done).and(runs).table(
-        (name, "row of the account, in the order of the merged tree, unlinked GPU events last"),
+        (name, "row of the attribution, in the order of the merged tree, unlinked GPU events last"),
         analysis,
         |analysis| Box::new((0..analysis.rows().len()).map(|at| Position::new(analysis, at))),
     )
@@ -40,8 +40,8 @@ fn identity() -> Rows {
     Columns::new()
         .text(
             "name",
-            "the lowest common op; `a | b` where the outermost op was renamed, or an alias makes two \
-             names one; the launch API where no op is above; `(launch not in trace)`",
+            "the lowest common op; `a | b` if the outermost op was renamed or the two names are \
+             aliases; the launch API if there is no op above; `(launch not in trace)`",
             |a: &Analysis, r: &Position| a.row_name(r.row(a)).into(),
         )
         .and(arguments::columns(|a: &Analysis, r: &Position, argument, side| {
@@ -58,13 +58,16 @@ fn times() -> Rows {
             "sum of the durations of its GPU events",
             |a: &Analysis, r: &Position, side| r.row(a).time[side].into(),
         )
-        .sides("kernel_names_*", (ColumnType::Names, ""), "their names, by start", |a, r, side| {
-            Cell::Names(a.event_names(r.row(a), side))
-        })
+        .sides(
+            "kernel_names_*",
+            (ColumnType::Names, ""),
+            "names of its GPU events, by start time",
+            |a, r, side| Cell::Names(a.event_names(r.row(a), side)),
+        )
         .sides(
             "busy_time_*",
             TIME,
-            "union of their intervals: less than the sum where they overlap",
+            "union of the intervals of its GPU events; less than the sum if they overlap",
             |a, r, side| r.row(a).busy[side].into(),
         )
         .sides("host_time_*", TIME, "duration of the op or launch on the host", |a, r, side| {
@@ -73,7 +76,7 @@ fn times() -> Rows {
         .sides(
             "host_self_time_*",
             TIME,
-            "the same without the host calls directly below",
+            "duration on the host without the host calls directly below",
             |a, r, side| r.row(a).host_self_time[side].into(),
         )
         .micros_difference("diff", "`kernel_time_trace2` − `kernel_time_trace1`", |a, r| {
@@ -81,7 +84,7 @@ fn times() -> Rows {
         })
         .ratio(
             "ratio",
-            "`kernel_time_trace2` / `kernel_time_trace1`; empty where one of them is 0",
+            "`kernel_time_trace2` / `kernel_time_trace1`; empty if either is 0",
             |a, r| r.row(a).ratio().into(),
         )
 }
@@ -95,26 +98,29 @@ fn places() -> Rows {
         )
         .word(
             "category",
-            "kind of work, see `categories.csv`; that with the most time where the row holds several",
+            "kind of work, see `categories.csv`; the one with the most time if the row has \
+             several",
             |a, r| a.row_category(r.row(a)).into(),
         )
         .whole(
             "step",
-            "position of the step that launched it, from 0, as in `steps.csv`; that of the baseline \
-             where it has one; empty outside of steps",
+            "position of the step that launched it, from 0, as in `steps.csv`, in the baseline if \
+             it has one there; empty outside steps",
             |a, r| a.step_of(r.row(a)).map(|step| a.told_step(step)).into(),
         )
-        .text("nn_module", "innermost `nn.Module` around the op, with its instance number", |a, r| {
-            a.module_of(r.row(a)).into()
-        })
+        .text(
+            "nn_module",
+            "innermost `nn.Module` around the op, with its instance number",
+            |a, r| a.module_of(r.row(a)).into(),
+        )
         .text(
             "lowest_common_ancestor_name",
-            "the op itself where it is common; else the nearest common call above",
+            "the op itself if it is common, otherwise the nearest common call above",
             |a, r| a.lowest_common_name(r.row(a)).into(),
         )
         .whole(
             "lowest_common_ancestor_id",
-            "its node in the merged tree; rows with one id can be read together",
+            "node of that call in the merged tree; rows with the same id belong together",
             |a, r| r.row(a).lowest_common.map(|id| id.index()).into(),
         )
         .column(uid("uid1", Side::Baseline))
@@ -122,7 +128,7 @@ fn places() -> Rows {
         .whole("row_id", "position of the row, from 0", |_, r| r.at.into())
 }
 
-/// The uid of the op or launch that a row stands for.
+/// The uid of the row's op or launch.
 fn uid(name: &str, side: Side) -> Column<Analysis, Position> {
     const MEANING: &str = "the op or launch in each trace";
     let column = Column::new(name, ColumnType::Uid, MEANING, move |a: &Analysis, r: &Position| {

@@ -1,4 +1,4 @@
-//! The columns in which tables of accounted events end where both sides have several runs.
+//! The columns that tables of GPU time end with if both sides have several runs.
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::{Analysis, Judgement, RunFigures};
@@ -6,8 +6,8 @@ use crate::side::Side;
 
 const MICROS: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
-/// Runs, median and spread; none with one run on a side. `figures` gives those of a row and side,
-/// nothing where there is nothing to compare.
+/// Runs, median and spread; no columns if a side has a single run. `figures` returns those of a row and
+/// side, or `None` if there is nothing to compare.
 pub(super) fn columns<R: 'static>(
     analysis: &Analysis,
     figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
@@ -19,24 +19,25 @@ pub(super) fn columns<R: 'static>(
         .sides(
             "runs_*",
             (ColumnType::Whole, ""),
-            "with several runs a side: how many",
+            "with several runs per side: number of runs",
             move |a: &Analysis, r: &R, side| figures(a, r, side).map(|of| of.runs).into(),
         )
         .sides(
             "run_median_us_*",
             MICROS,
-            "with several runs a side: median over them of the time in a step",
+            "with several runs per side: median over the runs of the time per step (the lower \
+             middle one for an even number)",
             move |a, r, side| figures(a, r, side).map(|of| of.median_us).into(),
         )
         .sides(
             "run_spread_us_*",
             MICROS,
-            "with several runs a side: the largest difference between two of them",
+            "with several runs per side: largest difference between two runs",
             move |a, r, side| figures(a, r, side).map(|of| of.spread_us).into(),
         )
 }
 
-/// What a judgement by runs rests on.
+/// The figures of a judgement that is based on runs.
 pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
     Some(RunFigures {
         runs: judgement.repeats[side],
@@ -45,12 +46,12 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
     })
 }
 
-/// The figures of rows of the account, by their positions.
+/// The figures of attribution rows, given by their indices.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
     Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
 }
 
-/// The time of each run, for tables whose rows people read one by one; none with one run on a side.
+/// The time of each run, for tables read row by row; no columns if a side has a single run.
 pub(super) fn each<R: 'static>(
     analysis: &Analysis,
     pattern: &'static str,
@@ -68,7 +69,7 @@ pub(super) fn each<R: 'static>(
     )
 }
 
-/// `104.000; 130.000`.
+/// Formats times as `104.000; 130.000`.
 fn listed(times: &[f64]) -> String {
     let times: Vec<String> = times.iter().map(|time| format!("{time:.3}")).collect();
     times.join("; ")

@@ -1,39 +1,48 @@
-//! `same_kernels`: kernels that both sides run under paired ops, and all other events in one row.
+//! `same_kernels`: kernels that both sides run under matched ops, and one row for all other events.
 
 use super::table::{ColumnType, Columns, Table};
 use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
 use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
 use std::sync::Arc;
 
-/// Stands for all events that have no namesake under the partner of their op.
+/// Name of the row for all events without a same-named kernel under the counterpart of their op.
 const OTHERS: &str = "(other kernels)";
 
 type Row = Judged<SameKernelRow>;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
-        .text("kernel", "name of the kernel; `(other kernels)` holds everything else", |_: &Analysis, r: &Row| {
-            r.group.kernel.as_str().into()
-        })
-        .text("cpu_op", "the pair of ops (`a | b` where it was renamed), or the launch API", |_, r| {
+        .text(
+            "kernel",
+            "name of the kernel; `(other kernels)` for everything else",
+            |_: &Analysis, r: &Row| r.group.kernel.as_str().into(),
+        )
+        .text("cpu_op", "the matched op (`a | b` if it was renamed), or the launch API", |_, r| {
             r.group.op.as_str().into()
         })
-        .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the two ops", |_, r, side| {
-            r.group.shapes[side].as_str().into()
-        })
+        .sides(
+            "input_shape_*",
+            (ColumnType::Text, ""),
+            "`Input Dims` of the two ops",
+            |_, r, side| r.group.shapes[side].as_str().into(),
+        )
         .and(counts_and_totals(tally))
         .and(means(tally))
         .and(delta_and_ratio(tally))
         .ratio(
             "mean_ratio",
-            "candidate / baseline of the mean times: the speed of the same code, whatever the counts",
+            "candidate / baseline of the mean times: the speed of the same code, independent of \
+             the counts",
             |_, r| r.group.tally.mean_ratio().into(),
         )
         .and(presence(tally))
-        .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r| r.verdict().into())
+        .word("verdict", "result of the test over the repeats, see `verdicts.csv`", |_, r| {
+            r.verdict().into()
+        })
+        .and(super::verdicts::basis())
         .and(runs(&analysis))
         .table(
-            (name, "op, kernel and shapes, most time of both traces first; the others last"),
+            (name, "op, kernel and shapes, by the time of both traces; other kernels last"),
             analysis,
             |analysis| Box::new(rows(analysis).into_iter()),
         )
@@ -49,7 +58,7 @@ fn rows(analysis: &Analysis) -> Vec<Row> {
         .map(|(group, judgement)| Judged { group, judgement: Some(judgement) })
         .collect();
     if !others.is_empty() {
-        // Not the same code, so that there is nothing to judge.
+        // The code is not the same, so there is no verdict.
         let group = SameKernelRow {
             op: String::new(),
             kernel: OTHERS.to_owned(),

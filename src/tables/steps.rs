@@ -1,4 +1,4 @@
-//! `steps`: the steps of both sides, partners in one row, then the work outside of them.
+//! `steps`: the steps of both sides, matched steps in one row, then the work outside of steps.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
@@ -13,7 +13,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .text(
             "step",
-            "position of the step in the baseline, or, where that has none of it, in the candidate, from 0 (what `--steps` takes); `(outside steps)`; `(launch not in trace)`",
+            "position of the step in the baseline, or in the candidate if only that has it, from \
+             0 (as in `--steps`); `(outside steps)`; `(launch not in trace)`",
             |a: &Analysis, r: &StepRow| place(a, r.place).into(),
         )
         .sides("step_*", WHOLE, "its position on each side, from 0", |a, r, side| {
@@ -22,7 +23,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides("name_*", TEXT, "text of the annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
         })
-        .sides("phase_*", WORD, "phase of its batches where they agree", |_, r, side| {
+        .sides("phase_*", WORD, "phase of its batches, if they agree", |_, r, side| {
             let phase = r.steps[side].as_ref().and_then(|step| step.phase);
             phase.map(|phase| phase.label()).into()
         })
@@ -33,17 +34,21 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(runs::each(
             &analysis,
             "run_times_us_*",
-            "with several runs a side: the time of this step in each of them",
+            "with several runs per side: time of this step in each run",
             times,
         ))
         .and(runs::each(
             &analysis,
             "run_walls_us_*",
-            "with several runs a side: busy and idle time of this step in each of them",
+            "with several runs per side: busy plus idle time of this step in each run",
             walls,
         ))
         .table(
-            (name, "step of both traces, and the work outside of steps; where one trace has more steps, those are partners that causes are of, else those of one position"),
+            (
+                name,
+                "step of both traces, and the work outside steps; steps are combined with their \
+                 counterpart if one trace has more, otherwise by position",
+            ),
             analysis,
             |analysis| Box::new(analysis.step_rows().into_iter()),
         )
@@ -65,7 +70,7 @@ fn walls(analysis: &Analysis, row: &StepRow, side: Side) -> Option<Vec<f64>> {
     of_runs(analysis, row, side, |step| step.wall_us)
 }
 
-/// What the step took in each run that has a partner of it.
+/// The time of the step in each run that has a matching step.
 fn of_runs(
     analysis: &Analysis,
     row: &StepRow,

@@ -1,8 +1,8 @@
 //! A table as a value: columns with name, unit, type and meaning, and rows of typed cells.
 //!
-//! What is written of a table (CSV, workbook, JSON, documentation) is written from this value alone: a
-//! writer knows no table by name. Rows are made while they are visited, so that a table of a million
-//! rows takes no memory of its own.
+//! All output (CSV, workbook, JSON, documentation) is written from this value alone; writers know no table
+//! by name. Rows are generated while they are visited, so a table of a million rows takes no memory of its
+//! own.
 
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-/// What all cells of a column are.
+/// The type of all cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnType {
@@ -18,7 +18,7 @@ pub enum ColumnType {
     Text,
     /// One of a few words.
     Word,
-    /// Names in their order.
+    /// An ordered list of names.
     Names,
     /// A JSON value.
     Json,
@@ -28,14 +28,14 @@ pub enum ColumnType {
     Uid,
     /// A time, to the nanosecond, in the unit of the column.
     Time,
-    /// A number that is shown with so many decimals.
+    /// A number shown with this many decimals.
     Decimal(u8),
     /// `yes`, or nothing.
     Flag,
 }
 
 impl ColumnType {
-    /// How many decimals a [`Cell::Decimal`] of such a column is shown with.
+    /// The number of decimals with which a [`Cell::Decimal`] of such a column is shown.
     pub(crate) fn decimals(self) -> usize {
         match self {
             ColumnType::Decimal(decimals) => usize::from(decimals),
@@ -51,43 +51,43 @@ impl ColumnType {
     }
 }
 
-/// What is known of a column without its cells.
+/// The description of a column, without its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnInfo {
-    /// Title in CSV files: where TraceLens has the column, its name.
+    /// Title in CSV files; TraceLens's name if TraceLens has the column.
     pub name: String,
-    /// `µs`, `ms`, `%`, or nothing.
+    /// `µs`, `ms`, `%`, or empty.
     pub unit: &'static str,
-    /// What all cells are.
+    /// Type of the cells.
     pub kind: ColumnType,
-    /// What a cell says. Columns that differ only in their side say it once.
+    /// Meaning of a cell. Columns that differ only in their side share one text.
     pub meaning: &'static str,
-    /// The side that the column is about; `None` where it is about both, or neither.
+    /// The side the column describes; `None` if it describes both or neither.
     pub side: Option<Side>,
-    /// Whether it is candidate − baseline of something of which more is worse.
+    /// Whether it is candidate − baseline of a quantity of which more is worse.
     pub is_difference: bool,
 }
 
-/// One cell. `Empty` stands for what is undefined or not known, in columns of every type.
+/// One cell. Columns of every type may contain `Empty`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Cell<'c> {
-    /// Undefined, or not known.
+    /// Undefined or unknown.
     Empty,
-    /// Of [`ColumnType::Text`] and [`ColumnType::Word`].
+    /// A cell of a [`ColumnType::Text`] or [`ColumnType::Word`] column.
     Text(Cow<'c, str>),
-    /// Of [`ColumnType::Names`].
+    /// A cell of a [`ColumnType::Names`] column.
     Names(Vec<&'c str>),
-    /// Of [`ColumnType::Json`].
+    /// A cell of a [`ColumnType::Json`] column.
     Json(String),
-    /// Of [`ColumnType::Whole`] and [`ColumnType::Uid`].
+    /// A cell of a [`ColumnType::Whole`] or [`ColumnType::Uid`] column.
     Whole(i64),
-    /// Of [`ColumnType::Time`].
+    /// A cell of a [`ColumnType::Time`] column.
     Time(Nanos),
-    /// Of [`ColumnType::Decimal`].
+    /// A cell of a [`ColumnType::Decimal`] column.
     Decimal(f64),
-    /// Of [`ColumnType::Flag`].
+    /// A cell of a [`ColumnType::Flag`] column.
     Flag(bool),
 }
 
@@ -157,19 +157,19 @@ impl<'c, T: Into<Cell<'c>>> From<Option<T>> for Cell<'c> {
     }
 }
 
-/// Takes the cells of a table, row by row.
+/// Receives the cells of a table, row by row.
 pub trait RowSink {
-    /// The next cell of the row, of the next column.
+    /// The next cell of the current row, in column order.
     fn cell(&mut self, cell: Cell<'_>);
 
-    /// The row has all its cells.
+    /// Ends the current row, which has all its cells.
     ///
     /// # Errors
-    /// If it cannot be kept; no row follows then.
+    /// If the row cannot be written; no row follows.
     fn end_row(&mut self) -> io::Result<()>;
 }
 
-/// A table that is not yet written.
+/// A table whose rows have not been generated yet.
 #[derive(Clone)]
 pub struct Table {
     name: &'static str,
@@ -185,22 +185,22 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// Name of the table: that of its CSV file without the ending.
+    /// Name of the table: its CSV file name without the extension.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What a row stands for, and in which order the rows are.
+    /// Describes a row and the order of the rows.
     pub fn about(&self) -> &'static str {
         self.about
     }
 
-    /// The columns in their order.
+    /// The columns, in order.
     pub fn columns(&self) -> &[ColumnInfo] {
         &self.columns
     }
 
-    /// Makes all rows and hands them to `sink`, in their order.
+    /// Generates all rows and passes them to `sink`, in order.
     ///
     /// # Errors
     /// Those of the sink.
@@ -209,22 +209,22 @@ impl Table {
     }
 }
 
-/// Rows whose types are forgotten.
+/// Type-erased rows.
 trait Rows {
     fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()>;
 }
 
-/// What makes the cell of a row: from what the table is about, and the row.
+/// Makes the cell of a row from the table's subject (usually an [`Analysis`](crate::Analysis)) and the row.
 type CellOf<C, R> = Box<dyn for<'c> Fn(&'c C, &'c R) -> Cell<'c> + Send + Sync>;
 
-/// A column of tables about a `C` whose rows are `R`.
+/// A column of a table about a `C` with rows of type `R`.
 pub(crate) struct Column<C, R> {
     info: ColumnInfo,
     cell: CellOf<C, R>,
 }
 
 impl<C, R> Column<C, R> {
-    /// A column; `cell` makes its cell of a row.
+    /// A column; `cell` makes its cell for a row.
     pub(crate) fn new(
         name: impl Into<String>,
         kind: ColumnType,
@@ -242,26 +242,26 @@ impl<C, R> Column<C, R> {
         Column { info, cell: Box::new(cell) }
     }
 
-    /// In this unit.
+    /// Sets the unit.
     pub(crate) fn unit(mut self, unit: &'static str) -> Self {
         self.info.unit = unit;
         self
     }
 
-    /// About this side.
+    /// Sets the side the column describes.
     pub(crate) fn side(mut self, side: Side) -> Self {
         self.info.side = Some(side);
         self
     }
 
-    /// Candidate − baseline; more is worse.
+    /// Marks the column as candidate − baseline of a quantity of which more is worse.
     pub(crate) fn difference(mut self) -> Self {
         self.info.is_difference = true;
         self
     }
 }
 
-/// The columns of a table while they are listed.
+/// The columns of a table under construction.
 pub(crate) struct Columns<C, R>(Vec<Column<C, R>>);
 
 impl<C: 'static, R: 'static> Columns<C, R> {
@@ -274,7 +274,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self
     }
 
-    /// Text.
+    /// Adds a column of text.
     pub(crate) fn text(
         self,
         name: impl Into<String>,
@@ -284,7 +284,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Text, meaning, cell))
     }
 
-    /// One of a few words.
+    /// Adds a column with one of a few words.
     pub(crate) fn word(
         self,
         name: impl Into<String>,
@@ -294,7 +294,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Word, meaning, cell))
     }
 
-    /// A whole number.
+    /// Adds a column of whole numbers.
     pub(crate) fn whole(
         self,
         name: impl Into<String>,
@@ -304,7 +304,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Whole, meaning, cell))
     }
 
-    /// A number with `decimals` decimals.
+    /// Adds a column of numbers with `decimals` decimals.
     pub(crate) fn decimal(
         self,
         name: impl Into<String>,
@@ -315,7 +315,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Decimal(decimals), meaning, cell).unit(unit))
     }
 
-    /// A ratio: six decimals.
+    /// Adds a ratio, with six decimals.
     pub(crate) fn ratio(
         self,
         name: impl Into<String>,
@@ -325,7 +325,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Decimal(6), meaning, cell))
     }
 
-    /// A time in µs.
+    /// Adds a time in µs.
     pub(crate) fn micros(
         self,
         name: impl Into<String>,
@@ -335,7 +335,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Time, meaning, cell).unit("µs"))
     }
 
-    /// Candidate − baseline of times, in µs.
+    /// Adds candidate − baseline of times, in µs.
     pub(crate) fn micros_difference(
         self,
         name: impl Into<String>,
@@ -346,7 +346,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(column.unit("µs").difference())
     }
 
-    /// A column for each side, baseline first; `name` has a `*` where the side's label stands.
+    /// Adds a column for each side, baseline first. The side's label replaces the `*` in `name`.
     pub(crate) fn sides(
         mut self,
         name: &str,
@@ -362,13 +362,13 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self
     }
 
-    /// The same with other columns behind these.
+    /// Appends other columns.
     pub(crate) fn and(mut self, others: Columns<C, R>) -> Self {
         self.0.extend(others.0);
         self
     }
 
-    /// The table about `about` with these columns and the rows that `rows` makes.
+    /// The table about `about` with these columns and the rows generated by `rows`.
     pub(crate) fn table(
         self,
         (name, meaning): (&'static str, &'static str),
@@ -384,10 +384,10 @@ impl<C: 'static, R: 'static> Columns<C, R> {
     }
 }
 
-/// What makes the rows of a table, in their order.
+/// Generates the rows of a table, in order.
 pub(crate) type RowsFn<C, R> = for<'c> fn(&'c C) -> Box<dyn Iterator<Item = R> + 'c>;
 
-/// Rows with their types.
+/// Typed rows.
 struct RowsOf<C, R> {
     about: Arc<C>,
     rows: RowsFn<C, R>,

@@ -1,25 +1,25 @@
-//! The columns of tables whose rows are groups of events, which they share.
+//! The columns shared by tables whose rows are groups of GPU events.
 
 use super::runs;
 use super::table::{ColumnType, Columns};
 use crate::analysis::{Analysis, Judgement, Tally};
 
-/// A group of accounted events with its verdict.
+/// A group of attributed events with its verdict.
 pub(super) struct Judged<T> {
     /// The group.
     pub(super) group: T,
-    /// What the repeats say; `None` where there is nothing to judge.
+    /// The verdict over the repeats; `None` if there is nothing to test.
     pub(super) judgement: Option<Judgement>,
 }
 
 impl<T> Judged<T> {
-    /// `slower`, … ; nothing where there is nothing to judge.
+    /// `slower`, …; `None` if there is nothing to test.
     pub(super) fn verdict(&self) -> Option<&'static str> {
         self.judgement.map(|judgement| judgement.verdict.label())
     }
 }
 
-/// Groups with their verdicts, all judged at once: together they hold every accounted event.
+/// Groups with their verdicts, all tested together. The groups must cover every attributed event.
 pub(super) fn judged<T>(
     analysis: &Analysis,
     groups: Vec<T>,
@@ -46,9 +46,12 @@ pub(super) fn counts_and_totals<R: 'static>(
     tally: for<'c> fn(&'c R) -> &'c Tally,
 ) -> Columns<Analysis, R> {
     Columns::new()
-        .sides("count_*", (ColumnType::Whole, ""), "events", move |_: &Analysis, r: &R, side| {
-            tally(r).count(side).into()
-        })
+        .sides(
+            "count_*",
+            (ColumnType::Whole, ""),
+            "number of events",
+            move |_: &Analysis, r: &R, side| tally(r).count(side).into(),
+        )
         .sides("total_us_*", (ColumnType::Time, "µs"), "sum of their times", move |_, r, side| {
             tally(r).total(side).into()
         })
@@ -77,7 +80,7 @@ pub(super) fn delta_and_ratio<R: 'static>(
         )
         .ratio(
             "ratio",
-            "candidate / baseline of the totals; empty where one is zero",
+            "candidate / baseline of the totals; empty if either is zero",
             move |_, r| tally(r).ratio().into(),
         )
 }

@@ -1,4 +1,4 @@
-//! `uid_map`: every event of both trees exactly once, with its partner.
+//! `uid_map`: every event of both trees exactly once, with its counterpart.
 
 use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -7,7 +7,7 @@ use crate::side::Side;
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    const MEANING: &str = "the event in each trace; -1 where it has no partner";
+    const MEANING: &str = "the event in each trace; -1 if it has no counterpart";
     let uid1 = Column::new("uid1", ColumnType::Uid, MEANING, |_: &Analysis, pair: &UidPair| {
         pair.baseline.map(|uid| uid.0).into()
     });
@@ -24,12 +24,16 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .whole(
             "region",
-            "node in the merged tree of the region that the event is part of, or was replaced by: all \
-             members of one region have one number",
+            "merged-tree node of the region that contains or replaced the event; all members of a \
+             region share one number",
             |_, pair| pair.region.map(|id| id.index()).into(),
         )
         .table(
-            (name, "event of the two trees: those of the baseline by uid, then those of the candidate alone"),
+            (
+                name,
+                "event of the two trees: those of the baseline by uid, then those of the candidate \
+                 only",
+            ),
             analysis,
             |analysis| Box::new(analysis.diff().uid_map()),
         )

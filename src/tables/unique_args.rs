@@ -1,4 +1,4 @@
-//! `diff_stats_unique_args_summary`: the account, grouped by name and arguments.
+//! `diff_stats_unique_args_summary`: the attribution rows, grouped by name and arguments.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{arguments, efficiency, runs};
@@ -7,7 +7,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;
 
-/// A group of rows, and what was done in it.
+/// A group of rows and its efficiency.
 struct Group {
     group: RowGroup,
     efficiency: PerSide<Efficiency>,
@@ -30,9 +30,9 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(arguments::columns(|a: &Analysis, g: &Group, argument, side| {
             a.argument_text(&a.rows()[g.group.rows[0]], argument, side).into()
         }))
-        .whole("row_count", "rows", |_, g| g.group.row_count().into())
+        .whole("row_count", "number of rows", |_, g| g.group.row_count().into())
         .and(times())
-        .whole("first_row_id", "`row_id` of the first one", |_, g| g.group.rows[0].into())
+        .whole("first_row_id", "`row_id` of the first row", |_, g| g.group.rows[0].into())
         .and(efficiency::columns(|group: &Group| &group.efficiency))
         .and(runs::columns(&analysis, |a, g: &Group, side| runs::of_rows(a, &g.group.rows, side)))
         .table(
@@ -51,26 +51,26 @@ fn times() -> Columns<Analysis, Group> {
         .sides(
             "kernel_time_*_sum",
             (ColumnType::Time, "µs"),
-            "over the rows",
+            "sum over the rows",
             |_: &Analysis, g: &Group, side| g.group.time[side].into(),
         )
         .sides(
             "kernel_time_*_mean",
             (ColumnType::Decimal(3), "µs"),
-            "over the rows",
+            "mean over the rows",
             move |_, g, side| mean(g, g.group.time[side]).into(),
         )
-        .micros_difference("diff_sum", "of the rows' differences", |_, g| {
+        .micros_difference("diff_sum", "sum of the rows' differences", |_, g| {
             g.group.time.difference().into()
         })
-        .decimal("diff_mean", (3, "µs"), "of the rows' differences", move |_, g| {
+        .decimal("diff_mean", (3, "µs"), "mean of the rows' differences", move |_, g| {
             mean(g, g.group.time.difference()).into()
         })
         .micros(
             "abs_diff_sum",
-            "sum of the distances: larger than the distance of the sums where some rows gain and \
-             others lose",
+            "sum of the absolute differences of the rows; larger than the difference of the sums \
+             if some rows gain and others lose",
             |_, g| g.group.abs_difference.into(),
         )
-        .ratio("ratio", "of the sums", |_, g| g.group.ratio().into())
+        .ratio("ratio", "candidate / baseline of the sums", |_, g| g.group.ratio().into())
 }

@@ -1,4 +1,4 @@
-//! `verdicts`: places of the program, with the verdict on each and the evidence.
+//! `verdicts`: call sites, with the verdict on each and the evidence.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Judgement, Site};
@@ -14,15 +14,26 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// The columns `verdict`, `p` and `q` of other tables.
+/// The columns `verdict`, `basis`, `p` and `q` of other tables.
 pub(super) fn columns<R: 'static>(
     judgement: for<'c> fn(&'c R) -> &'c Judgement,
 ) -> Columns<Analysis, R> {
     Columns::new()
-        .word("verdict", "what the repeats say, see `verdicts.csv`", move |_: &Analysis, r: &R| {
-            judgement(r).verdict.label().into()
-        })
+        .word(
+            "verdict",
+            "result of the test over the repeats, see `verdicts.csv`",
+            move |_: &Analysis, r: &R| judgement(r).verdict.label().into(),
+        )
+        .and(basis())
         .and(chances(judgement))
+}
+
+/// The column `basis` of tables with verdicts.
+pub(super) fn basis<R: 'static>() -> Columns<Analysis, R> {
+    const DOC: &str = "the noise that the verdict is based on: `between_runs`; `within_one_run` (run-to-run \
+     noise is unknown); `other_options` (host times recorded with different options are \
+     not tested); `none`";
+    Columns::new().word("basis", DOC, |a: &Analysis, _: &R| a.judged().repeats.basis().into())
 }
 
 fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns<Analysis, R> {
@@ -30,14 +41,14 @@ fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns
         .decimal(
             "p",
             (4, ""),
-            "moderated t test, two-sided; empty where it was not asked: no repeats, or steps without \
-             any of the work",
+            "p-value of a two-sided moderated t test; empty if there are no repeats or no step \
+             with this work",
             move |_: &Analysis, r: &R| judgement(r).p.into(),
         )
         .decimal(
             "q",
             (4, ""),
-            "the false discovery rate at that `p`, among all places",
+            "false discovery rate at that `p` over all call sites",
             move |_, r| judgement(r).q.into(),
         )
 }
@@ -48,13 +59,13 @@ fn identity() -> Columns<Analysis, Site> {
         .sides(
             "module_*",
             (ColumnType::Text, ""),
-            "the innermost module around it or its forward op; its class where there are no repeats",
+            "innermost module around the op or its forward op; its class if there are no repeats",
             |_, s, side| s.module[side].as_str().into(),
         )
-        .sides("input_shape_*", (ColumnType::Text, ""), "its shapes", |a, s, side| {
+        .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the op", |a, s, side| {
             a.argument_text(&a.rows()[s.first_row()], Argument::Shape, side).into()
         })
-        .whole("row_count", "rows", |_, s| s.rows.len().into())
+        .whole("row_count", "number of rows", |_, s| s.rows.len().into())
 }
 
 fn times() -> Columns<Analysis, Site> {
@@ -62,13 +73,13 @@ fn times() -> Columns<Analysis, Site> {
         .sides(
             "kernel_us_*",
             (ColumnType::Time, "µs"),
-            "time of its rows, without steps that have no partner",
+            "time of its rows, without steps that have no counterpart",
             |_: &Analysis, s: &Site, side| s.time[side].into(),
         )
         .micros_difference("delta_us", "candidate − baseline", |_, s| s.time.difference().into())
         .ratio(
             "ratio",
-            "candidate / baseline of what is judged: the means of the repeats, all time without",
+            "candidate / baseline of the means over the repeats, or of all time without repeats",
             |_, s| s.judgement.ratio().into(),
         )
 }
@@ -83,35 +94,49 @@ fn evidence() -> Columns<Analysis, Site> {
         )
         .word(
             "work",
-            "`same`; `changed`: other arguments, or kernels of a step; `one_sided`",
+            "`same`; `changed`: different arguments, or different kernels per step; `one_sided`",
             |_, s| s.work.label().into(),
         )
-        .word("repeats", "`runs` where both sides have several, `steps` where both traces have at least two, else `none`", |a, _| {
-            a.judged().repeats.label().into()
-        })
-        .sides("repeats_*", (ColumnType::Whole, ""), "how many runs or steps", |_, s, side| {
+        .word(
+            "repeats",
+            "`runs` if both sides have several, otherwise `steps` if both traces have at least \
+             two, otherwise `none`",
+            |a, _| a.judged().repeats.label().into(),
+        )
+        .and(basis())
+        .sides("repeats_*", (ColumnType::Whole, ""), "number of runs or steps", |_, s, side| {
             s.judgement.repeats[side].into()
         })
-        .sides("median_us_*", NUMBER, "median over the runs or steps; empty without", |_, s, side| {
-            of_steps(&s.judgement, side, s.judgement.median_us).into()
-        })
+        .sides(
+            "median_us_*",
+            NUMBER,
+            "median over the steps, or over the runs (the lower middle one for an even number); \
+             empty without repeats",
+            |_, s, side| of_steps(&s.judgement, side, s.judgement.median_us).into(),
+        )
         .sides(
             "deviation_us_*",
             NUMBER,
-            "the median distance from it, scaled to a standard deviation",
+            "median distance from that median, scaled to a standard deviation",
             |_, s, side| of_steps(&s.judgement, side, s.judgement.deviation_us).into(),
         )
         .decimal(
             "shift_us",
             (3, "µs"),
-            "Hodges–Lehmann estimate: the median of all differences between a step of trace2 and \
-             one of trace1",
+            "Hodges–Lehmann estimate: median of all differences between a step of the candidate \
+             and a step of the baseline",
             |_, s| s.judgement.shift_us.into(),
         )
         .and(chances(|site| &site.judgement))
+        .text(
+            "few",
+            "if a minority of the repeats contains most of the difference: `in 1 of 5 candidate \
+             steps: +60.000 ms`",
+            |_, s| s.judgement.few_words().into(),
+        )
 }
 
-/// A side without steps has no samples, and no middle of them.
+/// `None` for a side without steps: it has no samples and so no median.
 fn of_steps(judgement: &Judgement, side: Side, values: PerSide<f64>) -> Option<f64> {
     (judgement.repeats[side] > 0).then_some(values[side])
 }
@@ -121,13 +146,13 @@ fn place() -> Columns<Analysis, Site> {
         .whole("first_row_id", "`row_id` of its first row", |_: &Analysis, s: &Site| {
             s.first_row().into()
         })
-        .text("lowest_common_ancestor_name", "that of the first row", |a, s| {
+        .text("lowest_common_ancestor_name", "lowest common node of the first row", |a, s| {
             a.lowest_common_name(&a.rows()[s.first_row()]).into()
         })
         .sides(
             "spread_us_*",
             (ColumnType::Decimal(3), "µs"),
-            "the largest difference between two repeats; empty without",
+            "largest difference between two repeats; empty without repeats",
             |_, s, side| of_steps(&s.judgement, side, s.judgement.spread_us).into(),
         )
 }

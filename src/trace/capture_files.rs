@@ -1,28 +1,30 @@
-//! Paths that a user gives, or a folder beside a trace → the files of captures, and the batches that
-//! something beside the traces tells.
+//! Lists the trace files of graph captures, with their batch sizes, from given paths or from a
+//! folder next to a trace.
 //!
-//! Inference engines write a file for each batch size into one folder. `execution_details.json` in it
-//! lists them with their batch sizes; some engines write the size into the name (`bs_32_rank0.json.gz`).
+//! Inference engines write one file per batch size into a folder. `execution_details.json` in that
+//! folder lists the files with their batch sizes; some engines put the size into the file name
+//! instead (`bs_32_rank0.json.gz`).
 
 use crate::error::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder beside a trace in which its captures are looked for.
+/// Name of the folder next to a trace that is searched for its captures.
 pub const CAPTURE_FOLDER: &str = "capture_traces";
 const DETAILS: &str = "execution_details.json";
 
-/// A file with the trace of a capture.
+/// A trace file of a graph capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureFile {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The batch size that it was captured for, by its name or by `execution_details.json`.
+    /// Batch size of the capture, from `execution_details.json` or, failing that, from the file
+    /// name.
     pub batch: Option<u64>,
 }
 
-/// A line of `execution_details.json`.
+/// An entry of `execution_details.json`.
 #[derive(Debug, Deserialize)]
 struct Details {
     file: String,
@@ -30,10 +32,10 @@ struct Details {
 }
 
 impl CaptureFile {
-    /// The files that the paths stand for: of a folder all traces in it, by name.
+    /// Lists the capture files at `paths`. A folder contributes all traces in it, sorted by name.
     ///
     /// # Errors
-    /// If a folder cannot be read, or has no trace in it.
+    /// If a folder cannot be read or contains no trace.
     pub fn of(paths: &[PathBuf]) -> Result<Vec<CaptureFile>> {
         let mut files = Vec::new();
         for path in paths {
@@ -45,10 +47,11 @@ impl CaptureFile {
         Ok(files)
     }
 
-    /// The files in the folder `capture_traces` beside a trace; none where there is no such folder.
+    /// Lists the captures in the folder `capture_traces` next to a trace; empty if there is no such
+    /// folder.
     ///
     /// # Errors
-    /// If there is one that cannot be read, or without any trace in it.
+    /// If the folder exists but cannot be read or contains no trace.
     pub fn beside(trace: &Path) -> Result<Vec<CaptureFile>> {
         let folder = trace.parent().unwrap_or(Path::new("")).join(CAPTURE_FOLDER);
         match folder.is_dir() {
@@ -66,8 +69,8 @@ fn in_folder(folder: &Path) -> Result<Vec<CaptureFile>> {
         .collect();
     paths.sort();
     if paths.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, folder, "there is no trace of a capture in it")
-            .remedy("give a folder with .json, .json.gz or .json.zst files"));
+        return Err(Error::new(ErrorKind::Usage, folder, "no trace of a capture in this folder")
+            .remedy("pass a folder with .json, .json.gz or .json.zst files"));
     }
     let details = details(folder);
     let batch = |path: &Path| {
@@ -83,13 +86,14 @@ fn is_trace(path: &Path) -> bool {
     name != DETAILS && ends.iter().any(|end| name.ends_with(end))
 }
 
-/// What the file says about the traces beside it. It is a hint: one that cannot be read is none.
+/// Reads `execution_details.json`. The file is only a hint: if it cannot be read, it counts as
+/// empty.
 fn details(folder: &Path) -> Vec<Details> {
     let text = fs::read_to_string(folder.join(DETAILS)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// `bs_32_rank0.json.gz`, `decode_bs_32_rank0.json.gz`.
+/// The batch size in a name such as `bs_32_rank0.json.gz` or `decode_bs_32_rank0.json.gz`.
 fn batch_of_name(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_string_lossy();
     let rest = name.strip_prefix("bs_").or_else(|| name.split_once("_bs_").map(|(_, rest)| rest));

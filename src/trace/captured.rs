@@ -1,17 +1,19 @@
-//! [`Trace`] and what was recorded while its graphs were captured → one trace with both.
+//! Adds the calls recorded during graph capture to the [`Trace`] in which the graphs are replayed.
 //!
-//! A trace of a replay has one call for a whole graph. The calls that were recorded when the graph was
-//! captured are put behind its own events, once for each replay:
+//! A trace of a replay has one call for a whole graph. The calls that were recorded when the graph
+//! was captured are appended after the trace's own events, once for each replay:
 //!
 //! ```text
-//! event    0 … n-1          n … n+k-1                  n+k …
-//!          the trace's own  captured, of the 1st replay captured, of the 2nd replay
+//! event    0 … n-1          n … n+k-1                   n+k …
+//!          the trace's own  captured, for 1st replay    captured, for 2nd replay
 //! uid      as in the file   first + uid in the capture  first' + uid in the capture
 //! ```
 //!
-//! Nothing of them ran when the replay ran. So all of them start when the graph was launched and take
-//! no time: no sum of host times counts them, and steps and phases find them where the launch is.
+//! None of these calls ran during the replay. They therefore start at the graph launch and have
+//! duration 0: no sum of host times counts them, and they belong to the steps and phases of the
+//! launch.
 
+use super::captured_call::{CapturedAs, CapturedCall};
 use super::category::Category;
 use super::columns::{Arguments, Sequence, Trace};
 use super::ids::{ArgumentsId, EventId, Uid};
@@ -20,71 +22,45 @@ use super::texts::TextId;
 use super::time::Nanos;
 use rustc_hash::FxHashMap;
 
-/// How a captured call is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CapturedAs {
-    /// It was recorded while the graph was captured.
-    Call,
-    /// Kernels of the replay name it as the part of the program that they were captured in.
-    Part,
-}
-
-/// Where a captured call comes from, and where it stands below its graph launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CapturedCall {
-    /// How it is known.
-    pub known: CapturedAs,
-    /// The graph launch that it stands below: a position in the trace's own `traceEvents`.
-    pub launch: Uid,
-    /// Its position in the `traceEvents` of the capture; of a part its position below the launch.
-    pub uid: Uid,
-    /// The capture, by its number in [`Trace::capture_sources`].
-    pub(crate) source: u32,
-    /// Its position below the launch, in preorder.
-    pub(crate) position: u32,
-    /// How many captured calls stand above it.
-    pub(crate) depth: u32,
-}
-
-/// The calls of one captured graph that are to stand below one graph launch.
+/// The calls of one captured graph, to be inserted below one graph launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Graft {
-    /// How its calls are known.
+    /// Whether its calls themselves were recorded or kernels of the replay only name them.
     pub(crate) known: CapturedAs,
     /// The graph launch.
     pub(crate) launch: EventId,
-    /// The capture, by its number among those given.
+    /// Index of the capture among those passed to [`Trace::with_captured`].
     pub(crate) source: u32,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
-    /// GPU events of the replay, each with the call that launches it, by its position in `calls`.
+    /// GPU events of the replay, each with the index in `calls` of the call that launches it.
     pub(crate) kernels: Vec<(EventId, u32)>,
 }
 
 /// A call of a captured graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GraftedCall {
-    /// The event of the capture.
+    /// The event in the capture.
     pub(crate) event: EventId,
-    /// How many calls of the captured graph stand above it.
+    /// Number of calls of the captured graph above this one.
     pub(crate) depth: u32,
 }
 
-/// Sequence numbers of one replay lie so far from those of the next one.
+/// Sequence numbers of successive replays are shifted by 2^`SEQUENCES`.
 const SEQUENCES: u32 = 40;
 
 impl Trace {
-    /// Where a captured call comes from; `None` for the events of the trace itself.
+    /// Where a captured call comes from; `None` for the trace's own events.
     pub fn captured(&self, event: EventId) -> Option<&CapturedCall> {
         self.captured.get(event)
     }
 
-    /// Whether the call is none of the trace, but was recorded while its graph was captured.
+    /// Whether the event is a captured call rather than one of the trace's own events.
     pub fn is_captured(&self, event: EventId) -> bool {
         self.captured.first().is_some_and(|first| event >= first)
     }
 
-    /// The events of the trace itself, in file order: all but the captured ones.
+    /// The trace's own events, in file order, without captured calls.
     pub fn own_events(&self) -> impl ExactSizeIterator<Item = EventId> + use<> {
         let end = self.captured.first().map_or(self.uids.len() as u32, |first| first.0);
         (0..end).map(EventId)
@@ -95,8 +71,8 @@ impl Trace {
         &self.captured
     }
 
-    /// For each graph launch with captured calls, by uid: the uid that the first event of the capture's
-    /// file would have, and the launch.
+    /// For each graph launch with captured calls, in ascending order: the uid that the first event
+    /// of the capture's file would have, and the uid of the launch.
     pub fn captured_ranges(&self) -> Vec<(Uid, Uid)> {
         let range = |(event, call): (EventId, &CapturedCall)| {
             (Uid(self.uid(event).0 - call.uid.0), call.launch)
@@ -111,12 +87,12 @@ impl Trace {
         &self.captured_launches
     }
 
-    /// The files of the captures whose calls the trace has.
+    /// The files that the captured calls come from.
     pub fn capture_sources(&self) -> &[String] {
         &self.capture_sources
     }
 
-    /// The file that an event stands in: the capture's for a captured call.
+    /// The file that contains an event; for a captured call, the file of the capture.
     pub fn source_of(&self, event: EventId) -> &str {
         match self.captured(event) {
             Some(call) => &self.capture_sources[call.source as usize],
@@ -124,8 +100,9 @@ impl Trace {
         }
     }
 
-    /// How an event is named to people: its position in `traceEvents`; for a captured call that of
-    /// its graph launch and, behind a colon, its position in the capture's `traceEvents`.
+    /// The label of an event in reports: its position in `traceEvents`. For a captured call, the
+    /// position of its graph launch and, after a colon, the call's position in the capture's
+    /// `traceEvents`.
     pub fn uid_label(&self, event: EventId) -> String {
         match self.captured(event) {
             Some(call) => format!("{}:{}", call.launch.0, call.uid.0),
@@ -133,14 +110,15 @@ impl Trace {
         }
     }
 
-    /// The captured call at a position of the capture's `traceEvents`, below one graph launch.
+    /// The captured call below the graph launch `launch` that is at position `uid` of the capture's
+    /// `traceEvents`.
     pub fn captured_at(&self, launch: Uid, uid: Uid) -> Option<EventId> {
         let wanted = |call: &CapturedCall| call.launch == launch && call.uid == uid;
         self.captured.iter().find_map(|(event, call)| wanted(call).then_some(event))
     }
 
-    /// What a capture would hold of the parts of a program that only names tell of: an event for each name, without
-    /// time, thread or arguments.
+    /// A stand-in for a capture when only the names of program parts are known: one event for each
+    /// name, without time, thread or arguments.
     pub(crate) fn of_parts<'n>(source: &str, names: impl IntoIterator<Item = &'n str>) -> Trace {
         let mut parts = Trace { source: source.to_owned(), ..Trace::default() };
         for name in names {
@@ -154,8 +132,8 @@ impl Trace {
         parts
     }
 
-    /// The trace with captured calls behind its own events. What does not fit into 2^32 positions is
-    /// left out: returns how many of the grafts were taken.
+    /// The trace with captured calls appended after its own events, and the number of grafts
+    /// applied. Stops at the first graft that does not fit into 2^32 positions.
     pub(crate) fn with_captured(&self, captures: &[&Trace], grafts: &[Graft]) -> (Trace, usize) {
         let mut grown = self.clone();
         grown.capture_sources = captures.iter().map(|trace| trace.source.clone()).collect();
@@ -165,7 +143,7 @@ impl Trace {
     }
 }
 
-/// A trace that captured calls are added to.
+/// A trace to which captured calls are being added.
 struct Grafting<'a> {
     trace: Trace,
     captures: &'a [&'a Trace],
@@ -192,7 +170,7 @@ impl<'a> Grafting<'a> {
         }
     }
 
-    /// `None` where there is no room for it.
+    /// Appends the calls of one graft; `None` if positions would exceed 32 bits.
     fn add(&mut self, graft: &Graft) -> Option<()> {
         let capture = self.captures[graft.source as usize];
         let first = u32::try_from(self.next_uid).ok()?;
@@ -201,7 +179,7 @@ impl<'a> Grafting<'a> {
         u32::try_from(self.trace.len() + graft.calls.len()).ok()?;
         self.next_uid = next_uid;
         self.replays += 1;
-        // In the order of the capture's file, so that uids rise.
+        // The calls are added in the capture's file order, so that their uids ascend.
         let mut order: Vec<(GraftedCall, u32)> = graft.calls.iter().copied().zip(0..).collect();
         order.sort_unstable_by_key(|(call, _)| call.event);
         for (call, position) in order {
@@ -241,7 +219,7 @@ impl<'a> Grafting<'a> {
         trace.event_arguments.push(arguments);
         trace.captured.push(event, place);
         if let Some(sequence) = capture.sequences.get(from) {
-            // Every replay counts on its own, and none of them with the rest of the trace.
+            // Sequence numbers must not match those of another replay or of the trace itself.
             let own = |number: i64| number.saturating_add(self.replays << SEQUENCES);
             let forward_thread = match sequence.forward_thread {
                 0 => 0,

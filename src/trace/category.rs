@@ -1,6 +1,6 @@
 //! The kinds of events that take part in a comparison.
 
-/// What kind of event it is; both eras of Kineto's category names are folded into these.
+/// The kind of an event. Kineto's old (2021) and current category names map to the same variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Category {
@@ -16,19 +16,19 @@ pub enum Category {
     Memcpy,
     /// `gpu_memset` (2021: `Memset`).
     Memset,
-    /// `user_annotation`: an interval that a user or a framework named, such as `ProfilerStep#3`.
+    /// `user_annotation`: an interval named by a user or a framework, such as `ProfilerStep#3`.
     UserAnnotation,
-    /// `gpu_user_annotation`: the same interval as the GPU saw it.
+    /// `gpu_user_annotation`: the same interval as seen on the GPU.
     GpuUserAnnotation,
 }
 
 impl Category {
-    /// Whether the event ran on the GPU and its time counts: kernel, memcpy or memset.
+    /// Whether the event is GPU work whose time counts: a kernel, memcpy or memset.
     pub fn is_gpu(self) -> bool {
         matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
     }
 
-    /// Whether the event is a call on a host thread and so part of the call tree.
+    /// Whether the event is a call on a host thread, and therefore part of the call tree.
     pub fn is_host_call(self) -> bool {
         matches!(self, Category::CpuOp | Category::PythonFunction | Category::Runtime)
     }

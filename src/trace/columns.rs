@@ -1,6 +1,7 @@
-//! The events of one trace as columns: one entry for each event that takes part in a comparison.
+//! The events of one trace as columns, with one entry for each event that takes part in a
+//! comparison.
 
-use super::captured::CapturedCall;
+use super::captured_call::CapturedCall;
 use super::category::Category;
 use super::header::Header;
 use super::ids::{ArgumentsId, EventId, ThreadId, Uid};
@@ -18,12 +19,12 @@ pub struct Thread {
     pub pid: TextId,
     /// The `tid` field; for GPU events the stream.
     pub tid: TextId,
-    /// `thread_name` metadata; empty where there is none.
+    /// `thread_name` metadata; empty if there is none.
     pub name: TextId,
 }
 
-/// The arguments of an op, each as the JSON text of the trace with one blank after `,` and none
-/// elsewhere, so that Python's `ast.literal_eval` and `json.loads` both read it. Empty where absent.
+/// The arguments of an op, each as JSON text with one blank after `,` and none elsewhere, so that
+/// Python's `ast.literal_eval` and `json.loads` can both read it. Empty if absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Arguments {
     /// `Input Dims` (2021: `Input dims`).
@@ -50,13 +51,13 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// All of them, in the order of tables.
+    /// All arguments, in the order in which tables list them.
     pub const ALL: [Argument; 4] =
         [Argument::Shape, Argument::Concrete, Argument::Strides, Argument::Type];
 }
 
 impl Arguments {
-    /// The text of one of them.
+    /// The text of one argument.
     pub fn text(&self, which: Argument) -> TextId {
         match which {
             Argument::Shape => self.dims,
@@ -67,7 +68,7 @@ impl Arguments {
     }
 }
 
-/// Links forward and backward ops: `(Fwd thread id, Sequence number)`.
+/// The key that links forward and backward ops: `(Fwd thread id, Sequence number)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence {
     /// `Sequence number`.
@@ -79,14 +80,13 @@ pub struct Sequence {
 /// Where a GPU event ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stream {
-    /// Number of the device, from `args.device` or the pid.
+    /// Number of the device, from `args.device` or, without it, from the pid.
     pub device: i64,
-    /// Number of the stream or queue, from `args.stream` or the tid.
+    /// Number of the stream or queue, from `args.stream` or, without it, from the tid.
     pub number: i64,
 }
 
-/// How many blocks of how many threads a kernel is launched with, each as the JSON list of the trace;
-/// empty where it was not recorded.
+/// The launch dimensions of a kernel, each as the JSON list of the trace; empty if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Grid {
     /// `grid`. ROCm counts blocks for some launch APIs and threads for others.
@@ -95,16 +95,16 @@ pub struct Grid {
     pub block: TextId,
 }
 
-/// What one rank gave to a collective, and got from it.
+/// The sizes of what one rank sent to a collective and received from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// `In msg nelems`: elements of the input.
     pub sent: u64,
     /// `Out msg nelems`: elements of the output.
     pub received: u64,
-    /// `Group size`; 0 where it was not recorded.
+    /// `Group size`; 0 if not recorded.
     pub ranks: u64,
-    /// `dtype`: the type of the elements (`Float`, `BFloat16`, …); empty where it was not recorded.
+    /// `dtype`: the type of the elements (`Float`, `BFloat16`, …); empty if not recorded.
     pub dtype: TextId,
 }
 
@@ -121,7 +121,7 @@ pub struct FlowPoint {
     pub end: FlowEnd,
     /// Thread of the point.
     pub thread: ThreadId,
-    /// When.
+    /// Time of the point.
     pub time: Nanos,
 }
 
@@ -134,9 +134,9 @@ pub enum FlowEnd {
     Finish,
 }
 
-/// One trace, read: the events that take part in a comparison, in file order.
+/// One trace that was read: the events that take part in a comparison, in file order.
 ///
-/// Kept are complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]; all others
+/// These are complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]; all others
 /// are counted in [`Trace::left_out`].
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
@@ -147,12 +147,12 @@ pub struct Trace {
     pub(crate) event_threads: Near<ThreadId, i16>,
     pub(crate) starts: Near<Nanos, i32>,
     pub(crate) durations: Near<Nanos, i32>,
-    /// `u32::MAX` where the event has no arguments.
+    /// `u32::MAX` if the event has no arguments.
     pub(crate) event_arguments: Vec<u32>,
     pub(crate) correlations: Sparse<i64>,
     pub(crate) external_ids: Sparse<i64>,
     pub(crate) sequences: Sparse<Sequence>,
-    /// For each GPU event, its place in `all_streams`.
+    /// For each GPU event, the index of its stream in `all_streams`.
     pub(crate) streams: Sparse<u32>,
     pub(crate) all_streams: Vec<Stream>,
     pub(crate) gpu_bytes: Sparse<u64>,
@@ -162,9 +162,9 @@ pub struct Trace {
     pub(crate) launched_kernels: Sparse<TextId>,
     pub(crate) grids: Sparse<Grid>,
     pub(crate) captured: Sparse<CapturedCall>,
-    /// The files that the captured calls are of, by the number that these name.
+    /// The files that captured calls come from, indexed by [`CapturedCall::source`].
     pub(crate) capture_sources: Vec<String>,
-    /// For GPU events of a replay, the captured call that stands for their launch.
+    /// For GPU events of a replay, the captured call that launched them.
     pub(crate) captured_launches: Sparse<Uid>,
     pub(crate) collectives: Sparse<TextId>,
     pub(crate) process_groups: Sparse<TextId>,
@@ -181,6 +181,8 @@ pub struct Trace {
     pub(crate) losses: Losses,
     pub(crate) total_events: u64,
     pub(crate) left_out: Vec<(String, u64)>,
+    /// Spans in which GPU events ran that a selection dropped: disjoint, sorted by start.
+    pub(crate) unselected: Vec<(Nanos, Nanos)>,
     pub(crate) unpacked_bytes: u64,
     pub(crate) content_hash: u128,
 }
@@ -201,12 +203,18 @@ impl Trace {
         self.uids.is_empty()
     }
 
-    /// The kept event at a position; `None` behind the last one.
+    /// Spans in which a device ran GPU events that [`Trace::select`] dropped: disjoint, sorted by
+    /// start.
+    pub fn unselected(&self) -> &[(Nanos, Nanos)] {
+        &self.unselected
+    }
+
+    /// The kept event at `index`; `None` past the last one.
     pub fn event_id(&self, index: usize) -> Option<EventId> {
         (index < self.len()).then_some(EventId(index as u32))
     }
 
-    /// The thread at a position in [`Trace::threads`]; `None` behind the last one.
+    /// The thread at `index` of [`Trace::threads`]; `None` past the last one.
     pub fn thread_id(&self, index: usize) -> Option<ThreadId> {
         (index < self.threads.len()).then_some(ThreadId(index as u32))
     }
@@ -226,7 +234,7 @@ impl Trace {
         self.uids.position(uid).map(|at| EventId(at as u32))
     }
 
-    /// What kind of event it is.
+    /// Kind of the event.
     pub fn category(&self, event: EventId) -> Category {
         self.categories[event.index()]
     }
@@ -246,22 +254,22 @@ impl Trace {
         self.event_threads.get(event.index())
     }
 
-    /// When the event started, relative to [`Header::base_time`] where the trace has one.
+    /// Start of the event, relative to [`Header::base_time`] if the trace has one.
     pub fn start(&self, event: EventId) -> Nanos {
         self.starts.get(event.index())
     }
 
-    /// How long the event took; never negative.
+    /// Duration of the event; never negative.
     pub fn duration(&self, event: EventId) -> Nanos {
         self.durations.get(event.index())
     }
 
-    /// When the event ended (exclusive).
+    /// End of the event (exclusive).
     pub fn end(&self, event: EventId) -> Nanos {
         self.start(event) + self.duration(event)
     }
 
-    /// Arguments of an op, where shapes were recorded.
+    /// Arguments of an op, if shapes were recorded.
     pub fn arguments_id(&self, event: EventId) -> Option<ArgumentsId> {
         match self.event_arguments[event.index()] {
             u32::MAX => None,
@@ -289,7 +297,7 @@ impl Trace {
         &self.external_ids
     }
 
-    /// Forward-backward keys of ops.
+    /// The keys that link forward and backward ops.
     pub fn sequences(&self) -> &Sparse<Sequence> {
         &self.sequences
     }
@@ -304,23 +312,23 @@ impl Trace {
         &self.gpu_bytes
     }
 
-    /// `args.graph node id` of GPU events, where CUDA tells it.
+    /// `args.graph node id` of GPU events, if CUDA reports it.
     pub fn graph_nodes(&self) -> &Sparse<u64> {
         &self.graph_nodes
     }
 
-    /// `args.graph id` of GPU events, where CUDA tells it; 0 is no graph.
+    /// `args.graph id` of GPU events, if CUDA reports it; 0 means no graph.
     pub fn graphs(&self) -> &Sparse<u64> {
         &self.graphs
     }
 
-    /// `args.name` (or `args.module_fqn`) of GPU events: the part of the program that was captured there, as
-    /// PyTorch writes it with `export_chrome_trace(…, cuda_graph_annotations=…)`.
+    /// `args.name` (or `args.module_fqn`) of GPU events: the part of the program that they were
+    /// captured in, as PyTorch writes it with `export_chrome_trace(…, cuda_graph_annotations=…)`.
     pub fn regions(&self) -> &Sparse<TextId> {
         &self.regions
     }
 
-    /// `args.kernel` of runtime calls: the name of the kernel that is launched, where ROCm tells it.
+    /// `args.kernel` of runtime calls: the name of the kernel that is launched, if ROCm reports it.
     pub fn launched_kernels(&self) -> &Sparse<TextId> {
         &self.launched_kernels
     }
@@ -346,7 +354,7 @@ impl Trace {
         &self.collectives
     }
 
-    /// What communication kernels sent, where the library recorded it.
+    /// Message sizes of communication kernels, if the library recorded them.
     pub fn messages(&self) -> &Sparse<Message> {
         &self.messages
     }
@@ -356,13 +364,13 @@ impl Trace {
         &self.call_stacks
     }
 
-    /// What the file says about events whose duration cannot be and is taken as 0: negative, absurd,
-    /// or over the next events of their stream (note `CLOCK_ANOMALY`).
+    /// Recorded durations of events whose duration is impossible and counts as 0: negative,
+    /// absurdly long, or extending over the next events of their stream (note `CLOCK_ANOMALY`).
     pub fn recorded_durations(&self) -> &Sparse<Nanos> {
         &self.recorded_durations
     }
 
-    /// Points of flow arrows, in file order; none if [`ReadOptions::without_flows`] was asked for.
+    /// Points of flow arrows, in file order; empty with [`ReadOptions::without_flows`].
     ///
     /// [`ReadOptions::without_flows`]: super::ReadOptions::without_flows
     pub fn flows(&self) -> &[FlowPoint] {
@@ -389,38 +397,39 @@ impl Trace {
         &self.threads[id.index()]
     }
 
-    /// What the trace says about itself.
+    /// Metadata of the trace.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What was odd about the file.
+    /// Irregularities of the file.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// How much of the file was lost or impossible, in numbers.
+    /// How much of the file was lost, repaired or impossible, in numbers.
     pub fn losses(&self) -> Losses {
         self.losses
     }
 
-    /// Number of elements of `traceEvents`, all kinds counted.
+    /// Number of elements of `traceEvents`, of all kinds.
     pub fn total_events(&self) -> u64 {
         self.total_events
     }
 
-    /// Events that take no part in a comparison, by phase and category (`i cpu_instant_event`), sorted.
+    /// How many events take no part in a comparison, by phase and category (`i cpu_instant_event`),
+    /// sorted.
     pub fn left_out(&self) -> &[(String, u64)] {
         &self.left_out
     }
 
-    /// Size of the JSON text after unpacking, in bytes.
+    /// Size of the JSON text after decompression, in bytes.
     pub fn unpacked_bytes(&self) -> u64 {
         self.unpacked_bytes
     }
 
-    /// XXH3 (128 bits) of the file that it was read from, packed as it is: files of the same bytes have
-    /// the same.
+    /// XXH3 (128 bits) of the file as stored, compressed or not. Files with equal bytes have equal
+    /// hashes.
     pub fn content_hash(&self) -> u128 {
         self.content_hash
     }

@@ -1,10 +1,10 @@
-//! A kernel's or an op's name → whether it names communication with other ranks.
+//! Determines from the name of a kernel or op whether it communicates with other ranks.
 //!
-//! Collectives are compound names (`all_reduce`, `ncclDevKernel`), written in many ways and with
-//! prefixes and endings of all sorts, so that they are looked for as parts of a name, in lower case
-//! and without its `_`. Template arguments and parameters are left out: they name other kernels.
+//! Names of collectives (`all_reduce`, `ncclDevKernel`) are spelled in many ways, with all sorts of
+//! prefixes and suffixes. They are therefore searched for as substrings of the lower-case name
+//! without its `_`. Template arguments and parameters are ignored, because they name other kernels.
 
-/// What names of both hold: collectives, and libraries that name their ops as their kernels.
+/// Substrings of kernel names and op names: collectives, and libraries that name ops like kernels.
 const OF_BOTH: [&str; 9] = [
     "allreduce",
     "allgather",
@@ -17,7 +17,7 @@ const OF_BOTH: [&str; 9] = [
     "quickreduce",
 ];
 
-/// What names of communication kernels hold besides.
+/// Further substrings of communication kernels.
 const OF_KERNELS: [&str; 17] = [
     "ncclkernel",
     "nccldev",
@@ -38,10 +38,10 @@ const OF_KERNELS: [&str; 17] = [
     "a2acombine",
 ];
 
-/// How Ascend's collectives begin (`hcom_allReduce_`); inside of a name it says nothing.
+/// Prefix of Ascend's collectives (`hcom_allReduce_`); elsewhere in a name it means nothing.
 const ASCEND: &str = "hcom";
 
-/// What names of ops that communicate hold besides.
+/// Further substrings of ops that communicate.
 const OF_OPS: [&str; 7] = [
     "recordparamcomms",
     "c10d::",
@@ -52,8 +52,8 @@ const OF_OPS: [&str; 7] = [
     "dispatchcombine",
 ];
 
-/// Ops that lay data out for a collective, or take it apart again, are copies (FSDP's
-/// `all_gather_copy_in`).
+/// Substrings of ops that arrange data for a collective or unpack its result. These ops are copies
+/// (FSDP's `all_gather_copy_in`).
 const LAYS_OUT: [&str; 3] = ["copyin", "copyout", "chunkcat"];
 
 /// Whether a kernel of this name communicates with other ranks.
@@ -72,8 +72,8 @@ fn holds_any(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)` begins its parameters at the
-/// second bracket only.
+/// Strips the return type and an anonymous namespace, whose bracket does not begin the parameters:
+/// `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)`.
 fn without_return_type(name: &str) -> &str {
     let rest = name.strip_prefix("void ").unwrap_or(name);
     ["(anonymous namespace)::", "<unnamed>::"]
@@ -82,7 +82,7 @@ fn without_return_type(name: &str) -> &str {
         .unwrap_or(rest)
 }
 
-/// The name in lower case, up to its template arguments and parameters, without `_`.
+/// The name in lower case and without `_`, up to its template arguments or parameters.
 fn squeezed(name: &str) -> String {
     let end = name.find(['<', '(']).unwrap_or(name.len());
     name[..end].chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect()

@@ -1,11 +1,12 @@
-//! Numbers → their digits, at the end of a text: a report has a million of them.
+//! Appends numbers to a text as decimal digits. A report contains a million of them, so this avoids
+//! `format!`.
 
 /// Appends a whole number.
 pub(crate) fn push_whole(text: &mut String, number: i64) {
     text.push_str(itoa::Buffer::new().format(number));
 }
 
-/// Appends ±`whole` / 10^`decimals` with so many decimals, of which there are at most eight.
+/// Appends ±`whole` / 10^`decimals` with exactly `decimals` (at most eight) decimal places.
 pub(crate) fn push_fixed(text: &mut String, is_negative: bool, whole: u64, decimals: usize) {
     const ZEROS: &str = "00000000";
     let mut buffer = itoa::Buffer::new();

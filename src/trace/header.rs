@@ -1,11 +1,13 @@
-//! What a trace says about itself outside its events: devices, versions, rank, recording options.
+//! Metadata of a trace outside its events: devices, versions, rank, recording options.
 
 use super::time::Nanos;
+use serde::{Deserialize, Serialize};
 
-/// One GPU, as `deviceProperties` describes it. Missing numbers are `None`, a missing name is empty.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// One GPU, as described by `deviceProperties`. Missing numbers are `None`; a missing name is
+/// empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Device {
-    /// Number of the device, as GPU events name it.
+    /// Device number, as used by GPU events.
     pub id: i64,
     /// Marketing name; often empty on ROCm.
     pub name: String,
@@ -20,7 +22,7 @@ pub struct Device {
 }
 
 /// The part of `distributedInfo` that comparisons need.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Distributed {
     /// `nccl`, `gloo`, …
     pub backend: String,
@@ -30,23 +32,24 @@ pub struct Distributed {
     pub world_size: Option<i64>,
 }
 
-/// Everything of interest at the top level of a trace file besides `traceEvents`.
+/// Everything of interest at the top level of a trace file other than `traceEvents`.
 ///
-/// The `metadata` and environment blocks are never read into it: real traces carry tokens there.
+/// The `metadata` and environment blocks are never read: in real traces they contain credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
     /// `schemaVersion`.
     pub schema_version: Option<i64>,
     /// `deviceProperties`, in file order.
     pub devices: Vec<Device>,
-    /// Keys that end in `_version` (`cuda_runtime_version`, `hip_driver_version`, …) with their
-    /// values as text, sorted by key.
+    /// Known version keys (`cuda_runtime_version`, `hip_driver_version`, …) with their values as
+    /// text, sorted by key. Other keys, and values that do not look like a version, are not read,
+    /// because real traces contain credentials there.
     pub versions: Vec<(String, String)>,
-    /// `distributedInfo`, where the process was part of a group.
+    /// `distributedInfo`, if the process was part of a group.
     pub distributed: Option<Distributed>,
     /// Recording options that are switched on: `record_shapes`, `with_stack`, `with_modules`,
     /// `profile_memory`, `with_flops`; sorted.
     pub options: Vec<String>,
-    /// `baseTimeNanoseconds`: what the times of the events are relative to.
+    /// `baseTimeNanoseconds`: the point in time that event times are relative to.
     pub base_time: Option<Nanos>,
 }

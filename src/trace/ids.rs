@@ -1,10 +1,11 @@
-//! What numbers stand for in one trace: events, threads, records of arguments.
+//! Ids within one trace: events, threads, argument records.
 
-/// Position of an event in `traceEvents`, from 0, metadata events counted: what TraceLens calls UID.
+/// Position of an event in `traceEvents`, from 0, counting metadata events. TraceLens calls it UID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Uid(pub u32);
 
-/// A kept event of one trace: dense, from 0, in file order. Ids of two traces do not compare.
+/// A kept event of one trace: dense, from 0, in file order. Ids of different traces are not
+/// comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub(crate) u32);
 

@@ -1,22 +1,23 @@
-//! What the reader could not take from a file as it was written, in numbers.
+//! Counts of what was lost, repaired or impossible in a file.
 
 use serde::{Deserialize, Serialize};
 
-/// How much of a file was lost, repaired or impossible. [`Trace::notes`](super::Trace::notes) reports the same
-/// in words; everything that decides reads the numbers.
+/// How much of a file was lost, repaired or impossible. [`Trace::notes`](super::Trace::notes)
+/// reports the same in words; code that makes decisions reads these numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Losses {
-    /// Elements of `traceEvents` that could not be read, or that were no events (`null`, `{}`).
+    /// Elements of `traceEvents` that could not be read or are not events (`null`, `{}`). A single
+    /// empty element does not count.
     pub events: u64,
-    /// Bytes of the unpacked text that were not read.
+    /// Bytes of the decompressed text that were not read.
     pub bytes: u64,
-    /// Events without a start or a duration, and begins without an end.
+    /// Events without a start or a duration, and begin and end events without a counterpart.
     pub untimed: u64,
-    /// Times that no clock can show; the event counts as 0 ns long.
+    /// Impossible times: durations, which count as 0 ns, and starts.
     pub clocks: u64,
     /// Whether the text ends before the document does.
     pub is_truncated: bool,
-    /// Whether the packed data does not match its checksum.
+    /// Whether the compressed data does not match its checksum or size.
     pub is_corrupt: bool,
 }

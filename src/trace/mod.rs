@@ -1,8 +1,9 @@
-//! Bytes → [`Trace`]: the events of one file that take part in a comparison, as columns.
+//! Reads a trace file into a [`Trace`]: the events that take part in a comparison, as columns.
 
 mod by_name;
 mod capture_files;
 mod captured;
+mod captured_call;
 mod category;
 mod columns;
 mod communication;
@@ -23,8 +24,8 @@ mod unpack;
 
 pub(crate) use by_name::ByName;
 pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
-pub use captured::{CapturedAs, CapturedCall};
 pub(crate) use captured::{Graft, GraftedCall};
+pub use captured_call::{CapturedAs, CapturedCall};
 pub use category::Category;
 pub use columns::{
     Argument, Arguments, FlowEnd, FlowPoint, Grid, Message, Sequence, Stream, Thread, Trace,

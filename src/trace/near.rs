@@ -1,31 +1,32 @@
-//! Columns of numbers that are near those of their neighbours: times, positions, threads.
+//! Compact columns of numbers that are close to their neighbours: times, positions, threads.
 
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// How many entries are kept as their distance from the first of them.
+/// Number of entries per block. Entries are stored as their distance from the first of the block.
 const BLOCK: usize = 64;
 
-/// Numbers by position, dense from 0, each kept as its distance `D` from the first one of its block: two bytes for
-/// a uid instead of four, four for a time instead of eight. One that is too far away for that is kept beside the column.
+/// Numbers indexed from 0, each stored as its distance `D` from the first number of its block: two
+/// bytes instead of four for a uid, four instead of eight for a time. Numbers whose distance does
+/// not fit into `D` are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Near<T, D> {
     firsts: Vec<T>,
     distances: Vec<D>,
-    /// By position, rising.
+    /// Numbers whose distance does not fit, sorted by position.
     far: Vec<(u32, T)>,
 }
 
-/// What a column of [`Near`] numbers holds.
+/// A number that a [`Near`] column can store.
 pub(crate) trait Number: Copy + Ord {
     fn whole(self) -> i64;
-    /// The number that [`whole`](Number::whole) gave this for.
+    /// The inverse of [`whole`](Number::whole).
     fn of(whole: i64) -> Self;
 }
 
-/// What distances are kept as.
+/// The integer type of a stored distance.
 pub(crate) trait Distance: Copy + PartialEq + TryFrom<i64> + Into<i64> {
-    /// Stands for a number that is kept beside the column.
+    /// Marks a number that is stored separately.
     const FAR: Self;
 }
 
@@ -76,7 +77,7 @@ impl<T, D> Default for Near<T, D> {
 }
 
 impl<T: Number, D: Distance> Near<T, D> {
-    /// Makes room for `count` more numbers.
+    /// Reserves space for `count` more numbers.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.firsts.reserve(count.div_ceil(BLOCK));
         self.distances.reserve(count);
@@ -102,7 +103,7 @@ impl<T: Number, D: Distance> Near<T, D> {
         self.distances.push(distance);
     }
 
-    /// Puts another number in the place of one.
+    /// Replaces the number at `at`.
     pub(crate) fn set(&mut self, at: usize, number: T) {
         let distance = self.distance(at, number);
         self.distances[at] = distance;
@@ -127,7 +128,7 @@ impl<T: Number, D: Distance> Near<T, D> {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// Where a number stands in a column whose numbers rise.
+    /// Index of `number` in a column whose numbers ascend.
     pub(crate) fn position(&self, number: T) -> Option<usize> {
         let block = self.firsts.partition_point(|&first| first <= number).checked_sub(1)?;
         let in_block = block * BLOCK..self.len().min((block + 1) * BLOCK);
@@ -135,7 +136,7 @@ impl<T: Number, D: Distance> Near<T, D> {
     }
 
     fn distance(&self, at: usize, number: T) -> D {
-        // Where the difference overflows, adding it overflows back.
+        // If the subtraction wraps around, the addition in `get` wraps back.
         let distance = number.whole().wrapping_sub(self.firsts[at / BLOCK].whole());
         D::try_from(distance).unwrap_or(D::FAR)
     }

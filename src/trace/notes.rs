@@ -1,21 +1,21 @@
-//! Odd data, counted instead of printed: every value of the pipeline carries its [`Notes`].
+//! Counts irregular data instead of printing it; every value of the pipeline carries its [`Notes`].
 
 use serde::Serialize;
 
-/// One kind of odd data that was met, how often, and what the user can do about it.
+/// One kind of irregularity, how often it occurred, and what the user can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// Stable code in capitals, such as `REPAIRED_JSON`.
     pub code: &'static str,
     /// How many times it occurred.
     pub count: u64,
-    /// What happened, with the first place where that helps.
+    /// What happened, with the first position if that helps.
     pub message: String,
-    /// What to do to get rid of it; empty where nothing can be done.
+    /// What to do about it; empty if nothing can be done.
     pub hint: &'static str,
 }
 
-/// The notes of a value, one for each code, in the order in which the codes were first met.
+/// The notes of a value, one for each code, in the order in which the codes first occurred.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Notes(Vec<Note>);
@@ -48,7 +48,7 @@ impl Notes {
         self.0.iter()
     }
 
-    /// Whether there is none.
+    /// Whether there are no notes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! A regular expression that names are held against.
+//! A regular expression that is matched against names.
 
 use crate::error::{Error, Result};
 use regex::Regex;
@@ -19,18 +19,18 @@ use std::str::FromStr;
 pub struct Pattern(Regex);
 
 impl Pattern {
-    /// Whether it is found anywhere in a name.
+    /// Whether the pattern matches anywhere in `name`.
     pub fn matches(&self, name: &str) -> bool {
         self.0.is_match(name)
     }
 
-    /// The name with each match replaced by `with`, in which `$1`, `${1}` or `${word}` stand for
-    /// what a group caught.
+    /// Replaces each match in `name` by `with`, in which `$1`, `${1}` and `${word}` refer to
+    /// capture groups.
     pub fn replace<'n>(&self, name: &'n str, with: &str) -> Cow<'n, str> {
         self.0.replace_all(name, with)
     }
 
-    /// The first group that `with` names and the pattern does not have.
+    /// The first capture group that `with` refers to but the pattern does not have.
     pub fn unknown_group(&self, with: &str) -> Option<String> {
         let known = |group: &&str| {
             self.0
@@ -42,7 +42,8 @@ impl Pattern {
     }
 }
 
-/// The groups that a replacement names. `$1_x` names the group `1_x`, as the regex crate reads it.
+/// The capture groups that a replacement refers to. `$1_x` refers to the group `1_x`, as in the
+/// regex crate.
 fn groups(with: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = with;

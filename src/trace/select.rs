@@ -1,18 +1,24 @@
-//! [`Trace`] and a choice of its events → a trace of the chosen events alone, uids unchanged.
+//! Restricts a [`Trace`] to selected events; uids do not change.
 
 use super::columns::Trace;
 use super::ids::EventId;
 use super::near::{Distance, Near, Number};
+use super::spans::union;
 use super::sparse::Sparse;
 
 impl Trace {
-    /// The trace with only the events for which `keep` holds. Uids, header and notes stay; event ids
-    /// are dense again and do not compare with those of this trace.
+    /// The trace with only the events for which `keep` returns `true`. Uids, header and notes stay;
+    /// event ids are renumbered from 0 and are not comparable with those of this trace. The spans
+    /// of dropped GPU events remain available as [`Trace::unselected`], because the device was not
+    /// idle then.
     ///
-    /// Flow arrows stay as they are: one whose event is gone points at nothing and is not used.
+    /// Points of flow arrows stay as they are. A point whose event was dropped is not used.
     #[must_use]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {
-        let kept: Vec<EventId> = self.events().filter(|&event| keep(event)).collect();
+        let (kept, gone): (Vec<EventId>, Vec<EventId>) =
+            self.events().partition(|&event| keep(event));
+        let gone = gone.into_iter().filter(|&event| self.category(event).is_gpu());
+        let gone = gone.map(|event| (self.start(event), self.end(event)));
         Trace {
             source: self.source.clone(),
             uids: pick_near(&self.uids, &kept),
@@ -51,6 +57,7 @@ impl Trace {
             losses: self.losses,
             total_events: self.total_events,
             left_out: self.left_out.clone(),
+            unselected: union(self.unselected.iter().copied().chain(gone).collect()),
             unpacked_bytes: self.unpacked_bytes,
             content_hash: self.content_hash,
         }
@@ -77,8 +84,7 @@ fn pick_sparse<T: Clone>(column: &Sparse<T>, kept: &[EventId]) -> Sparse<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::captured::CapturedAs;
-    use super::super::captured::CapturedCall;
+    use super::super::captured_call::{CapturedAs, CapturedCall};
     use super::super::category::Category;
     use super::super::columns::{Grid, Message, Sequence};
     use super::super::ids::{ThreadId, Uid};
@@ -90,14 +96,14 @@ mod tests {
     const CATEGORIES: [Category; 4] =
         [Category::CpuOp, Category::Runtime, Category::Kernel, Category::Memset];
 
-    /// A column that every event fills, with what `value` makes of the event's number.
+    /// A column in which every event has a value: `value` of the event's number.
     fn filled<T>(value: impl Fn(u32) -> T) -> Sparse<T> {
         let mut column = Sparse::default();
         (0..4).for_each(|event| column.push(EventId(event), value(event)));
         column
     }
 
-    /// Four events, each with another value in every column.
+    /// Four events with different values in every column.
     fn full() -> Trace {
         let text = |event: u32| TextId(100 + event);
         Trace {
@@ -153,7 +159,7 @@ mod tests {
     #[test]
     fn every_column_is_cut_to_the_events_that_are_kept() {
         let whole = full();
-        // Without `..`: a new column does not compile before it stands here.
+        // The pattern has no `..`, so that a new column fails to compile until this test checks it.
         let Trace {
             source: _,
             uids,
@@ -192,10 +198,12 @@ mod tests {
             losses: _,
             total_events: _,
             left_out: _,
+            unselected,
             unpacked_bytes: _,
             content_hash: _,
         } = whole.select(|event| event.0 % 2 == 1);
         assert_eq!(uids.iter().collect::<Vec<_>>(), [Uid(11), Uid(13)]);
+        assert_eq!(unselected, [(Nanos(1_002), Nanos(3_004))], "the kernel that is left out");
         assert_eq!(categories, [Category::Runtime, Category::Memset]);
         assert_eq!(names, [TextId(101), TextId(103)]);
         assert_eq!(event_threads.iter().collect::<Vec<_>>(), [ThreadId(1), ThreadId(3)]);

@@ -1,4 +1,5 @@
-//! Spans of time → their union: kernels of one op may overlap, and busy time counts no moment twice.
+//! Computes unions of time spans: kernels of one op may overlap, and busy time counts no moment
+//! twice.
 
 use super::Nanos;
 
@@ -8,7 +9,21 @@ pub fn busy_time(mut spans: Vec<(Nanos, Nanos)>) -> Nanos {
     newly_busy(&spans).into_iter().sum()
 }
 
-/// For each span, in order of start, how much of it no earlier span covers; adds up to the union.
+/// Union of half-open spans (start, end), as disjoint spans sorted by start.
+pub(super) fn union(mut spans: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos)> {
+    spans.sort_unstable();
+    let mut union: Vec<(Nanos, Nanos)> = Vec::new();
+    for (start, end) in spans {
+        match union.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            Some(_) | None => union.push((start, end)),
+        }
+    }
+    union
+}
+
+/// For each span, how much of it no earlier span covers. `spans` must be sorted by start; the
+/// result adds up to the length of their union.
 pub(crate) fn newly_busy(spans: &[(Nanos, Nanos)]) -> Vec<Nanos> {
     let mut reached = Nanos(i64::MIN / 2);
     spans
@@ -31,6 +46,12 @@ mod tests {
         assert_eq!(newly_busy(&spans), [10, 5, 0, 10].map(Nanos));
         assert_eq!(busy_time(spans.into_iter().rev().collect()), Nanos(25));
         assert_eq!(busy_time(Vec::new()), Nanos::ZERO);
+    }
+
+    #[test]
+    fn spans_that_touch_are_one() {
+        let spans = [(20, 30), (0, 10), (6, 8), (10, 15)].map(|(a, b)| (Nanos(a), Nanos(b)));
+        assert_eq!(union(spans.to_vec()), [(0, 15), (20, 30)].map(|(a, b)| (Nanos(a), Nanos(b))));
     }
 
     #[test]

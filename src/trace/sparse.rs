@@ -1,8 +1,8 @@
-//! Columns that few events fill.
+//! A column in which only few events have a value.
 
 use super::ids::EventId;
 
-/// A column that few events fill: sorted by event, found by binary search.
+/// A column in which only few events have a value: sorted by event and looked up by binary search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sparse<T> {
     events: Vec<EventId>,
@@ -16,14 +16,14 @@ impl<T> Default for Sparse<T> {
 }
 
 impl<T> Sparse<T> {
-    /// Appends a value; events come in rising order.
+    /// Appends a value. Events must come in ascending order.
     pub(crate) fn push(&mut self, event: EventId, value: T) {
         debug_assert!(self.events.last().is_none_or(|&last| last < event));
         self.events.push(event);
         self.values.push(value);
     }
 
-    /// Makes room for `count` more values.
+    /// Reserves space for `count` more values.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.events.reserve(count);
         self.values.reserve(count);
@@ -39,17 +39,17 @@ impl<T> Sparse<T> {
         self.events.binary_search(&event).ok().map(|at| &self.values[at])
     }
 
-    /// All filled entries, by rising event.
+    /// All entries, in ascending order of event.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (EventId, &T)> {
         self.events.iter().copied().zip(&self.values)
     }
 
-    /// How many entries are filled.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Whether no entry is filled.
+    /// Whether the column has no entries.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }

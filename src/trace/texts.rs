@@ -1,11 +1,13 @@
-//! Every distinct text of a trace once: names, argument lists, stacks. Text in, dense id out.
+//! Interns texts of a trace (names, argument lists, stacks): stores each distinct text once, under
+//! a dense id.
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// A text of one trace. Ids are dense, from 0; 0 is the empty text. Ids of two traces do not compare.
+/// Id of an interned text of one trace. Ids are dense, from 0; 0 is the empty text. Ids of
+/// different traces are not comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TextId(pub(crate) u32);
 
@@ -13,7 +15,7 @@ impl TextId {
     /// The empty text.
     pub const EMPTY: TextId = TextId(0);
 
-    /// Position among the texts of its trace, for tables that are indexed by text.
+    /// Index among the texts of its trace, for tables indexed by text.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -46,7 +48,7 @@ impl Texts {
         }
     }
 
-    /// The id of the text with these bytes, if it is stored.
+    /// The id of the text with these bytes, if it is stored. `hash` is [`hash_bytes`] of `text`.
     pub(crate) fn find(&self, hash: u64, text: &[u8]) -> Option<TextId> {
         let (buffer, ends) = (&self.buffer, &self.ends);
         self.ids.find(hash, |&id| slice(buffer, ends, id).as_bytes() == text).map(|&id| TextId(id))
@@ -70,23 +72,23 @@ impl Texts {
     /// The text with this id.
     ///
     /// # Panics
-    /// If the id is of another trace and too large for this one.
+    /// If the id comes from another trace and is out of range for this one.
     pub fn get(&self, id: TextId) -> &str {
         slice(&self.buffer, &self.ends, id.0)
     }
 
-    /// How many distinct texts there are, the empty one counted.
+    /// Number of distinct texts, including the empty one.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no text but the empty one.
+    /// Whether there is no text other than the empty one.
     pub fn is_empty(&self) -> bool {
         self.ends.len() == 1
     }
 }
 
-/// The hash that [`Texts::find`] and [`Texts::insert`] take.
+/// The hash that [`Texts::find`] and [`Texts::insert`] expect.
 pub(crate) fn hash_bytes(text: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(text);
@@ -98,7 +100,7 @@ fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
     &buffer[range(ends, id)]
 }
 
-/// Where the text with this id stands in the buffer.
+/// Range of the text with this id in the buffer.
 #[inline]
 fn range(ends: &[u32], id: u32) -> Range<usize> {
     match id {

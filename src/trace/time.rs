@@ -1,4 +1,4 @@
-//! Time as the traces have it: decimal microseconds in the text, whole nanoseconds here.
+//! Times: decimal microseconds in the text of a trace, whole nanoseconds here.
 
 use super::digits::push_fixed;
 use crate::side::PerSide;
@@ -8,9 +8,9 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
 /// A point in time or a span of time, in whole nanoseconds.
 ///
-/// Microseconds since the epoch in a double have a grid of 0.25 µs, which breaks the nesting of
-/// calls; integers keep every digit that Kineto writes. Displays as microseconds with three
-/// decimals.
+/// Microseconds since the epoch in a double have a resolution of only 0.25 µs, which breaks the
+/// nesting of calls. Integers keep every digit that Kineto writes. Displays as microseconds with
+/// three decimals.
 ///
 /// ```
 /// use tracetree::trace::Nanos;
@@ -21,7 +21,7 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 pub struct Nanos(pub i64);
 
 impl Nanos {
-    /// No time.
+    /// Zero.
     pub const ZERO: Nanos = Nanos(0);
 
     /// In microseconds, the unit of the tables.
@@ -34,7 +34,7 @@ impl Nanos {
         self.0 as f64 / 1e6
     }
 
-    /// The distance from zero.
+    /// The absolute value.
     #[must_use]
     pub fn abs(self) -> Nanos {
         Nanos(self.0.abs())
@@ -47,7 +47,7 @@ impl PerSide<Nanos> {
         self.candidate - self.baseline
     }
 
-    /// Candidate / baseline; `None` where either is not above zero.
+    /// Candidate / baseline; `None` unless both are positive.
     pub fn ratio(self) -> Option<f64> {
         (self.baseline > Nanos::ZERO && self.candidate > Nanos::ZERO)
             .then(|| self.candidate.0 as f64 / self.baseline.0 as f64)
@@ -55,7 +55,7 @@ impl PerSide<Nanos> {
 }
 
 impl Nanos {
-    /// Appends what [`Display`](fmt::Display) shows.
+    /// Appends the same text as [`Display`](fmt::Display).
     pub(crate) fn push_micros(self, text: &mut String) {
         push_fixed(text, self.0 < 0, self.0.unsigned_abs(), 3);
     }

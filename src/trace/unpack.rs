@@ -1,4 +1,5 @@
-//! Any source of bytes → all of its bytes, unpacked where they are gzip: for files that are no traces.
+//! Reads all bytes of any source and decompresses them if they are gzip or zstd. For files other than
+//! traces.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
@@ -6,18 +7,24 @@ use std::io::{self, BufRead, BufReader, Read};
 /// The first bytes of every gzip member.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Whether a source is packed, and its bytes: at most one more than `most`, unpacked.
+/// The first bytes of every zstd frame.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Whether the source is compressed, and its decompressed bytes. Reads at most `most` + 1 bytes, so that
+/// a longer result means that the source exceeds `most`.
 pub(crate) fn unpack(source: impl Read, most: u64) -> (bool, io::Result<Vec<u8>>) {
     let mut source = BufReader::new(source);
-    let is_packed = match source.fill_buf() {
-        Ok(start) => start.starts_with(&GZIP_MAGIC),
+    let (is_gzip, is_zstd) = match source.fill_buf() {
+        Ok(start) => (start.starts_with(&GZIP_MAGIC), start.starts_with(&ZSTD_MAGIC)),
         Err(error) => return (false, Err(error)),
     };
-    let bytes = match is_packed {
-        true => read_all(MultiGzDecoder::new(source), most),
-        false => read_all(source, most),
+    let bytes = match (is_gzip, is_zstd) {
+        (true, _) => read_all(MultiGzDecoder::new(source), most),
+        (_, true) => zstd::stream::read::Decoder::with_buffer(source)
+            .and_then(|source| read_all(source, most)),
+        _ => read_all(source, most),
     };
-    (is_packed, bytes)
+    (is_gzip || is_zstd, bytes)
 }
 
 fn read_all(source: impl Read, most: u64) -> io::Result<Vec<u8>> {

@@ -1,24 +1,30 @@
-//! Which forward op led to which backward op: `(Fwd thread id, Sequence number)`.
+//! A call tree → pairs of forward op and backward op, linked by `(Fwd thread id, Sequence number)`.
 //!
-//! A backward op names the sequence number of its forward op and an internal number of the thread
-//! that ran it. Forward ops do not name that number, and every thread counts on its own (activation
-//! checkpointing runs forward ops on the backward thread), so the thread behind each number is
-//! found by a vote: the one that explains most backward ops. Forward ops that nest share a number;
-//! the one that starts last launched the backward.
+//! A backward op records the sequence number of its forward op and an internal number for the
+//! thread that ran it. Forward ops do not record that thread number, and every thread counts its
+//! sequence numbers on its own (activation checkpointing runs forward ops on the backward thread).
+//! The thread for each number is therefore found by a vote: the thread that explains most backward
+//! ops wins. Nested forward ops share a sequence number; the one that starts last launched the
+//! backward op.
 
 use super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// How many threads with a forward op of one number are asked for their votes. A process runs forward ops on a few
-/// threads, one for each device or autograd thread at most.
+/// Maximum number of threads that may vote for one sequence number. A process runs forward ops on
+/// few threads: at most one for each device or autograd thread.
 const MOST_FORWARD_THREADS: usize = 32;
 
 impl CallTree {
-    /// Pairs of (forward op, outermost backward op), by backward op.
+    /// Pairs of (forward op, outermost backward op), sorted by backward op.
     pub fn backward_links(&self) -> &[(CallId, CallId)] {
         self.backward.get_or_init(|| self.find_backward_links())
+    }
+
+    /// The forward op of each outermost backward op.
+    pub(crate) fn forward_of_backward(&self) -> FxHashMap<CallId, CallId> {
+        self.backward_links().iter().map(|&(forward, backward)| (backward, forward)).collect()
     }
 
     fn find_backward_links(&self) -> Vec<(CallId, CallId)> {
@@ -55,7 +61,7 @@ impl CallTree {
         ops
     }
 
-    /// Outermost backward ops with their sequence number and forward thread number.
+    /// The outermost backward ops with their sequence numbers and forward thread numbers.
     fn backward_ops(&self) -> Vec<(CallId, i64, i64)> {
         let sequences = self.trace().sequences();
         let same_above = |call: CallId, event: EventId| {

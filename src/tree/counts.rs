@@ -1,11 +1,11 @@
-//! Running counts over calls in preorder: how many of something a subtree holds is the difference of two of them.
+//! Running counts over calls in preorder: the count in a subtree is the difference of two of them.
 
 use std::ops::Range;
 
-/// Entries whose counts are kept from the first of them on, so that a byte each is enough.
+/// Entries per block. Counts within a block start at 0, so that one byte per entry is enough.
 const BLOCK: usize = 64;
 
-/// How many of something stand before each position, dense from 0, the end included.
+/// Counts before each position, dense from 0, including the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     before_blocks: Vec<u32>,
@@ -13,7 +13,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Of entries that hold `amounts` each, three at most.
+    /// Counts of entries with these amounts, each at most 3.
     pub(crate) fn of(amounts: impl ExactSizeIterator<Item = u8>) -> Counts {
         let positions = amounts.len() + 1;
         let mut before_blocks = Vec::with_capacity(positions.div_ceil(BLOCK));
@@ -32,12 +32,12 @@ impl Counts {
         Counts { before_blocks, in_blocks }
     }
 
-    /// How many stand before a position.
+    /// The sum of the amounts before a position.
     pub(crate) fn before(&self, at: usize) -> u32 {
         self.before_blocks[at / BLOCK] + u32::from(self.in_blocks[at])
     }
 
-    /// How many stand in a range of positions.
+    /// The sum of the amounts in a range of positions.
     pub(crate) fn within(&self, range: Range<usize>) -> u32 {
         self.before(range.end) - self.before(range.start)
     }

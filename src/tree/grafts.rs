@@ -1,14 +1,15 @@
-//! The captured calls of a trace → which stand below which graph launch, and what they launch.
+//! The captured calls of a trace → the captured calls below each graph launch, and the GPU events
+//! that they launch.
 
 use crate::trace::{CapturedCall, EventId, Nanos, Trace, Uid};
 use rustc_hash::FxHashMap;
 
-/// The captured calls of a trace by the graph launches that they stand below.
+/// The captured calls of a trace by the graph launches that they are below.
 #[derive(Debug, Default)]
 pub(super) struct Grafts {
-    /// In preorder, with their depths.
+    /// For each graph launch, the captured calls below it with their depths, in preorder.
     below: FxHashMap<EventId, Vec<Grafted>>,
-    /// The GPU events of captured launches, by start.
+    /// The GPU events of each captured launch, by start.
     kernels: FxHashMap<EventId, Vec<EventId>>,
 }
 
@@ -16,7 +17,7 @@ pub(super) struct Grafts {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grafted {
     pub(super) event: EventId,
-    /// How many captured calls stood above it.
+    /// Number of captured calls above it.
     pub(super) depth: u32,
     /// When the first GPU event at or below it starts, if there is one.
     pub(super) first: Option<Nanos>,
@@ -50,7 +51,7 @@ impl Grafts {
         grafts
     }
 
-    /// Whether nothing is known of any capture.
+    /// Whether no capture is known.
     pub(super) fn is_empty(&self) -> bool {
         self.below.is_empty()
     }
@@ -66,9 +67,10 @@ impl Grafts {
     }
 }
 
-/// When the first GPU event at or below each call starts; `own` tells it of those at the call itself.
+/// Sets, for each call, the start of the first GPU event at or below it. `own` returns the first
+/// start among the GPU events of a call itself.
 fn find_firsts(calls: &mut [Grafted], own: impl Fn(EventId) -> Option<Nanos>) {
-    // The earliest start of what stands below the next call outwards, for each depth.
+    // For each depth, the earliest start below the calls seen so far whose parent is still to come.
     let mut below: Vec<Option<Nanos>> = Vec::new();
     for call in calls.iter_mut().rev() {
         let depth = call.depth as usize;

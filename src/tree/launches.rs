@@ -1,19 +1,21 @@
-//! Which call launched which GPU events.
+//! A trace → the GPU events that each host call launched.
 //!
-//! The key is `correlation`: a GPU event and the runtime call that launched it share it, and one
+//! The link is `correlation`: a GPU event and the runtime call that launched it share it, and one
 //! graph launch shares it with all its kernels. 0 and -1 (RCCL) link nothing. `External id` names a
-//! wrong op in the traces of torch 1.12 to 2.2, where it repeats the correlation, so it is used only
-//! in traces without any runtime call, and only where the op starts before its GPU event.
+//! wrong op in the traces of torch 1.12 to 2.2, where it repeats the correlation. It is used only
+//! if the trace has no runtime calls, it does not repeat the correlation, and the op starts before
+//! its GPU event.
 
 use crate::trace::{Category, EventId, Notes, Trace};
 use rustc_hash::FxHashMap;
 
-/// For each host call that launched something, its GPU events; and those that nobody launched.
+/// The GPU events of each host call that launched something, and the GPU events without a launch.
 #[derive(Debug, Default)]
 pub(super) struct Launched {
     /// (launch, GPU event), sorted by launch, then start, then file order.
     links: Vec<(EventId, EventId)>,
-    /// Of each event, whether it launched something: most calls did not, and all are asked.
+    /// For each event, whether it launched something. Every call is looked up, and most did not
+    /// launch anything.
     is_launch: Vec<bool>,
     /// GPU events whose launch is not in the trace, by start.
     pub(super) unlinked: Vec<EventId>,
@@ -58,7 +60,7 @@ pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
     launched
 }
 
-/// Host calls by the id that GPU events name.
+/// Host calls by the ids that GPU events refer to.
 struct Launchers {
     calls: FxHashMap<i64, EventId>,
     by_external_id: bool,
@@ -69,7 +71,7 @@ fn launchers(trace: &Trace) -> Launchers {
     let mut calls = FxHashMap::default();
     for (event, &id) in trace.correlations().iter().filter(host(Category::Runtime)) {
         if id > 0 {
-            // The first call wins where a runtime call and the driver call inside it share an id.
+            // The first call wins if a runtime call and the driver call inside it share an id.
             calls.entry(id).or_insert(event);
         }
     }
@@ -106,12 +108,22 @@ fn note(trace: &Trace, launched: &Launched, by_external_id: bool, notes: &mut No
             let lost = time(&mut launched.unlinked.iter().copied());
             let linked = time(&mut launched.links.iter().map(|&(_, event)| event));
             let share = 100.0 * lost / (lost + linked).max(f64::MIN_POSITIVE);
-            format!("{unlinked} of {all} GPU events ({share:.1} % of the GPU time) have no launch in the trace")
+            format!(
+                "{unlinked} of {all} GPU events ({share:.1}% of the GPU time) have no launch in \
+                 the trace, so their call sites are unknown"
+            )
         },
     );
     if by_external_id && !launched.links.is_empty() {
-        notes.add("LINKED_BY_EXTERNAL_ID", launched.links.len() as u64, "record the CUDA/HIP runtime calls too", || {
-            "the trace has no runtime calls; GPU events hang directly below the op of their External id".to_owned()
-        });
+        notes.add(
+            "LINKED_BY_EXTERNAL_ID",
+            launched.links.len() as u64,
+            "also record the CUDA/HIP runtime calls",
+            || {
+                "the trace has no runtime calls; GPU events are attributed directly to the op with \
+                 their External id"
+                    .to_owned()
+            },
+        );
     }
 }

@@ -1,13 +1,14 @@
-//! The links of a tree that are no nesting, as a graph to ask and to export.
+//! The links between calls other than nesting, as a graph to query and to export.
 
 use super::{CallId, CallTree};
+use crate::escape::one_line;
 use crate::trace::{EventId, FlowEnd, Nanos, ThreadId, Trace};
 use petgraph::dot::{Config, Dot};
 use petgraph::graphmap::DiGraphMap;
 use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
 
-/// What a link says.
+/// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
     /// Runtime call → GPU event that it launched.
@@ -60,7 +61,7 @@ impl LinkGraph {
         self.graph.edge_count()
     }
 
-    /// Whether there is none.
+    /// Whether there are no links.
     pub fn is_empty(&self) -> bool {
         self.graph.edge_count() == 0
     }
@@ -73,7 +74,7 @@ impl LinkGraph {
         edges.into_iter()
     }
 
-    /// Where the links of a call lead, sorted.
+    /// The targets of the links from a call, sorted.
     pub fn targets(&self, call: CallId) -> Vec<(CallId, LinkKind)> {
         let mut targets: Vec<_> =
             self.graph.edges(call.0).map(|(_, to, &kind)| (CallId(to), kind)).collect();
@@ -81,7 +82,7 @@ impl LinkGraph {
         targets
     }
 
-    /// Where the links to a call come from, sorted.
+    /// The sources of the links to a call, sorted.
     pub fn sources(&self, call: CallId) -> Vec<(CallId, LinkKind)> {
         let mut sources: Vec<_> = self
             .graph
@@ -92,11 +93,12 @@ impl LinkGraph {
         sources
     }
 
-    /// The graph in the DOT language of Graphviz, with the names of the calls of `tree`, which is the
-    /// tree that the links are of.
+    /// The graph in the DOT language of Graphviz, with the names of the calls. `tree` must be the
+    /// tree that the links come from.
     pub fn to_dot(&self, tree: &CallTree) -> String {
         let name = |_, (call, _): (u32, _)| {
-            let label = tree.name(CallId(call)).replace('\\', "\\\\").replace('"', "\\\"");
+            let label = one_line(tree.name(CallId(call)));
+            let label = label.replace('\\', "\\\\").replace('"', "\\\"");
             format!("label=\"{label}\"")
         };
         let kind = |_, (_, _, kind): (_, _, &LinkKind)| format!("label=\"{}\"", kind.label());
@@ -108,7 +110,7 @@ impl LinkGraph {
     }
 }
 
-/// Flow arrows whose two ends start inside two different calls.
+/// Flow arrows whose ends are at the starts of two different calls.
 fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
     let trace = tree.trace();
     let starts = calls_by_start(trace);
@@ -131,7 +133,8 @@ fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
     links
 }
 
-/// Kineto draws an arrow at the exact start of the call that it belongs to; the innermost one wins.
+/// Kineto draws an arrow at the exact start of the call that it belongs to. The innermost call
+/// wins.
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
     for event in trace

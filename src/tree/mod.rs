@@ -1,6 +1,6 @@
 //! [`Trace`] → [`CallTree`]: thread → Python frame → op → launch → GPU event.
 //!
-//! Calls nest by time on their thread; a GPU event hangs below the call that launched it. Calls are
+//! Calls nest by time on their thread. A GPU event is below the call that launched it. Calls are
 //! numbered in preorder, so that the subtree of a call is a range of numbers:
 //!
 //! ```text
@@ -16,20 +16,24 @@
 mod backward;
 mod captured;
 mod counts;
+mod descent;
 mod grafts;
 mod launches;
 mod links;
 mod module_name;
 mod nest;
 mod options;
+mod stored;
 mod stretches;
 
 pub(crate) use captured::{Alignment, Alphabet, Launched, Ran, align};
 pub use captured::{Capture, CapturedGraph, LaunchKind, Misfit, Replay, ReplayedGraph};
 pub(crate) use counts::Counts;
+pub(crate) use descent::Descent;
 pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
+pub(crate) use stored::StoredTree;
 pub(crate) use stretches::Stretches;
 
 use crate::trace::{
@@ -37,10 +41,10 @@ use crate::trace::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// Name of the root that holds the GPU events whose launch is not in the trace.
+/// Name of the root above the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
 
-/// A call of one tree: dense, in preorder, from 0. Ids of two trees do not compare.
+/// A call of one tree: dense, in preorder, from 0. Ids of different trees are not comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u32);
 
@@ -51,7 +55,7 @@ impl CallId {
     }
 }
 
-/// What stands at a place of the tree.
+/// The kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CallKind {
     /// The root of a host thread.
@@ -62,13 +66,14 @@ pub enum CallKind {
     Frame,
     /// A cpu_op.
     Op,
-    /// A call into the GPU runtime or driver; a launch where GPU events hang below.
+    /// A call into the GPU runtime or driver. It is a launch if there are GPU events below it.
     Runtime,
     /// A kernel, memcpy or memset.
     Gpu,
 }
 
-/// What is no call, event or thread: the call above a root, the event of the unlinked ones.
+/// Marks the absence of a call, event or thread: above a root, and for the event of the unlinked
+/// root.
 const NONE: u32 = u32::MAX;
 
 /// Whether a runtime call of this name launches a captured graph: `cudaGraphLaunch`, `hipGraphLaunch`, ….
@@ -76,8 +81,8 @@ pub(crate) fn names_graph_launch(name: &str) -> bool {
     holds_word(name, "GraphLaunch")
 }
 
-/// Whether a name holds an ASCII word. Asked of every call: `contains` first takes a look at the word,
-/// which lasts longer than these short names do.
+/// Whether a name contains an ASCII word. This runs for every call: `str::contains` prepares a
+/// search first, which takes longer than scanning these short names.
 pub(crate) fn holds_word(name: &str, word: &str) -> bool {
     let (name, word) = (name.as_bytes(), word.as_bytes());
     name.windows(word.len()).any(|part| part == word)
@@ -107,22 +112,23 @@ pub struct CallTree {
     parents: Vec<u32>,
     /// End of each call's subtree in preorder, exclusive.
     ends: Vec<u32>,
-    /// How many GPU events stand before each call in preorder; one entry more than calls.
+    /// Number of GPU events before each call in preorder; one entry more than there are calls.
     gpu_before: Counts,
-    /// The call of each event, `u32::MAX` for events that are no calls.
+    /// The call of each event; `u32::MAX` for events that are not calls.
     calls: Vec<u32>,
-    /// The calls directly above calls that were nested too deep, in preorder; empty in every trace of a program.
+    /// The calls directly above calls that were nested too deep, in preorder; empty in every trace
+    /// of a real program.
     crowded: Vec<u32>,
-    /// The innermost module call at or above each call; made when the first is asked for.
+    /// The innermost module call at or above each call; computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
-    /// Forward and backward ops; found when first asked for.
+    /// Pairs of forward op and backward op; computed on first use.
     backward: OnceLock<Vec<(CallId, CallId)>>,
     notes: Notes,
     replays: Vec<Replay>,
 }
 
 impl CallTree {
-    /// Builds the tree of `trace`. Never fails: what does not nest or link is kept and noted.
+    /// Builds the tree of `trace`. Never fails: calls that do not nest or link are kept and noted.
     ///
     /// ```
     /// use tracetree::{CallTree, Trace};
@@ -158,16 +164,35 @@ impl CallTree {
             too_deep,
             crowded,
         } = planter.finish();
-        notes.add("BROKEN_NESTING", artefacts, "the profiler's instrumentation overlaps calls; totals are unaffected", || {
-            format!("{artefacts} calls end after the call that they start in by more than 1 us; kept below it")
-        });
+        notes.add(
+            "BROKEN_NESTING",
+            artefacts,
+            "the profiler's instrumentation overlaps calls; totals are unaffected",
+            || {
+                format!(
+                    "{artefacts} × call that ends more than 1 µs after the call it starts in; kept \
+                     nested in it"
+                )
+            },
+        );
         notes.add("TIMER_NOISE", noise, "", || {
-            format!("{noise} calls overlap their neighbour by at most 1 us; treated as timer noise")
+            format!(
+                "{noise} × call that overlaps its neighbour by at most 1 µs; treated as timer noise"
+            )
         });
         let deepest = nest::DEEPEST;
-        notes.add("TOO_DEEP", too_deep, "if the program recurses this deep, record it without Python stacks", || {
-            format!("{too_deep} calls are nested more than {deepest} levels deep; they are siblings at level {deepest}, their host time is attributed to the call above them, and GPU time is unaffected")
-        });
+        notes.add(
+            "TOO_DEEP",
+            too_deep,
+            "if the program recurses this deep, record it without Python stacks",
+            || {
+                format!(
+                    "{too_deep} × call nested more than {deepest} levels deep; moved up to level \
+                     {deepest}, with its host time attributed to the call above it; GPU time is \
+                     unaffected"
+                )
+            },
+        );
         CallTree {
             gpu_before: Counts::of(kinds.iter().map(|&kind| u8::from(kind == CallKind::Gpu))),
             kinds,
@@ -184,7 +209,7 @@ impl CallTree {
         }
     }
 
-    /// The tree with what became of its graph launches, and what was odd about their captures.
+    /// The tree with the replays of its graph launches and the notes about their captures.
     pub(crate) fn with_replays(mut self, replays: Vec<Replay>, odd: &Notes) -> CallTree {
         self.replays = replays;
         for note in odd {
@@ -193,7 +218,8 @@ impl CallTree {
         self
     }
 
-    /// Its launches of captured graphs, where captures were looked for, by position.
+    /// The launches of captured graphs in this tree, by position; empty if captures were not looked
+    /// for.
     pub fn replays(&self) -> &[Replay] {
         &self.replays
     }
@@ -208,17 +234,17 @@ impl CallTree {
         self.ends.len()
     }
 
-    /// Whether the tree has no call at all.
+    /// Whether the tree has no calls.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// What was odd when the tree was built.
+    /// Irregularities found while the tree was built.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// The call at a position in preorder; `None` behind the last one.
+    /// The call at a position in preorder; `None` past the end.
     pub fn call_id(&self, index: usize) -> Option<CallId> {
         (index < self.len()).then_some(CallId(index as u32))
     }
@@ -233,7 +259,7 @@ impl CallTree {
         self.siblings(0, self.ends.len() as u32)
     }
 
-    /// The calls directly below, by start; below a launch its GPU events come first.
+    /// The calls directly below a call, by start; GPU events come first below their launch.
     pub fn children(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         self.siblings(call.0 + 1, self.ends[call.index()])
     }
@@ -259,7 +285,8 @@ impl CallTree {
         (self.ends[call.index()] - call.0) as usize
     }
 
-    /// The first call in preorder behind the subtree; no call of the tree behind the last one.
+    /// The first call in preorder after the subtree; past the last subtree it is not a call of the
+    /// tree.
     pub(crate) fn end(&self, call: CallId) -> CallId {
         CallId(self.ends[call.index()])
     }
@@ -277,12 +304,12 @@ impl CallTree {
         std::iter::successors(self.parent(call), |&above| self.parent(above))
     }
 
-    /// Whether `call` stands in the subtree of `above`, or is it.
+    /// Whether `call` is in the subtree of `above`; a call is in its own subtree.
     pub fn is_below(&self, call: CallId, above: CallId) -> bool {
         (above.0..self.ends[above.index()]).contains(&call.0)
     }
 
-    /// What stands there.
+    /// The kind of a call.
     pub fn kind(&self, call: CallId) -> CallKind {
         self.kinds[call.index()]
     }
@@ -297,7 +324,7 @@ impl CallTree {
         }
     }
 
-    /// The call of an event; `None` where the event is no part of the tree (annotations).
+    /// The call of an event; `None` if the event is not part of the tree (annotations).
     pub fn call_of(&self, event: EventId) -> Option<CallId> {
         match self.calls[event.index()] {
             NONE => None,
@@ -327,20 +354,26 @@ impl CallTree {
         self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
 
-    /// Whether calls directly below the call were nested in each other, too deep for the tree: their times overlap,
-    /// so all of the call's time is its own and none is theirs.
+    /// Whether the calls directly below this one were nested in each other too deep for the tree.
+    /// Their times overlap, so all of this call's time counts as its own and they have none.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
     }
 
-    /// Time of a host call outside of the host calls directly below it. Of calls that were nested too deep (note
-    /// `TOO_DEEP`) it is zero: the call above them has it.
-    pub fn self_time(&self, call: CallId) -> Nanos {
+    /// The self time of a crowded call and of the calls directly below it; `None` for all others.
+    pub(crate) fn crowded_self_time(&self, call: CallId) -> Option<Nanos> {
         if self.is_crowded(call) {
-            return self.duration(call);
+            return Some(self.duration(call));
         }
-        if self.parent(call).is_some_and(|above| self.is_crowded(above)) {
-            return Nanos::ZERO;
+        self.parent(call).filter(|&above| self.is_crowded(above)).map(|_| Nanos::ZERO)
+    }
+
+    /// Self time of a host call: its duration minus the time of the host calls directly below it. It is zero for calls that
+    /// were nested too deep (note `TOO_DEEP`), because their time is attributed to the call above
+    /// them.
+    pub fn self_time(&self, call: CallId) -> Nanos {
+        if let Some(time) = self.crowded_self_time(call) {
+            return time;
         }
         let below: Nanos = self
             .children(call)
@@ -350,36 +383,40 @@ impl CallTree {
         (self.duration(call) - below).max(Nanos::ZERO)
     }
 
-    /// Whether the call stands below a graph launch because it was recorded when the graph was
-    /// captured: it did not run when the graph was replayed, and takes no time.
+    /// Whether the call is below a graph launch because it was recorded when the graph was
+    /// captured. It did not run when the graph was replayed and takes no time.
     pub fn is_captured(&self, call: CallId) -> bool {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }
 
-    /// How a captured call is known; `None` for a call that ran.
+    /// Whether a captured call was itself recorded or is only named by kernels of the replay;
+    /// `None` for a call that ran.
     pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
-    /// How what is captured below a graph launch is known; `None` where nothing is known below a call.
+    /// Whether the captured calls below a graph launch were themselves recorded or are only named
+    /// by kernels of the replay; `None` if there are none.
     pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
         let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
     }
 
-    /// Whether the call launches a captured graph of which no call is known: at most parts that its kernels name.
+    /// Whether the call launches a captured graph whose calls are unknown, except for parts that
+    /// its kernels name.
     pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
     }
 
-    /// Whether the call launches a captured graph: a runtime call of that name with GPU work.
+    /// Whether the call launches a captured graph: a runtime call with such a name and with GPU
+    /// work.
     pub fn is_graph_launch(&self, call: CallId) -> bool {
         self.kind(call) == CallKind::Runtime
             && self.is_gpu_path(call)
             && names_graph_launch(self.name(call))
     }
 
-    /// Arguments of an op, where they were recorded.
+    /// The arguments of an op, if they were recorded.
     pub fn arguments(&self, call: CallId) -> Option<&Arguments> {
         let id = self.trace.arguments_id(self.event(call)?)?;
         Some(self.trace.arguments(id))
@@ -401,13 +438,13 @@ impl CallTree {
         self.gpu_events(call) > 0
     }
 
-    /// The call that launched a GPU event; `None` where the launch is not in the trace.
+    /// The call that launched a GPU event; `None` if the launch is not in the trace.
     pub fn launch(&self, gpu_event: CallId) -> Option<CallId> {
         self.parent(gpu_event).filter(|&above| self.kind(above) != CallKind::Unlinked)
     }
 
-    /// The call that launched a GPU event when it ran: its own launch, or the graph launch above a
-    /// captured one. `None` where the launch is not in the trace.
+    /// The call that launched a GPU event when it ran: its own launch or, for a captured launch,
+    /// the graph launch above it. `None` if the launch is not in the trace.
     pub fn running_launch(&self, gpu_event: CallId) -> Option<CallId> {
         let launch = self.launch(gpu_event)?;
         let ran = |call: &CallId| !self.is_captured(*call);
@@ -434,7 +471,7 @@ impl CallTree {
 
     /// All frames of an `nn.Module`, in preorder.
     pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // With each of them begins a stretch of calls that it is the innermost module of.
+        // Each of them begins a stretch of calls whose innermost module it is.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

@@ -1,10 +1,10 @@
-//! The name of an `nn.Module` call → its class and the number of its instance.
+//! The name of an `nn.Module` call → its class and its instance number.
 
-/// What stands before the class in the name of a module's call.
+/// The prefix of the class in the name of a module call.
 const PREFIX: &str = "nn.Module: ";
 
-/// The name of a module's call, taken apart: `nn.Module: Conv_Block_3` is instance `Conv_Block_3`,
-/// number 3 of the class `Conv_Block`.
+/// The parsed name of a module call: `nn.Module: Conv_Block_3` is instance `Conv_Block_3`, number 3
+/// of the class `Conv_Block`.
 ///
 /// ```
 /// use tracetree::tree::ModuleName;
@@ -19,17 +19,17 @@ pub struct ModuleName<'n> {
     pub instance: &'n str,
     /// The class.
     pub class: &'n str,
-    /// The number that the profiler gave the instance; it numbers in the order of first calls.
+    /// The number that the profiler gave the instance, in the order of first calls.
     pub number: Option<&'n str>,
 }
 
 impl<'n> ModuleName<'n> {
-    /// Takes the name of a call apart; `None` where it is no module's.
+    /// Parses the name of a call; `None` if it is not a module call.
     pub fn of(name: &'n str) -> Option<ModuleName<'n>> {
         name.strip_prefix(PREFIX).map(ModuleName::of_instance)
     }
 
-    /// Takes an instance's name apart, without what stands before it in a call's name.
+    /// Parses the name of an instance, without the prefix that the name of a call has.
     pub fn of_instance(instance: &'n str) -> ModuleName<'n> {
         let is_number =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -41,13 +41,14 @@ impl<'n> ModuleName<'n> {
         }
     }
 
-    /// The name of a call without the number of a module's instance: its class for a module, the
-    /// name itself for any other call.
+    /// The name of a call without an instance number: the class of a module, the unchanged name of
+    /// any other call.
     pub fn class_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.class)
     }
 
-    /// What people call a call: the instance for a module, the name itself for any other call.
+    /// The name of a call as people use it: the instance of a module, the unchanged name of any
+    /// other call.
     pub fn instance_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.instance)
     }

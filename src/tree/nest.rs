@@ -1,4 +1,4 @@
-//! Host calls of a thread → nested calls, with an interval stack.
+//! Host calls of a thread → nested calls, by means of an interval stack.
 //!
 //! ```text
 //! ├─ a ────────────────┤            a
@@ -7,20 +7,21 @@
 //!                                       └── d
 //! ```
 //!
-//! Spans are half-open. A call that starts inside the top of the stack and ends after it *bleeds*:
+//! Spans are half-open. A call that starts inside the call on top of the stack and ends
+//! after it *bleeds*:
 //!
 //! ```text
 //! ├─ a ─────────┤
-//!              ├─ b ──────┤     overlap of at most 1 µs: b starts after a, their clocks disagree
+//!              ├─ b ──────┤     overlap of at most 1 µs: b starts after a; their clocks disagree
 //! ├─ a ─────────┤
-//!        ├─ c ───┤              overhang of at most 1 µs: c is below a, their clocks disagree
+//!        ├─ c ───┤              overhang of at most 1 µs: c is below a; their clocks disagree
 //! ├─ a ─────────┤
-//!        ├─ d ────────┤         more: an artefact of instrumentation; d is kept below a, cut off
-//!                               at a's end for what follows, and counted
+//!        ├─ d ────────┤         more: an artefact of instrumentation; d stays below a, is counted,
+//!                               and ends at a's end for the calls that follow
 //! ```
 //!
-//! Calls nested deeper than [`DEEPEST`] become siblings at that depth. Many later stages walk from a call to the
-//! root, so their work is bounded by calls times this depth.
+//! Calls nested deeper than [`DEEPEST`] become siblings at that depth. Many later stages walk from
+//! a call to the root, so their work is bounded by the number of calls times this depth.
 
 use super::grafts::Grafts;
 use super::launches::Launched;
@@ -31,11 +32,12 @@ use std::cmp::Ordering;
 /// How far the clocks of two calls on one thread may disagree.
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
-/// The deepest level of host calls below a thread. The deepest of 170 recorded traces has 112 levels, all of them
-/// Python frames and ops; 40,000 equal events, a few megabytes of text, would nest 40,000 deep.
+/// The deepest level of host calls below a thread. The deepest of 170 recorded traces has 112
+/// levels, all of them Python frames and ops. Without a limit, 40,000 equal events (a few megabytes
+/// of text) would nest 40,000 deep.
 pub(super) const DEEPEST: usize = 512;
 
-/// What the planter made.
+/// The columns of the tree that a [`Planter`] made.
 pub(super) struct Planted {
     pub(super) kinds: Vec<CallKind>,
     pub(super) sources: Vec<u32>,
@@ -44,13 +46,13 @@ pub(super) struct Planted {
     pub(super) calls: Vec<u32>,
     pub(super) noise: u64,
     pub(super) artefacts: u64,
-    /// Calls that are nested deeper than [`DEEPEST`].
+    /// Number of calls nested deeper than [`DEEPEST`].
     pub(super) too_deep: u64,
-    /// The calls that those stand directly below, in preorder.
+    /// The calls directly above the ones that are nested too deep, in preorder.
     pub(super) crowded: Vec<u32>,
 }
 
-/// Appends calls in preorder.
+/// Appends calls to a tree in preorder.
 pub(super) struct Planter<'a> {
     trace: &'a Trace,
     launched: &'a Launched,
@@ -88,7 +90,7 @@ impl<'a> Planter<'a> {
         self.planted
     }
 
-    /// Every thread with a host call, with all its calls.
+    /// Plants every thread that has host calls, with all its calls.
     pub(super) fn plant_threads(&mut self) {
         for (thread, mut calls) in host_calls(self.trace, self.frames).into_iter().enumerate() {
             if calls.is_empty() {
@@ -103,7 +105,7 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// The GPU events that nobody launched, below a root of their own.
+    /// Plants the GPU events without a launch below a root of their own.
     pub(super) fn plant_unlinked(&mut self) {
         if self.launched.unlinked.is_empty() {
             return;
@@ -115,8 +117,9 @@ impl<'a> Planter<'a> {
         self.close_all();
     }
 
-    /// By start; on a tie the longer first, then the one that encloses by nature, then file order.
-    /// Much of a file is in order: the sort that is used finds such runs.
+    /// Sorts by start; on a tie the longer call comes first, then the kind that encloses the other
+    /// by nature, then file order. Most of a file is in order already, and the sort is fast on such
+    /// runs.
     fn sort_for_nesting(&self, calls: &mut [(Nanos, EventId)]) {
         let trace = self.trace;
         calls.sort_by(|a, b| match a.0.cmp(&b.0) {
@@ -152,7 +155,7 @@ impl<'a> Planter<'a> {
         self.leave_the_deepest_level();
         self.open_event(event, end);
         for gpu_event in self.launched.by(event) {
-            // What has a captured launch stands there.
+            // An event with a captured launch is planted below that launch.
             if self.trace.captured_launches().get(gpu_event).is_none() {
                 self.plant_gpu_event(gpu_event);
             }
@@ -160,7 +163,7 @@ impl<'a> Planter<'a> {
         self.plant_captured(event);
     }
 
-    /// Closes the open call at the deepest level, if there is one: the next call becomes its sibling.
+    /// If an open call is at the deepest level, closes it: the next call becomes its sibling.
     fn leave_the_deepest_level(&mut self) {
         if self.stack.len() <= DEEPEST {
             return;
@@ -173,15 +176,15 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// The captured calls below a graph launch, with their GPU events: of a call's events and the calls below it
-    /// what started first stands first.
+    /// Plants the captured calls below a graph launch with their GPU events. The GPU events of a
+    /// call and the calls below it are ordered by the start of their first GPU event.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;
         }
         let grafts = std::mem::take(&mut self.grafts);
-        // How deep each open captured call stood in the capture, since some calls may be left out, and the GPU events
-        // of it that are still to be planted.
+        // For each open captured call, its depth in the capture (some calls may be left out) and
+        // its GPU events that are still to be planted.
         let mut open: Vec<(u32, &[EventId])> = Vec::new();
         for call in grafts.below(launch) {
             self.close_captured(&mut open, call.depth);
@@ -201,7 +204,7 @@ impl<'a> Planter<'a> {
         self.grafts = grafts;
     }
 
-    /// Ends the captured calls from a depth on, each with what is left of its GPU events.
+    /// Closes the captured calls from a depth on, after planting the rest of their GPU events.
     fn close_captured(&mut self, open: &mut Vec<(u32, &[EventId])>, depth: u32) {
         while let Some((_, events)) = open.pop_if(|(own, _)| *own >= depth) {
             events.iter().for_each(|&event| self.plant_gpu_event(event));
@@ -243,7 +246,8 @@ impl<'a> Planter<'a> {
     }
 }
 
-/// What encloses what by nature, where the times do not tell.
+/// The rank of a category, which decides if two calls have equal times: the call of lower rank
+/// encloses the other.
 fn rank(category: Category) -> u8 {
     match category {
         Category::PythonFunction => 0,

@@ -1,13 +1,13 @@
-//! What a user may choose about a call tree.
+//! User options of a call tree.
 
-/// Whether Python frames are calls of the tree.
+/// Whether Python frames become calls of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Frames {
-    /// Wherever the trace has them.
+    /// Frames are calls wherever the trace has them.
     #[default]
     Kept,
-    /// Never: ops nest in ops and threads alone, and no module is known. The events stay in the
-    /// trace; like annotations they are no part of the tree.
+    /// Frames are never calls. Ops nest only in ops and threads, and no modules are known. Like
+    /// annotations, the events stay in the trace but are not part of the tree.
     LeftOut,
 }
 
@@ -26,12 +26,12 @@ pub enum Frames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TreeOptions {
-    /// Whether Python frames are calls.
+    /// Whether Python frames become calls.
     pub frames: Frames,
 }
 
 impl TreeOptions {
-    /// With or without Python frames.
+    /// Sets whether Python frames become calls.
     #[must_use]
     pub fn frames(mut self, frames: Frames) -> Self {
         self.frames = frames;

@@ -1,15 +1,16 @@
-//! A column in which many calls in a row mostly have one value, which is kept once for all of them: steps, layers and
-//! modules hold many calls, and a large trace has millions.
+//! A column with long runs of equal values, each stored once. Steps, layers and modules contain
+//! many calls, and a large trace has millions of calls.
 
 use std::ops::Range;
 
-/// Entries after which it is noted which stretch they are in, so that no search is needed.
+/// Entries per block. The stretch of each block's first entry is stored, so that a lookup scans
+/// from there instead of searching.
 const BLOCK: usize = 64;
 
 /// Values by position, dense from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretches<T> {
-    /// Where each stretch begins, and the value of all in it.
+    /// The first position of each stretch; its value is in `values`.
     starts: Vec<u32>,
     values: Vec<T>,
     /// The stretch of the first entry of each block.
@@ -33,12 +34,12 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.len += 1;
     }
 
-    /// Where each stretch begins, with its value.
+    /// The first position and the value of each stretch.
     pub(crate) fn begins(&self) -> impl Iterator<Item = (usize, T)> {
         self.starts.iter().map(|&start| start as usize).zip(self.values.iter().copied())
     }
 
-    /// The stretches with a value, in order.
+    /// The ranges of the stretches with this value, in order.
     pub(crate) fn with(&self, value: T) -> impl Iterator<Item = Range<usize>> {
         let ends = self.starts.iter().skip(1).copied().chain([self.len as u32]);
         let stretches = self.starts.iter().zip(ends).zip(&self.values);
@@ -46,19 +47,19 @@ impl<T: Copy + PartialEq> Stretches<T> {
         stretches.filter(is_here).map(|((&start, end), _)| start as usize..end as usize)
     }
 
-    /// The value at a position; `None` behind the end.
+    /// The value at a position; `None` past the end.
     pub(crate) fn get(&self, at: usize) -> Option<T> {
         self.stretch(at).map(|stretch| self.values[stretch])
     }
 
-    /// Whether the positions of a range, not beyond the end, are in one stretch.
+    /// Whether all positions of a range are in one stretch. The range must not go past the end.
     pub(crate) fn is_one(&self, range: Range<usize>) -> bool {
         let stretch = self.stretch(range.start);
         let next = stretch.and_then(|stretch| self.starts.get(stretch + 1));
         next.is_none_or(|&next| next as usize >= range.end)
     }
 
-    /// The stretch that a position is in; `None` behind the end.
+    /// The stretch of a position; `None` past the end.
     fn stretch(&self, at: usize) -> Option<usize> {
         if at >= self.len {
             return None;

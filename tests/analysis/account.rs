@@ -1,4 +1,4 @@
-//! Two traces → the rows in which their time stands, and the totals that the rows add up to.
+//! Two traces → the rows that contain their time, and the totals that the rows add up to.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, trace};
 use crate::support::find::{rows, time};
@@ -18,7 +18,7 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
-/// Kind, µs of both sides, and lowest common node of the only row of this name.
+/// Kind, time of both sides in µs, and lowest common node of the only row with this name.
 fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");
@@ -51,7 +51,7 @@ fn the_rows_of_every_phenomenon_add_up_to_its_events() {
 }
 
 #[test]
-fn time_below_a_renamed_op_stands_at_the_common_op_above() {
+fn time_below_a_renamed_op_is_attributed_to_the_common_op_above() {
     look("rename", |analysis| {
         let name = "aten::scaled_dot_product_attention";
         assert_eq!(row(analysis, name), is(RowKind::CommonOp, 30.0, 45.0, name));
@@ -60,7 +60,7 @@ fn time_below_a_renamed_op_stands_at_the_common_op_above() {
 }
 
 #[test]
-fn the_convolution_and_its_bias_add_stand_in_two_rows() {
+fn the_convolution_and_its_bias_add_are_two_rows() {
     look("bias_add", |analysis| {
         let (convolution, add) = ("aten::_convolution", "aten::add_");
         assert_eq!(row(analysis, convolution), is(RowKind::CommonOp, 40.0, 90.0, convolution));
@@ -111,7 +111,7 @@ fn launches_without_an_op_are_rows_that_share_their_common_node() {
         let times: Vec<_> = found.iter().map(|row| time(row)).collect();
         assert_eq!(times.iter().map(|time| time.baseline).sum::<i64>(), 10_000);
         assert_eq!(times.iter().map(|time| time.candidate).sum::<i64>(), 7_000);
-        // The two reductions that share a word are a pair, the pointwise kernel is on one side.
+        // The two reductions whose names share a word match; the pointwise kernel has no counterpart.
         let common: Vec<_> = found.iter().map(|row| analysis.lowest_common_name(row)).collect();
         assert_eq!(common, ["torch/_inductor/codecache.py(1162): call", "cuLaunchKernel"]);
         assert!(found.iter().all(|row| row.kind == RowKind::Launch));
@@ -128,7 +128,7 @@ fn a_graph_launch_is_one_row_with_all_its_kernels() {
 }
 
 #[test]
-fn gpu_events_that_nobody_launched_stand_in_rows_per_kernel_and_never_vanish() {
+fn gpu_events_without_a_launch_have_rows_per_kernel_and_never_vanish() {
     look("unlinked_gpu_events", |analysis| {
         let found = rows(analysis, "(launch not in trace)");
         let times: Vec<_> = found.iter().map(|row| time(row)).collect();
@@ -145,7 +145,7 @@ fn kernels_that_overlap_are_busy_for_less_than_their_sum() {
         let row = rows(analysis, "aten::matmul")[0];
         assert_eq!(row.time, PerSide::new(Nanos(100_000), Nanos(100_000)));
         assert_eq!(row.busy.baseline, row.time.baseline);
-        // The second kernel starts when its launch allows: 4.7 us of host time and a little more.
+        // The second kernel starts as soon as its launch allows: after 4.7 us of host time and a little more.
         assert!(row.busy.candidate > Nanos(50_000) && row.busy.candidate < Nanos(60_000));
         let shares: Nanos = analysis.busy_shares(row, Side::Candidate).into_iter().sum();
         assert_eq!(shares, row.busy.candidate);
@@ -153,7 +153,7 @@ fn kernels_that_overlap_are_busy_for_less_than_their_sum() {
 }
 
 #[test]
-fn without_gpu_events_the_host_self_time_of_ops_is_accounted() {
+fn without_gpu_events_the_host_self_time_of_ops_is_attributed() {
     look("cpu_only", |analysis| {
         assert_eq!(analysis.measure(), Measure::HostSelfTime);
         assert!(analysis.notes().get("HOST_TIME").is_some());
@@ -203,7 +203,7 @@ fn names_are_summed_and_ordered_by_baseline_time() {
 }
 
 #[test]
-fn a_lowering_tells_the_ops_and_kernels_of_each_side() {
+fn a_lowering_lists_the_ops_and_kernels_of_each_side() {
     look("bias_add", |analysis| {
         let lowering = &analysis.lowerings()["aten::_convolution"];
         let ops = lowering.sides.as_ref().map(|side| side.ops.keys().cloned().collect::<Vec<_>>());
@@ -225,7 +225,7 @@ fn busy_time_is_the_union_of_half_open_spans() {
 }
 
 #[test]
-fn an_op_that_launches_three_kernels_is_one_op_of_the_lowering_dictionary() {
+fn an_op_that_launches_three_kernels_is_one_op_in_the_lowering_dictionary() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             for _ in 0..2 {
@@ -246,7 +246,7 @@ fn an_op_that_launches_three_kernels_is_one_op_of_the_lowering_dictionary() {
 }
 
 #[test]
-fn stacks_of_kernels_are_their_frames_or_what_an_op_recorded() {
+fn the_stack_of_a_kernel_comes_from_frames_or_from_the_stack_an_op_recorded() {
     let recorded = |stack: &str| Op::new("aten::mm").arg("Call stack", json!(stack));
     let builder = TraceBuilder::cuda().thread("main", |t| {
         t.op(recorded("a.py(1): f;\n b.py(2): main;"), |t| {

@@ -1,4 +1,4 @@
-//! The causes of a difference: one line for what is one thing, with its reason.
+//! The causes of a difference: one line per change, with its reason.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -6,7 +6,7 @@ use crate::support::traces;
 use tracetree::analysis::{Analysis, AnalysisOptions, Cause, Reason};
 use tracetree::program::{Selection, Steps};
 use tracetree::trace::{ReadOptions, Trace};
-use tracetree::{CallTree, PerSide};
+use tracetree::{CallTree, PerSide, Side};
 
 /// A trace of two steps on one thread.
 fn steps(body: impl Fn(&mut HostThread<'_>)) -> String {
@@ -25,7 +25,7 @@ fn causes(
     });
 }
 
-/// The first cause that is busy time of the GPU.
+/// The first cause with one of these reasons.
 fn first_of<'c>(causes: &'c [Cause], reasons: &[Reason]) -> &'c Cause {
     let found = causes.iter().find(|cause| reasons.contains(&cause.reason));
     found.unwrap_or_else(|| panic!("no cause for {reasons:?} in {causes:#?}"))
@@ -50,7 +50,7 @@ fn the_same_kernel_that_takes_longer_is_slower() {
 }
 
 #[test]
-fn what_shows_a_cause_is_per_step_as_its_difference_is() {
+fn the_evidence_of_a_cause_is_per_step_like_its_difference() {
     causes(product("gemm", 40.0), product("gemm", 70.0), |causes| {
         let cause = first_of(causes, &[Reason::KernelSlower]);
         assert_eq!(cause.evidence, "1 kernel, 0.040 → 0.070 ms");
@@ -69,7 +69,7 @@ fn what_shows_a_cause_is_per_step_as_its_difference_is() {
 }
 
 #[test]
-fn what_runs_behind_the_last_step_shows_nothing_of_a_step() {
+fn work_after_the_last_step_is_not_evidence_about_a_step() {
     let [baseline, candidate] = [40.0, 70.0].map(|micros| {
         let body = |t: &mut HostThread<'_>| {
             t.step(0, |t| {
@@ -88,7 +88,7 @@ fn what_runs_behind_the_last_step_shows_nothing_of_a_step() {
 }
 
 #[test]
-fn where_one_side_has_more_steps_causes_are_of_those_that_have_a_partner() {
+fn if_one_side_has_more_steps_causes_cover_the_matched_steps() {
     for (counts, slower) in [((2, 5), 30_000), ((5, 2), 30_000)] {
         let [one, two] = [(counts.0, 40.0), (counts.1, 70.0)];
         let text = |(count, micros)| steps_of(count, product("gemm", micros));
@@ -106,7 +106,7 @@ fn where_one_side_has_more_steps_causes_are_of_those_that_have_a_partner() {
 }
 
 #[test]
-fn one_step_of_a_trace_differs_from_all_of_it_by_the_other_steps_alone() {
+fn a_selected_step_equals_the_same_step_in_the_whole_trace() {
     let whole = "examples/traces/h100/train_base.pt.trace.json.gz";
     let trace = || Trace::open_with(whole, &ReadOptions::default()).expect("an example trace");
     let first = Selection { steps: "0".parse().ok(), ..Selection::default() };
@@ -115,13 +115,13 @@ fn one_step_of_a_trace_differs_from_all_of_it_by_the_other_steps_alone() {
         let causes = analysis.causes();
         assert!(causes.is_exact(analysis.wall()), "the causes do not add up");
         assert_eq!(analysis.wall().paired_steps(), Some(1));
-        // What follows the first step ends its last gap.
-        let is_told = |cause: &Cause| matches!(cause.reason, Reason::OtherSteps | Reason::Tail);
-        let others: Vec<&Cause> = causes.list().iter().filter(|cause| !is_told(cause)).collect();
-        // What the profiler does between two steps is in no step, so the cut trace lacks the call.
+        assert_eq!(analysis.wall().totals(Side::Candidate).steps, 1);
+        // In the full trace, the work after the first step ends its last gap.
+        let others = causes.list().iter().filter(|cause| cause.reason != Reason::Tail);
+        let others: Vec<&Cause> = others.collect();
+        // Calls of the profiler between two steps are in no step, so the cut trace lacks them.
         assert!(others.iter().all(|cause| cause.reason == Reason::Host), "{others:#?}");
         assert_eq!(others.iter().map(|cause| cause.difference.0).sum::<i64>(), 0, "{others:#?}");
-        assert!(causes.list().iter().any(|cause| cause.reason == Reason::OtherSteps));
     });
 }
 
@@ -136,7 +136,7 @@ fn a_cause_knows_each_of_its_instances() {
 }
 
 #[test]
-fn in_real_pairs_a_cause_stands_at_one_of_its_nodes() {
+fn in_real_pairs_the_node_of_a_cause_is_one_of_its_nodes() {
     for (baseline, candidate) in [
         ("mi300_h100/timesformer.mi300.json.gz", "mi300_h100/timesformer.h100.json.gz"),
         ("training/eager.a100.json.gz", "training/compiled_graphs.v100.json.gz"),
@@ -157,7 +157,7 @@ fn in_real_pairs_a_cause_stands_at_one_of_its_nodes() {
 }
 
 #[test]
-fn another_kernel_for_the_same_op_is_named_old_and_new() {
+fn a_swapped_kernel_is_named_with_the_old_and_the_new_name() {
     let new = "cutlass_80_tensorop_bf16_s16816gemm_128x64_align8";
     causes(product("gemm", 40.0), product(new, 30.0), |causes| {
         let cause = first_of(causes, &[Reason::KernelSwapped]);
@@ -167,7 +167,7 @@ fn another_kernel_for_the_same_op_is_named_old_and_new() {
 }
 
 #[test]
-fn other_shapes_are_other_work() {
+fn different_shapes_are_different_work() {
     let larger = |t: &mut HostThread<'_>| {
         t.op(mm(&[&[64, 128], &[128, 64]]), |t| t.kernel("gemm", 80.0));
     };
@@ -177,7 +177,7 @@ fn other_shapes_are_other_work() {
 }
 
 #[test]
-fn what_each_side_does_instead_of_the_other_is_one_cause() {
+fn work_of_one_side_that_replaces_work_of_the_other_is_one_cause() {
     let side = |op: &'static str, micros: f64| {
         move |t: &mut HostThread<'_>| {
             t.frame("train.py(3): step", |t| {
@@ -217,7 +217,7 @@ fn instances_of_one_module_class_are_one_cause_and_keep_their_shapes() {
 }
 
 #[test]
-fn a_loader_is_named_and_not_what_it_calls() {
+fn a_slow_loader_is_named_instead_of_the_calls_below_it() {
     let loading = |micros: f64| {
         move |t: &mut HostThread<'_>| {
             t.frame("data.py(9): __next__", |t| {
@@ -240,7 +240,7 @@ fn a_loader_is_named_and_not_what_it_calls() {
 }
 
 #[test]
-fn work_that_a_neighbour_took_in_is_said_to_be_fused() {
+fn work_that_moved_into_a_neighbouring_op_is_reported_as_fused() {
     let blocks = |block: fn(&mut HostThread<'_>)| {
         move |t: &mut HostThread<'_>| (0..2).for_each(|n| t.module(&format!("Block_{n}"), block))
     };
@@ -263,7 +263,7 @@ fn work_that_a_neighbour_took_in_is_said_to_be_fused() {
 }
 
 #[test]
-fn many_kernels_that_share_one_ratio_are_asked_about_the_clock_once() {
+fn many_kernels_with_one_common_ratio_are_a_single_clock_cause() {
     let ops = |ratio: f64| {
         move |t: &mut HostThread<'_>| {
             for (at, op) in ["aten::mm", "aten::add", "aten::mul", "aten::relu", "aten::sum"]
@@ -282,7 +282,7 @@ fn many_kernels_that_share_one_ratio_are_asked_about_the_clock_once() {
 }
 
 #[test]
-fn forwards_of_one_model_stand_for_steps_and_layers_do_not() {
+fn repeated_forward_passes_count_as_steps_and_layers_do_not() {
     let read = |text: &str| {
         let trace = Trace::from_reader("made", text.as_bytes(), &ReadOptions::default());
         CallTree::build(trace.expect("a trace"))
@@ -312,7 +312,7 @@ fn forwards_of_one_model_stand_for_steps_and_layers_do_not() {
     assert_eq!(Steps::of(&read(&one.json())).len(), 0, "layers are no steps");
 }
 
-/// Looks at a real pair.
+/// Compares a real pair and passes the analysis to `look`.
 fn real(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
     let (Some(a), Some(b)) = (traces::real(baseline), traces::real(candidate)) else { return };
     compare_files(PerSide::new(a, b), |analysis| {

@@ -1,4 +1,4 @@
-//! Whether two traces may be compared: each check fires where it should and nowhere else.
+//! Whether two traces are comparable: each check fires if it should, and not otherwise.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -7,7 +7,7 @@ use serde_json::json;
 use tracetree::analysis::Comparability;
 use tracetree::{PerSide, Side};
 
-/// A trace about which nothing is to be said.
+/// A trace that gives no warnings.
 fn plain(t: &mut HostThread<'_>, batch: i64, kind: &str) {
     t.annotation(&format!("step[EXTEND bs=1 toks={batch}]"), |t| {
         t.module("Model_0", |t| {
@@ -36,14 +36,14 @@ fn codes(found: &Comparability) -> Vec<String> {
 }
 
 #[test]
-fn equal_runs_are_comparable_without_a_word() {
+fn equal_runs_are_comparable_without_warnings() {
     let found = checked(build(64, "float"), build(64, "float"));
     assert_eq!(codes(&found), Vec::<String>::new());
     assert!(found.is_comparable());
 }
 
 #[test]
-fn other_shapes_and_tokens_are_told() {
+fn different_shapes_and_tokens_are_reported() {
     let found = checked(build(64, "float"), build(32, "float"));
     assert_eq!(codes(&found), ["DIFFERENT_SHAPES", "DIFFERENT_TOKENS"]);
     assert!(!found.is_comparable());
@@ -54,13 +54,13 @@ fn other_shapes_and_tokens_are_told() {
 }
 
 #[test]
-fn another_precision_is_told() {
+fn a_different_precision_is_reported() {
     let found = checked(build(64, "float"), build(64, "c10::BFloat16"));
     assert_eq!(codes(&found), ["DIFFERENT_DTYPE"]);
 }
 
 #[test]
-fn another_model_is_told_by_its_modules() {
+fn a_different_model_is_recognised_by_its_modules() {
     let two = build(64, "float").thread("main", |t| {
         t.annotation("step[EXTEND bs=1 toks=64]", |t| {
             t.module("Adapter_0", |t| t.op("aten::mm", |t| t.kernel("gemm", 3.0)));
@@ -73,7 +73,7 @@ fn another_model_is_told_by_its_modules() {
 }
 
 #[test]
-fn another_number_of_steps_is_told_but_no_obstacle() {
+fn a_different_number_of_steps_is_reported_but_is_comparable() {
     let two = build(64, "float").thread("main", |t| plain(t, 64, "float"));
     let found = checked(build(64, "float"), two);
     assert_eq!(codes(&found), ["DIFFERENT_STEP_COUNT"]);
@@ -81,7 +81,7 @@ fn another_number_of_steps_is_told_but_no_obstacle() {
 }
 
 #[test]
-fn another_world_size_is_told() {
+fn a_different_world_size_is_reported() {
     let ranks = |size: i64| {
         let info = json!({"backend": "nccl", "rank": 0, "world_size": size});
         build(64, "float").header("distributedInfo", info)
@@ -91,7 +91,7 @@ fn another_world_size_is_told() {
 }
 
 #[test]
-fn what_a_side_cannot_tell_is_told_of_that_side() {
+fn missing_data_of_one_side_is_reported_for_that_side() {
     let bare = TraceBuilder::cuda().thread("main", |t| {
         t.op("aten::mm", |t| t.launch("cudaGraphLaunch").graph(|graph| graph.kernel("gemm", 10.0)));
     });
@@ -104,11 +104,11 @@ fn what_a_side_cannot_tell_is_told_of_that_side() {
     ];
     assert_eq!(codes(&found), expected);
     let message = &found.sides.candidate.get("GRAPH_REPLAY").expect("the note").message;
-    assert!(message.starts_with("100.0 % of the GPU time"), "{message}");
+    assert!(message.starts_with("100.0% of the GPU time"), "{message}");
 }
 
 #[test]
-fn a_kernel_before_its_launch_is_told() {
+fn a_kernel_before_its_launch_is_reported() {
     let early = build(64, "float")
         .event(json!({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 5617,
             "tid": 5617, "ts": 90_000.0, "dur": 5.0, "args": {"correlation": 900}}))
@@ -134,7 +134,7 @@ fn the_clocks_of_host_and_gpu_may_be_a_microsecond_apart() {
 }
 
 #[test]
-fn modules_that_a_replay_hides_are_no_other_model() {
+fn modules_hidden_by_a_replay_are_not_a_different_model() {
     let replayed = |micros: f64| {
         build(64, "float").thread("main", |t| {
             t.launch("cudaGraphLaunch").graph(|graph| graph.kernel("gemm", micros));
@@ -149,9 +149,57 @@ fn modules_that_a_replay_hides_are_no_other_model() {
             analysis.comparability().both.get("DIFFERENT_MODEL").is_some()
         })
     };
-    // `build` has a kernel of 10 µs: more than half of the time is replayed, or less.
+    // `build` has a kernel of 10 µs, so either more or less than half of the time is replayed.
     assert!(!differ(replayed(11.0)));
     assert!(differ(replayed(9.0)));
+}
+
+/// Whether the two files are reported as different models, in either order.
+fn is_other_model(one: std::path::PathBuf, two: std::path::PathBuf) -> [bool; 2] {
+    let pair = PerSide::new(one, two);
+    [pair.clone(), pair.swap()].map(|pair| {
+        compare_files(pair, |analysis| {
+            analysis.comparability().both.get("DIFFERENT_MODEL").is_some()
+        })
+    })
+}
+
+#[test]
+fn modules_replaced_by_a_region_are_not_a_different_model() {
+    for (one, two) in [
+        ("cnn_eager", "cnn_compiled"),
+        ("tfm_eager", "tfm_compiled"),
+        ("tfm_eager", "tfm_compiled_blocks"),
+        ("h100/decode_eager", "h100/decode_compiled"),
+        ("h100/resnet_eager", "h100/resnet_compiled"),
+        ("h100/tfm_flash", "h100/tfm_compiled"),
+        ("h200/resnet_eager", "h100/resnet_compiled"),
+        ("h200/tfm_flash", "h100/tfm_compiled"),
+    ] {
+        let [first, second] =
+            [one, two].map(|name| traces::example(&format!("{name}.pt.trace.json.gz")));
+        assert_eq!(is_other_model(first, second), [false, false], "{one} {two}");
+    }
+    let names = ["torch215/one_cnn_a.json.gz", "torch215/one_cnn_compile.json.gz"];
+    let [Some(one), Some(two)] = names.map(traces::real) else { return };
+    assert_eq!(is_other_model(one, two), [false, false]);
+}
+
+#[test]
+fn a_different_model_is_reported_even_if_it_was_compiled() {
+    for (one, two) in [
+        ("cnn_eager", "tfm_compiled"),
+        ("tfm_eager", "cnn_compiled"),
+        ("h100/resnet_eager", "h100/tfm_compiled"),
+        ("h100/tfm_flash", "h100/resnet_compiled"),
+        ("h100/tfm_flash", "h100/decode_compiled"),
+        ("h100/decode_eager", "h100/tfm_compiled"),
+        ("h100/train_base", "h100/resnet_compiled"),
+    ] {
+        let [first, second] =
+            [one, two].map(|name| traces::example(&format!("{name}.pt.trace.json.gz")));
+        assert_eq!(is_other_model(first, second), [true, true], "{one} {two}");
+    }
 }
 
 #[test]
@@ -166,7 +214,7 @@ fn one_model_on_two_platforms_is_comparable() {
 }
 
 #[test]
-fn known_changes_are_told_apart() {
+fn known_changes_get_their_own_notes() {
     let pair = |name: &str| {
         let one = traces::real("cpu/cnn.pt.trace.json.gz")?;
         Some(PerSide::new(one, traces::real(&format!("cpu/{name}.pt.trace.json.gz"))?))
@@ -184,7 +232,7 @@ fn known_changes_are_told_apart() {
 }
 
 #[test]
-fn how_and_on_what_a_side_was_recorded_is_told_but_no_obstacle() {
+fn different_recording_options_and_machines_are_reported_but_are_comparable() {
     let run = |rank: i64, backend: &str, cuda: i64, stack: i64| {
         build(64, "float")
             .header("distributedInfo", json!({"backend": backend, "rank": rank, "world_size": 2}))
@@ -206,7 +254,7 @@ fn how_and_on_what_a_side_was_recorded_is_told_but_no_obstacle() {
 }
 
 #[test]
-fn two_devices_are_told_by_name() {
+fn two_different_devices_are_reported_by_name() {
     let Some(one) = traces::real("mi300_h100/vit.mi300.json.gz") else { return };
     let Some(two) = traces::real("mi300_h100/vit.h100.json.gz") else { return };
     compare_files(PerSide::new(one, two), |analysis| {
@@ -228,7 +276,7 @@ fn a_transformer_and_a_convolutional_network_are_not_comparable() {
 }
 
 #[test]
-fn what_is_said_of_both_sides_in_the_same_words_is_one_line() {
+fn a_note_that_is_the_same_for_both_sides_is_one_line() {
     let bare = || TraceBuilder::cuda().thread("main", |t| t.op("aten::mm", |t| t.kernel("k", 1.0)));
     let texts = PerSide::new(bare().json(), bare().json());
     compare_texts(&texts, |analysis| {

@@ -1,4 +1,4 @@
-//! What ops must do at least, against figures by hand and those of the reference on real traces.
+//! Minimum work of ops, checked against figures computed by hand and against a reference on real traces.
 
 use crate::support::compared::{compare_texts, trace};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -15,7 +15,7 @@ use tracetree::program::{Captures, Lengths};
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, PerSide, Side, Trace};
 
-/// Traces that the reference has figures of; of a replayed graph the ops stand in its capture.
+/// Traces for which the reference has figures. The ops of a replayed graph are in its capture.
 const REFERENCE: [(&str, &[&str]); 9] = [
     ("bert.h100", &["mi300_h100/bert.h100"]),
     ("bert.mi300", &["mi300_h100/bert.mi300"]),
@@ -42,7 +42,7 @@ struct Line {
     time: f64,
 }
 
-/// A Python tuple as the JSON that traces have.
+/// Converts a Python tuple to the JSON found in traces.
 fn json(tuple: &str) -> String {
     tuple.replace('(', "[").replace(')', "]").replace(",]", "]").replace('\'', "\"")
 }
@@ -62,8 +62,8 @@ fn lines(path: &Path) -> Vec<Line> {
     rows.into_iter().map(line).collect()
 }
 
-/// The demands of all ops of a line in a trace. The reference leaves the number off the names of ops
-/// that wrap Python functions.
+/// The demands of all ops in a trace that belong to a line. The reference omits the number in the names of
+/// ops that wrap Python functions.
 fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     let models = Models::builtin();
     let named = |name: &str| {
@@ -90,7 +90,7 @@ fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     found
 }
 
-/// Where our figures differ from the reference's, and what of it shows that it is the reference.
+/// Why our figures may differ from the reference's, if the difference shows that the reference is wrong.
 fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static str> {
     let sizes: Vec<Vec<f64>> =
         serde_json::from_str::<Vec<Vec<f64>>>(&line.dims).expect("shapes without lists");
@@ -98,14 +98,14 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
     let our_bytes = ours.bytes.expect("known types");
     let all = elements(0);
     match line.name.as_str() {
-        // Its own table of compiled ops has 0 for copies, and so have its cache writes.
+        // The reference's own table of compiled ops has 0 for copies, as do its cache writes.
         "aten::copy_" if ours.flops == 0.0 && flops.round() == all => {
             let same = within(our_bytes, bytes);
             let broadcast = our_bytes < bytes && bytes == 4.0 * all;
             (same || broadcast)
                 .then_some("a copy counts an operation an element, and a broadcast source in full")
         }
-        // Statistics of each feature, where a layer norm has those of each row.
+        // The reference counts statistics per feature; a layer norm has them per row.
         "aten::layer_norm" => {
             let features = elements(2);
             (flops == 5.0 * all + 6.0 * features && bytes == 4.0 * all + 12.0 * features)
@@ -128,7 +128,7 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
     }
 }
 
-/// Within 0.1 %.
+/// Whether two figures agree within 0.1%.
 fn within(ours: f64, theirs: f64) -> bool {
     (ours - theirs).abs() <= 1e-3 * theirs.abs()
 }
@@ -140,7 +140,7 @@ fn open(names: &[&str]) -> Option<Vec<Trace>> {
 }
 
 #[test]
-fn operations_and_bytes_are_the_references_but_where_it_can_be_shown_to_be_wrong() {
+fn operations_and_bytes_equal_the_reference_unless_it_is_provably_wrong() {
     let mut excused: BTreeMap<(String, &str), usize> = BTreeMap::new();
     for (name, names) in REFERENCE {
         let Some(path) = real(&format!("efficiency/{name}.csv")) else { return };
@@ -170,9 +170,9 @@ fn operations_and_bytes_are_the_references_but_where_it_can_be_shown_to_be_wrong
     assert_eq!(found.len(), 8, "docs/efficiency.md lists them: {found:#?}");
 }
 
-/// Share of the reference's time that has a model there, and the coverage of ours.
+/// The share of the time that has a model in the reference, against our coverage.
 #[test]
-fn as_much_of_the_time_has_a_model_as_in_the_reference() {
+fn the_models_cover_as_much_time_as_the_reference() {
     for (name, names) in REFERENCE {
         let Some(path) = real(&format!("efficiency/{name}.csv")) else { return };
         let lines = lines(&path);
@@ -180,7 +180,7 @@ fn as_much_of_the_time_has_a_model_as_in_the_reference() {
             |lines: &mut dyn Iterator<Item = &Line>| lines.map(|line| line.time).sum::<f64>();
         let theirs =
             time(&mut lines.iter().filter(|line| line.flops.is_some())) / time(&mut lines.iter());
-        // Of a replayed graph the ops stand in its capture, which comes first.
+        // The ops of a replayed graph are in its capture, which comes first.
         let mut traces = open(names).expect("a trace");
         let tree = CallTree::build(traces.pop().expect("a trace"));
         let tree = Captures::of(traces).add_to(&tree, TreeOptions::default());
@@ -195,7 +195,7 @@ fn as_much_of_the_time_has_a_model_as_in_the_reference() {
     }
 }
 
-/// The efficiency of a made trace on an H100.
+/// The efficiency of a generated trace on an H100.
 fn efficiency(body: impl FnOnce(&mut HostThread<'_>)) -> TraceEfficiency {
     efficiency_of(&on_h100(body))
 }
@@ -211,7 +211,7 @@ fn efficiency_of(json: &str) -> TraceEfficiency {
     TraceEfficiency::new(tree, &Models::builtin(), &Peaks::builtin())
 }
 
-/// Names and counts of the ops that did something.
+/// Names and counts of the ops, sorted.
 fn ops(efficiency: &TraceEfficiency) -> Vec<(String, u64)> {
     let mut ops: Vec<_> = efficiency.by_op().into_iter().map(|op| (op.op, op.count)).collect();
     ops.sort();
@@ -237,7 +237,7 @@ fn close(ours: f64, theirs: f64) -> bool {
 }
 
 #[test]
-fn a_product_inside_of_a_product_counts_once() {
+fn a_matrix_product_inside_a_matrix_product_counts_once() {
     let efficiency = efficiency(|t| t.op(linear(), |t| t.op(addmm(), |t| t.kernel("gemm", 5.0))));
     assert_eq!(ops(&efficiency), named(&[("aten::addmm", 1)]));
     let flops = 2.0 * 32.0 * 64.0 * 128.0 + 32.0 * 64.0;
@@ -245,7 +245,7 @@ fn a_product_inside_of_a_product_counts_once() {
 }
 
 #[test]
-fn a_copy_inside_of_a_product_is_a_job_of_its_own() {
+fn a_copy_inside_a_matrix_product_counts_separately() {
     let copy = Op::new("aten::copy_").dims(&[&[64], &[64]]).types(&HALVES[..2]);
     let efficiency = efficiency(|t| {
         t.op(addmm(), |t| {
@@ -258,7 +258,7 @@ fn a_copy_inside_of_a_product_is_a_job_of_its_own() {
 }
 
 #[test]
-fn an_event_beside_the_op_that_does_the_work_has_no_model() {
+fn an_event_next_to_the_op_that_does_the_work_has_no_model() {
     let efficiency = efficiency(|t| {
         t.op(linear(), |t| {
             t.op(addmm(), |t| t.kernel("gemm", 6.0));
@@ -270,7 +270,7 @@ fn an_event_beside_the_op_that_does_the_work_has_no_model() {
 }
 
 #[test]
-fn the_kernels_of_one_op_share_its_figures_by_their_time() {
+fn the_figures_of_an_op_are_divided_among_its_kernels_by_time() {
     let json = on_h100(|t| {
         t.op(addmm(), |t| {
             t.kernel("main", 6.0);
@@ -337,7 +337,7 @@ fn an_unknown_device_has_rates_and_no_shares() {
 }
 
 #[test]
-fn products_of_32_bits_are_held_against_what_their_kernels_name_says() {
+fn the_peak_for_a_32_bit_product_follows_from_its_kernel_name() {
     let pct = |kernel: &str| {
         let mm =
             Op::new("aten::mm").dims(&[&[4096, 4096], &[4096, 4096]]).types(&["float", "float"]);
@@ -386,19 +386,39 @@ fn a_collective_has_its_algorithm_and_its_bus_bandwidth() {
 }
 
 #[test]
-fn a_clause_says_the_rate_of_what_limits_the_op_and_the_share_of_the_peak() {
+fn an_op_faster_than_its_device_has_no_rate_and_says_why() {
+    let of = |micros: f64| {
+        let add = Op::new("aten::add").dims(&[&[1024, 1024], &[1024, 1024]]).types(&HALVES[..2]);
+        efficiency(|t| t.op(add, |t| t.kernel("add", micros))).total()
+    };
+    // 6 MiB at 3.35 TB/s take 1.88 µs.
+    let (within, above) = (of(2.0), of(1.5));
+    assert_eq!(within.bound_label(), Some("memory"));
+    assert_eq!(above.bound_label(), Some("cache_resident_or_model_too_high"));
+    assert!(within.roofline_pct().is_some_and(|pct| pct < 100.0) && within.tb_per_s().is_some());
+    assert_eq!((above.roofline_pct(), above.tb_per_s(), above.tflops_per_s()), (None, None, None));
+    // The minimum work of an op above the peak, and its time at the roofline, are still known.
+    assert!(above.mbytes().is_some() && above.roofline_us().is_some());
+    assert_eq!(above.savable_us(), Some(0.0));
+    let told = |before, after| clause(&PerSide::new(before, after)).expect("two models");
+    assert_eq!(told(within, above), "3.1 TB/s → above peak (cache-resident or model too high)");
+    assert_eq!(told(above, within), "above peak → 3.1 TB/s (cache-resident or model too high)");
+}
+
+#[test]
+fn the_rate_text_shows_the_limiting_rate_and_its_share_of_the_peak() {
     let of = |micros: f64| {
         let mm = Op::new("aten::mm").dims(&[&[4096, 4096], &[4096, 4096]]).types(&HALVES[..2]);
         efficiency(|t| t.op(mm, |t| t.kernel("gemm", micros))).total()
     };
     let both = PerSide::new(of(250.0), of(1000.0));
-    assert_eq!(clause(&both).as_deref(), Some("550 → 137 TFLOP/s, 14 % of peak"));
+    assert_eq!(clause(&both).as_deref(), Some("550 → 137 TFLOP/s, 14% of peak"));
     assert_eq!(work_change(&both, PerSide::new(1, 1)), Some(WorkChange::Same));
     assert_eq!(clause(&PerSide::new(of(250.0), Efficiency::default())), None);
 }
 
 #[test]
-fn more_operations_are_more_work_and_not_slower_work() {
+fn more_operations_are_reported_as_more_work_and_not_as_slower_work() {
     let of = |n: i64| {
         let mm = Op::new("aten::mm").dims(&[&[64, 64], &[64, n]]).types(&HALVES[..2]);
         efficiency(|t| t.op(mm, |t| t.kernel("gemm", 5.0))).total()
@@ -414,7 +434,7 @@ fn more_operations_are_more_work_and_not_slower_work() {
 }
 
 #[test]
-fn a_users_models_and_peaks_count_before_the_built_in_ones() {
+fn models_and_peaks_of_the_user_override_the_built_in_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -456,8 +476,8 @@ fn a_users_models_and_peaks_count_before_the_built_in_ones() {
     assert!(error.contains("wrong.toml") && error.contains("[[device]]"), "{error}");
 }
 
-/// Convolutions of the generated ResNet: channels in and out, side of the result, side of the kernel,
-/// and how often it stands in the network.
+/// Convolutions of the generated ResNet: input and output channels, side of the result, side of the kernel,
+/// and number of occurrences in the network.
 const RESNET: [[u64; 5]; 8] = [
     [3, 32, 32, 3, 1],
     [32, 32, 32, 3, 4],
@@ -476,8 +496,8 @@ fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
     let products =
         sum(|&[from, to, side, kernel, count]| count * side * side * to * from * kernel * kernel);
     let outputs = sum(|&[_, to, side, _, count]| count * side * side * to);
-    // A product and a sum each; the bias once for each result, forward inside of MIOpen's op and as an
-    // addition beside cuDNN's, backward as a sum over the gradient.
+    // One multiplication and one addition each. The bias costs one operation per result: forward inside MIOpen's
+    // op or as an addition next to cuDNN's, backward as a sum over the gradient.
     let forward = 2 * products + outputs;
     let backward = 4 * products + outputs;
     for (trace, backend) in

@@ -1,4 +1,4 @@
-//! The traces in `examples/traces` are those that the generator writes, and show what they claim.
+//! The traces in `examples/traces` equal the generator's output and show what they claim to show.
 
 use crate::support::files::unpacked;
 use crate::support::recording::{Kind, Recording};
@@ -47,7 +47,7 @@ fn both_platforms_run_the_same_convolutions_with_their_own_backends() {
 }
 
 #[test]
-fn an_event_lies_within_what_is_above_it() {
+fn every_event_lies_within_its_parent() {
     for name in ["resnet.rocm.json.gz", "resnet.cuda.json.gz"] {
         let recording = recording(name);
         let forest = crate::support::recording::Forest::of(&recording.events);

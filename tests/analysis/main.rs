@@ -1,4 +1,4 @@
-//! Pairs → where the time is, why it differs, and whether that can be told.
+//! Pairs of traces → where the time goes, why it differs, and whether the difference is significant.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -9,6 +9,7 @@ mod comparability;
 mod efficiency;
 mod example_traces;
 mod laws;
+mod like_with_like;
 mod real_pairs;
 mod several_runs;
 mod verdict;

@@ -1,5 +1,5 @@
-//! Real traces of two platforms, where `TRACETREE_TRACES` says where they are: the figures that
-//! another tool found on them, and what must be paired.
+//! Real traces of two platforms, if `TRACETREE_TRACES` points to them: the figures that another tool found
+//! for them, and calls that must match.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::files::unpacked;
@@ -14,7 +14,7 @@ use tracetree::trace::Nanos;
 use tracetree::tree::{CallId, CallKind};
 use tracetree::{PerSide, Side};
 
-/// Compares two real traces; nothing where there are none.
+/// Compares two real traces and passes the analysis to `look`; does nothing if the files are missing.
 fn look(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
     if let (Some(baseline), Some(candidate)) = (real(baseline), real(candidate)) {
         compare_files(PerSide::new(baseline, candidate), look);
@@ -26,10 +26,10 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
     look(&file("mi300"), &file("h100"), check);
 }
 
-/// Rows and ms of both sides of one name, as TraceDiff of TraceLens found them in 2025.
+/// Name, rows, and ms of both sides, as TraceLens TraceDiff found them in 2025.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Whether the names summary has these figures, to the microsecond that they were rounded to.
+/// Asserts that the names summary has these figures, to the microsecond to which they were rounded.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
@@ -50,7 +50,7 @@ fn assert_totals(analysis: &Analysis, baseline: f64, candidate: f64) {
     assert!((totals.candidate - candidate).abs() < 0.0006, "{totals:?}");
 }
 
-/// Every op on the GPU path is paired with one of its name, but for these on the baseline.
+/// Asserts that every op on the baseline's GPU path matches one of the same name, except `renamed`.
 fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
@@ -70,9 +70,9 @@ fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
 fn timesformer_on_two_platforms_has_the_figures_of_the_reference() {
     platforms("timesformer", |analysis| {
         assert_totals(analysis, 119.853, 158.433);
-        // The reference has 123 rows of copy_, 6.134 and 10.838 ms: it puts the copy below
-        // aten::upsample_nearest1d, 6.494 and 3.999 us, into the row of that op, which has a
-        // one-sided child (cudaPeekAtLastError).
+        // The reference has 123 rows of copy_, 6.134 and 10.838 ms. It puts the copy below
+        // aten::upsample_nearest1d, 6.494 and 3.999 us, into the row of that op, because the op has a
+        // child that only one side has (cudaPeekAtLastError).
         assert_figures(
             analysis,
             &[
@@ -104,11 +104,11 @@ fn vit_on_two_platforms_has_the_figures_of_the_reference() {
                 ("aten::gelu", 12, 0.066, 0.061),
                 ("aten::cat", 1, 0.007, 0.007),
                 ("aten::tanh", 1, 0.004, 0.002),
-                // One level below the reference's aten::scaled_dot_product_attention.
+                // This op is one level below the reference's aten::scaled_dot_product_attention.
                 ("aten::_flash_attention_forward", 12, 0.375, 0.123),
             ],
         );
-        // The reference's aten::_convolution, 0.053 and 0.130 ms, holds the bias add as well.
+        // The reference's aten::_convolution, 0.053 and 0.130 ms, includes the bias add.
         let sum = |side: Side| -> f64 {
             let groups = analysis.by_name();
             let parts = ["aten::_convolution", "aten::add_"];
@@ -144,7 +144,7 @@ fn bert_on_two_platforms_has_the_figures_of_the_reference() {
     });
 }
 
-/// A trace as it would have been recorded without Python frames.
+/// The trace as recorded without Python frames.
 fn without_python(path: &Path) -> String {
     let bytes = unpacked(path).expect("a real trace");
     let recording = Recording::read(&bytes).expect("a trace").without_python();
@@ -152,7 +152,7 @@ fn without_python(path: &Path) -> String {
 }
 
 #[test]
-fn without_python_frames_the_same_ops_are_paired() {
+fn without_python_frames_the_same_ops_match() {
     for (model, renamed) in [
         ("timesformer", &["aten::miopen_convolution"][..]),
         ("vit", &["aten::miopen_convolution"]),
@@ -166,7 +166,7 @@ fn without_python_frames_the_same_ops_are_paired() {
 }
 
 #[test]
-fn the_convolution_stands_at_its_lowest_common_op() {
+fn the_convolution_is_attributed_to_its_lowest_common_op() {
     for model in ["vit", "timesformer"] {
         platforms(model, |analysis| {
             let lowering = &analysis.lowerings()["aten::_convolution"];
@@ -177,7 +177,7 @@ fn the_convolution_stands_at_its_lowest_common_op() {
 }
 
 #[test]
-fn unlinked_events_of_a_checkpointed_training_are_accounted() {
+fn events_without_a_launch_in_a_checkpointed_training_are_attributed() {
     let trace = "training/resnet_act_checkpoint.mi300.json.gz";
     look(trace, trace, |analysis| {
         let rows = analysis.rows().iter().filter(|row| row.kind == RowKind::Unlinked);
@@ -200,7 +200,7 @@ fn a_trace_without_any_op_has_every_event_in_a_row() {
 }
 
 #[test]
-fn graph_launches_hold_their_kernels() {
+fn graph_launches_contain_their_kernels() {
     look("training/eager.a100.json.gz", "training/compiled_graphs.v100.json.gz", |analysis| {
         let tree = analysis.diff().tree(Side::Candidate);
         let graphs: Vec<CallId> = calls(tree, "cudaGraphLaunch");

@@ -1,20 +1,24 @@
-//! Several runs a side: tables have their figures, and what varies among the runs of a side is no
+//! Several runs per side: tables have figures per run, and variation among the runs of a side is not a
 //! difference between the sides.
 
 use crate::support::compared;
+use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::traces;
+use std::sync::Arc;
 use tracetree::analysis::Analysis;
-use tracetree::report::{answer_remarks, summarise, write_csv};
+use tracetree::report::{
+    answer, answer_remarks, evidence, summarise, write_csv, write_markdown, write_summary,
+};
 use tracetree::tables::TableKind;
-use tracetree::{Comparison, ComparisonOptions, PerSide, Side, Trace};
+use tracetree::{Comparison, ComparisonOptions, Input, PerSide, Side, Trace};
 
-/// Two steps of a matrix product of so many µs, with further ops of 5 µs below one op.
+/// Two steps with a matrix product of `gemm` µs and further ops of 5 µs below one op.
 fn run(gemm: f64, others: &[&str]) -> Trace {
     steps(2, gemm, others)
 }
 
-/// So many such steps.
+/// `count` such steps.
 fn steps(count: u32, gemm: f64, others: &[&str]) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 1..=count {
@@ -37,7 +41,7 @@ fn compare(baseline: Vec<Trace>, candidate: Vec<Trace>) -> Comparison {
 }
 
 /// The cells of a column of a table.
-fn column(analysis: &std::sync::Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> {
+fn column(analysis: &Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> {
     let mut text = Vec::new();
     write_csv(&kind.of(analysis), &mut text).expect("a table");
     let mut reader = csv::Reader::from_reader(text.as_slice());
@@ -47,7 +51,7 @@ fn column(analysis: &std::sync::Arc<Analysis>, kind: TableKind, name: &str) -> V
 }
 
 #[test]
-fn every_table_of_accounted_events_has_runs_median_and_spread() {
+fn every_table_of_attributed_events_has_runs_median_and_spread() {
     let times = PerSide::new([100.0, 130.0, 104.0], [200.0, 190.0, 230.0]);
     let traces = times.map(|times| times.into_iter().map(|time| run(time, &[])).collect());
     let comparison = compare(traces.baseline, traces.candidate);
@@ -63,7 +67,7 @@ fn every_table_of_accounted_events_has_runs_median_and_spread() {
         TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
-        // A row of `diff_stats` is the op of one step: half of the time of its step is its own.
+        // A row of `diff_stats` is the op of one step, so it has half of the time per step.
         let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
         for (name, expected) in [
             ("runs_trace1", 3.0),
@@ -80,27 +84,27 @@ fn every_table_of_accounted_events_has_runs_median_and_spread() {
 }
 
 #[test]
-fn steps_and_causes_have_the_time_of_each_run_in_the_order_in_which_they_were_named() {
+fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
     let times = PerSide::new(vec![100.0, 130.0, 104.0], vec![200.0, 190.0]);
     let traces = times.map(|times| times.into_iter().map(|time| run(time, &[])).collect());
     let comparison = compare(traces.baseline, traces.candidate);
     let analysis = comparison.analysis();
     for kind in [TableKind::Steps, TableKind::Causes] {
         let told = |name: &str| column(analysis, kind, name).remove(0);
-        assert_eq!(told("run_times_us_trace1"), "100.000; 130.000; 104.000", "{}", kind.name());
-        assert_eq!(told("run_times_us_trace2"), "200.000; 190.000", "{}", kind.name());
+        assert_eq!(told("run_times_us_trace1"), "100.000; 104.000; 130.000", "{}", kind.name());
+        assert_eq!(told("run_times_us_trace2"), "190.000; 200.000", "{}", kind.name());
         assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"], "{}", kind.name());
     }
-    // A step begins before its first kernel: its wall is longer than its work by as much in each run.
+    // A step begins before its first kernel, so its wall time exceeds its work by the same amount in each run.
     let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
     let walls: Vec<f64> = walls.split("; ").map(|wall| wall.parse().expect("a time")).collect();
     assert_eq!(walls.len(), 3);
-    assert!(walls.iter().zip([100.0, 130.0, 104.0]).all(|(wall, time)| *wall >= time), "{walls:?}");
+    assert!(walls.iter().zip([100.0, 104.0, 130.0]).all(|(wall, time)| *wall >= time), "{walls:?}");
 }
 
 #[test]
-fn runs_of_other_numbers_of_steps_take_as_long_in_a_step() {
-    // Two against five on the two sides, and on one of them.
+fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
+    // Two and five steps: on opposite sides, and mixed on each side.
     for counts in [[[2, 2], [5, 5]], [[5, 5], [2, 2]], [[2, 5], [2, 5]], [[5, 2], [2, 5]]] {
         let runs = |counts: [u32; 2], gemm: f64| {
             counts.map(|count| steps(count, gemm, &["aten::relu"])).to_vec()
@@ -109,12 +113,14 @@ fn runs_of_other_numbers_of_steps_take_as_long_in_a_step() {
             let comparison = compare(runs(counts[0], 100.0), runs(counts[1], after));
             column(comparison.analysis(), kind, name)
         };
-        // The product and what is beside it.
+        // The matrix product and the other ops.
         let same = told(TableKind::Verdicts, 100.0, "verdict");
         assert!(same.iter().all(|verdict| verdict == "similar"), "{counts:?}: {same:?}");
-        // A row of `diff_stats` is the op of one of the two steps that are compared.
+        // A row of `diff_stats` is the op in a single step. There are two compared steps if a median run
+        // has two, otherwise five.
+        let is_five = counts.iter().all(|side| side.contains(&5));
         for (kind, share) in [
-            (TableKind::Rows, 0.5),
+            (TableKind::Rows, if is_five { 0.2 } else { 0.5 }),
             (TableKind::Names, 1.0),
             (TableKind::Kernels, 1.0),
             (TableKind::Causes, 1.0),
@@ -137,9 +143,9 @@ fn runs_of_other_numbers_of_steps_take_as_long_in_a_step() {
 }
 
 #[test]
-fn a_run_has_the_same_times_whichever_side_it_is_of() {
+fn a_run_has_the_same_times_on_either_side() {
     let open = |name: &str| Trace::open(traces::h100(name)).expect("a trace");
-    // Two steps and five of one program.
+    // Two and five steps of one program.
     let two_and_five = || vec![open("train_base"), open("train_five_steps")];
     let five_and_two = || vec![open("train_five_steps"), open("train_again")];
     let comparison = compare(two_and_five(), five_and_two());
@@ -148,18 +154,18 @@ fn a_run_has_the_same_times_whichever_side_it_is_of() {
         .map(|name| column(analysis, TableKind::Causes, name));
     let mut compared = 0;
     for (cause, (before, after)) in analysis.causes().list().iter().zip(before.iter().zip(&after)) {
-        let (Some((_, five_before)), Some((five_after, _))) =
-            (before.split_once("; "), after.split_once("; "))
-        else {
-            continue;
-        };
-        // What no call of the first run waits for belongs to a place around it: that is another one for
-        // each first run.
+        // Idle time for which no call of the median run waits belongs to an enclosing call, and that call depends
+        // on which run is the median run.
         if cause.rows.is_empty() && cause.place != "(between calls)" {
             continue;
         }
+        if !before.contains("; ") || !after.contains("; ") {
+            continue;
+        }
         compared += 1;
-        assert_eq!(five_before, five_after, "{:?} {}", cause.reason, cause.place);
+        let mut five =
+            before.split("; ").filter(|time| after.split("; ").any(|other| other == *time));
+        assert!(five.next().is_some(), "{:?} {}: {before}, {after}", cause.reason, cause.place);
     }
     assert!(compared > 40, "{compared} causes have times of runs");
     let verdicts = column(analysis, TableKind::Verdicts, "verdict");
@@ -168,7 +174,7 @@ fn a_run_has_the_same_times_whichever_side_it_is_of() {
 }
 
 #[test]
-fn idle_time_of_steps_without_a_partner_is_divided_by_their_number() {
+fn idle_time_of_unmatched_steps_is_divided_by_their_number() {
     let runs = |count: u32| [300.0, 300.0].map(|micros| loading_steps(count, micros)).to_vec();
     let comparison = compare(runs(2), runs(5));
     let idle = |name: &str| column(comparison.analysis(), TableKind::Idle, name);
@@ -186,7 +192,7 @@ fn idle_time_of_steps_without_a_partner_is_divided_by_their_number() {
         assert_eq!(number(median), number(whole).map(|whole| whole / steps), "{launched}");
     }
     assert!(told >= 4, "{launched:?}");
-    // No step of the other side is without a partner.
+    // Every step of the other side has a counterpart, so that side has no such idle time.
     let of_others = |(at, _): (usize, &String)| launched[at] == "unpaired_step";
     let median = idle("run_median_us_trace1");
     assert!(median.iter().enumerate().filter(|&at| of_others(at)).all(|(_, cell)| cell.is_empty()));
@@ -203,12 +209,12 @@ fn work_outside_of_steps_has_no_times_of_runs() {
     }
 }
 
-/// One step in which a loader takes so long before the kernel is launched.
+/// One step in which a loader takes `micros` before the kernel is launched.
 fn loading(micros: f64) -> Trace {
     loading_steps(1, micros)
 }
 
-/// So many such steps.
+/// `count` such steps.
 fn loading_steps(count: u32, micros: f64) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 1..=count {
@@ -237,15 +243,14 @@ fn idle_time_has_the_time_of_each_run() {
         (TableKind::Idle, "owner", "data.py(9): __next__"),
     ] {
         assert_eq!(cell(kind, key, value, "runs_trace1"), "3", "{value}");
-        // Some of the loader's time is none of the gap: the kernel before it still runs.
+        // Part of the loader's time is not in the gap, because the kernel before it still runs.
         let time = if kind == TableKind::Causes { "time" } else { "idle" };
-        for (side, later, spread) in [("trace1", 4.0, 30.0), ("trace2", 0.0, 30.0)] {
+        for (side, spread) in [("trace1", 30.0), ("trace2", 30.0)] {
             let told = |name: &str| -> f64 {
                 let cell = cell(kind, key, value, &format!("{name}_{side}"));
                 cell.parse().expect("a time")
             };
-            let first = told(time);
-            assert_eq!(told("run_median_us"), first + later, "{value} {side}");
+            assert_eq!(told("run_median_us"), told(time), "{value} {side}");
             assert_eq!(told("run_spread_us"), spread, "{value} {side}");
         }
     }
@@ -253,12 +258,12 @@ fn idle_time_has_the_time_of_each_run() {
     let each: Vec<f64> = each.split("; ").map(|time| time.parse().expect("a time")).collect();
     assert_eq!(
         each.iter().map(|time| (time - each[0]).round()).collect::<Vec<_>>(),
-        [0.0, 30.0, 4.0]
+        [0.0, 4.0, 30.0]
     );
 }
 
 #[test]
-fn the_same_run_again_takes_as_long_everywhere() {
+fn repeating_the_same_run_gives_the_same_times_everywhere() {
     for (baseline, candidate) in [
         ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
         ("h100/resnet_eager.pt.trace.json.gz", "h100/resnet_tf32_off.pt.trace.json.gz"),
@@ -280,8 +285,174 @@ fn the_same_run_again_takes_as_long_everywhere() {
     }
 }
 
+/// All output of a comparison, by name.
+fn outputs(analysis: &Arc<Analysis>) -> Vec<(String, Vec<u8>)> {
+    let mut all = vec![("answer".to_owned(), answer(analysis).into_bytes())];
+    all.push(("remarks".to_owned(), answer_remarks(analysis).join("\n").into_bytes()));
+    let mut summary = Vec::new();
+    write_summary(&summarise(analysis), &mut summary).expect("a summary");
+    all.push(("summary.json".to_owned(), summary));
+    let mut markdown = Vec::new();
+    write_markdown(analysis, 10, &mut markdown).expect("a text");
+    all.push(("report.md".to_owned(), markdown));
+    for kind in TableKind::ALL {
+        let mut table = Vec::new();
+        write_csv(&kind.of(analysis), &mut table).expect("a table");
+        all.push((kind.name().to_owned(), table));
+    }
+    all
+}
+
+/// Fails unless both comparisons give the same bytes in every output.
+fn assert_same_outputs(one: &Comparison, other: &Comparison, what: &str) {
+    let pairs = outputs(one.analysis()).into_iter().zip(outputs(other.analysis()));
+    for ((name, a), (_, b)) in pairs {
+        let [a, b] = [a, b].map(|bytes| String::from_utf8(bytes).expect("a text"));
+        let line = a.lines().zip(b.lines()).find(|(a, b)| a != b);
+        assert!(a == b, "{what}: {name} differs: {line:?}");
+    }
+}
+
 #[test]
-fn with_one_run_a_side_there_are_no_such_columns_and_the_noise_is_said_to_be_unknown() {
+fn the_order_of_the_runs_changes_no_byte_of_any_output() {
+    let times = PerSide::new([100.0, 130.0, 104.0, 117.0], [200.0, 190.0, 230.0, 200.0]);
+    let others = [&["aten::relu"][..], &[], &["aten::relu", "aten::add"], &["aten::add"]];
+    let compare_in = |order: [usize; 4]| {
+        let runs = |side: Side| {
+            order.map(|at| steps(2 + at as u32 % 2, times[side][at], others[at])).to_vec()
+        };
+        compare(runs(Side::Baseline), runs(Side::Candidate))
+    };
+    let sorted = compare_in([0, 1, 2, 3]);
+    for order in [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1], [1, 2, 3, 0], [0, 3, 1, 2]] {
+        assert_same_outputs(&sorted, &compare_in(order), &format!("{order:?}"));
+    }
+}
+
+#[test]
+fn the_order_of_real_runs_changes_no_byte_of_any_output() {
+    let open = |name: &&str| Trace::open(traces::h100(name)).expect("a trace");
+    let runs = |names: &[&str]| names.iter().map(open).collect::<Vec<Trace>>();
+    let comparison = |a: [&str; 3], b: [&str; 2]| compare(runs(&a), runs(&b));
+    let (eager, again, third) = ("resnet_eager", "resnet_eager_again", "resnet_eager_third");
+    let (off, off_again) = ("resnet_tf32_off", "resnet_tf32_off_again");
+    let named = comparison([eager, again, third], [off, off_again]);
+    for a in [[third, eager, again], [again, third, eager]] {
+        assert_same_outputs(&named, &comparison(a, [off_again, off]), &format!("{a:?}"));
+    }
+}
+
+#[test]
+fn runs_from_pipes_and_readers_are_compared_like_files() {
+    let path = |name: &str| traces::h100(name);
+    let names = PerSide::new(["resnet_eager", "resnet_eager_again"], ["resnet_tf32_off"; 2]);
+    let files = names.map(|names| names.map(path).to_vec());
+    let reader = |path: &std::path::PathBuf| {
+        let bytes = std::fs::read(path).expect("a file");
+        Input::Reader(path.display().to_string(), Box::new(std::io::Cursor::new(bytes)))
+    };
+    let readers = files.as_ref().map(|paths| paths.iter().map(reader).collect::<Vec<Input>>());
+    let options = ComparisonOptions::default();
+    let named = Comparison::of_runs(files, &options).expect("runs");
+    let read = Comparison::of_runs(readers, &options).expect("runs");
+    assert_same_outputs(&named, &read, "readers");
+}
+
+#[test]
+fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
+    let runs = |times: &[f64]| times.iter().map(|&time| run(time, &[])).collect::<Vec<Trace>>();
+    // Tests three runs, and four runs, of which the lower middle one is the median run.
+    for (before, after) in [
+        (&[130.0, 100.0, 104.0][..], &[230.0, 190.0, 200.0][..]),
+        (&[130.0, 108.0, 100.0, 104.0], &[230.0, 190.0, 220.0, 200.0]),
+    ] {
+        let comparison = compare(runs(before), runs(after));
+        let (analysis, summary) = (comparison.analysis(), summarise(comparison.analysis()));
+        let single = compare(runs(&[104.0]), runs(&[200.0]));
+        let headline = answer(single.analysis());
+        let (figures, parts) = headline.split_once(": ").expect("a step and its parts");
+        let told = answer(analysis);
+        assert!(told.starts_with(figures) && told.ends_with(parts), "{told} / {headline}");
+        let spread = format!("medians of {} runs each, spread 30.00 µs and 40.00 µs", before.len());
+        assert!(told.contains(&spread), "{told}");
+        for side in [&summary.trace1, &summary.trace2]
+            .into_iter()
+            .zip([&summary.wall.trace1, &summary.wall.trace2])
+        {
+            let median = side.0.runs.as_ref().and_then(|runs| runs.step_wall_median_us);
+            assert_eq!(median, Some(side.1.step_wall_us));
+        }
+    }
+}
+
+/// Number of random splits of one program's runs that show a change: in the total, in the step time, at any call site.
+fn false_alarms(all: &[Arc<Trace>], runs: usize) -> [usize; 3] {
+    let mut random = SplitMix::new(44);
+    let mut alarms = [0; 3];
+    for _ in 0..SPLITS {
+        let mut left = all.to_vec();
+        let mut take = || left.swap_remove(random.below(left.len()));
+        let mut side = || (0..runs).map(|_| take()).collect::<Vec<Arc<Trace>>>();
+        let sides = PerSide::new(side(), side());
+        let comparison = Comparison::of_runs(sides, &ComparisonOptions::default()).expect("runs");
+        let judged = comparison.analysis().judged();
+        let found = [
+            judged.total.verdict.is_change(),
+            judged.step.is_some_and(|step| step.verdict.is_change()),
+            judged.changes().count() > 0,
+        ];
+        alarms.iter_mut().zip(found).for_each(|(count, found)| *count += usize::from(found));
+    }
+    alarms
+}
+
+/// Number of random splits.
+const SPLITS: usize = 40;
+
+#[test]
+fn random_splits_of_the_runs_of_one_program_rarely_show_a_change() {
+    let Some(folder) = traces::real("torch215") else { return };
+    let open = |at: usize| Trace::open(folder.join(format!("cnn_base_{at}.json.gz")));
+    let all: Vec<Arc<Trace>> = (1..=12).map(|at| Arc::new(open(at).expect("a trace"))).collect();
+    for runs in [2, 3, 4] {
+        let alarms = false_alarms(&all, runs);
+        // At a rate of 5%, two of forty are expected.
+        assert!(alarms.iter().all(|&count| 20 * count <= SPLITS), "{runs} runs a side: {alarms:?}");
+    }
+}
+
+#[test]
+fn with_one_run_per_side_all_output_labels_verdicts_as_within_one_run() {
+    let slower = [100.0, 160.0].map(|gemm| vec![steps(5, gemm, &["aten::relu"])]);
+    let [baseline, candidate] = slower;
+    let comparison = compare(baseline, candidate);
+    let (analysis, summary) = (comparison.analysis(), summarise(comparison.analysis()));
+    let label = "slower within one run (5 steps, q < 0.001); run-to-run noise unknown";
+    assert_eq!((summary.verdict.basis, &*summary.verdict.words), ("within_one_run", label));
+    assert!(summary.verdict.step.is_none());
+    let line = evidence(analysis, &summary.verdict);
+    assert!(line.starts_with(&format!("GPU time {label}; 1 call site changed")), "{line}");
+    for (name, bytes) in outputs(analysis) {
+        let text = String::from_utf8(bytes).expect("a text");
+        match name.as_str() {
+            "summary.json" => assert!(text.contains(label), "{name}"),
+            "report.md" => {
+                assert!(text.contains(label), "{text}");
+                assert!(
+                    text.contains("1 call site changed (within one run; run-to-run noise unknown)")
+                );
+            }
+            _ => {}
+        }
+        let head = text.lines().next().unwrap_or_default();
+        if head.contains(",verdict,") && name != "layers" {
+            assert!(text.contains(",within_one_run"), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn with_one_run_per_side_there_are_no_run_columns_and_the_noise_is_unknown() {
     let comparison = compare(vec![run(100.0, &[])], vec![run(200.0, &[])]);
     for kind in TableKind::ALL {
         let table = kind.of(comparison.analysis());
@@ -289,14 +460,17 @@ fn with_one_run_a_side_there_are_no_such_columns_and_the_noise_is_said_to_be_unk
         assert!(!has_runs, "{}", kind.name());
     }
     let told = answer_remarks(comparison.analysis());
-    assert_eq!(told, ["one run each: noise between runs unknown"]);
+    assert_eq!(told, ["one run per side: run-to-run noise is unknown"]);
     let several = compare(vec![run(100.0, &[]), run(101.0, &[])], vec![run(200.0, &[])]);
     let told = answer_remarks(several.analysis());
-    assert!(told.contains(&"one run of a side: noise between runs unknown".to_owned()), "{told:?}");
+    assert!(
+        told.contains(&"only one run on one side: run-to-run noise is unknown".to_owned()),
+        "{told:?}"
+    );
 }
 
 #[test]
-fn the_remark_tells_the_middle_of_the_runs_and_how_far_they_lie_apart() {
+fn the_remark_has_the_median_and_the_spread_of_the_runs() {
     let baseline = [100.0, 130.0, 104.0].map(|time| run(time, &[])).to_vec();
     let comparison = compare(baseline, vec![run(100.0, &[])]);
     let summary = summarise(comparison.analysis());
@@ -307,24 +481,28 @@ fn the_remark_tells_the_middle_of_the_runs_and_how_far_they_lie_apart() {
     let remarks = answer_remarks(comparison.analysis());
     let told = |what: &str| remarks.iter().any(|remark| remark.contains(what));
     assert!(
-        told("3 runs of trace1") && told("GPU time 104.00 us, 30.00 us (28.8 %) apart"),
+        told("3 runs of trace1") && told("GPU time 104.00 µs (spread 30.00 µs, 28.8%)"),
         "{remarks:?}"
     );
 }
 
-/// Points of difference that stay, and that vary.
+/// Number of points of difference, and number of varying points.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
-    let traces = |runs: &[&[&str]]| runs.iter().map(|others| run(100.0, others)).collect();
+    // The first run is the median run: the lower of the two in the middle.
+    let traces = |runs: &[&[&str]]| {
+        let times = [100.0, 200.0, 50.0].into_iter().zip(runs);
+        times.map(|(time, others)| run(time, others)).collect()
+    };
     let summary = summarise(compare(traces(baseline), traces(candidate)).analysis());
     [summary.points_of_difference, summary.varying_points]
 }
 
 #[test]
-fn what_varies_among_the_runs_of_a_side_is_no_difference_between_the_sides() {
+fn variation_among_the_runs_of_a_side_is_not_a_difference_between_the_sides() {
     const NONE: &[&str] = &[];
     const RELU: &[&str] = &["aten::relu"];
     const BOTH: &[&str] = &["aten::relu", "aten::add"];
-    // Two steps, so each op makes two points.
+    // Each op is a point of difference in each of the two steps.
     assert_eq!(points(&[RELU], &[NONE]), [2, 0]);
     assert_eq!(
         points(&[RELU, RELU], &[NONE, NONE]),
@@ -338,11 +516,12 @@ fn what_varies_among_the_runs_of_a_side_is_no_difference_between_the_sides() {
 }
 
 #[test]
-fn a_whole_group_of_calls_varies_with_the_call_that_it_lies_in() {
+fn a_group_of_calls_varies_together_with_its_enclosing_call() {
     let run = |has_group: bool, has_more: bool| {
         let trace = TraceBuilder::cuda().thread("main", |t| {
             t.op(Op::new("aten::linear"), |t| {
-                t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 100.0));
+                let time = if has_more { 100.0 } else { 300.0 };
+                t.op(Op::new("aten::mm"), |t| t.kernel("gemm", time));
                 if has_group {
                     t.op(Op::new("aten::norm"), |t| {
                         t.op(Op::new("aten::mul"), |t| t.kernel("elementwise", 5.0));

@@ -1,4 +1,4 @@
-//! Verdicts: what the repeats support, and what they do not.
+//! Verdicts: which differences the repeats support and which they do not.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -8,7 +8,7 @@ use tracetree::analysis::{Analysis, Repeats, StepRow, Thresholds, Verdict, Verdi
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// A trace with as many steps as there are times; `aten::mm` takes that time, `aten::add` 50 µs.
+/// A trace with one step per time; `aten::mm` takes that time, `aten::add` 50 µs.
 fn steps(times: &[f64]) -> String {
     with_kernel(times, "gemm")
 }
@@ -25,7 +25,7 @@ fn with_kernel(times: &[f64], kernel: &str) -> String {
     builder.json()
 }
 
-/// As many times around `middle`, up to 4 % away.
+/// `count` times that differ from `middle` by up to 4%.
 fn noisy(seed: u64, middle: f64, count: usize) -> Vec<f64> {
     let mut random = SplitMix::new(seed);
     (0..count).map(|_| middle * (0.96 + 0.08 * random.below(1000) as f64 / 1000.0)).collect()
@@ -40,7 +40,7 @@ fn of<'a>(verdicts: &'a Verdicts, name: &str) -> &'a tracetree::analysis::Site {
 }
 
 #[test]
-fn a_change_beyond_the_noise_is_told() {
+fn a_change_beyond_the_noise_is_reported() {
     let found = verdicts(steps(&noisy(1, 100.0, 10)), steps(&noisy(2, 115.0, 10)));
     assert_eq!(found.repeats, Repeats::Steps);
     let site = of(&found, "aten::mm");
@@ -54,7 +54,7 @@ fn a_change_beyond_the_noise_is_told() {
 }
 
 #[test]
-fn noise_is_no_change() {
+fn noise_is_not_a_change() {
     let mut wild = noisy(3, 100.0, 6);
     wild[2] = 400.0;
     let found = verdicts(steps(&noisy(4, 100.0, 6)), steps(&wild));
@@ -64,15 +64,15 @@ fn noise_is_no_change() {
 }
 
 #[test]
-fn ten_times_the_time_is_told_after_two_steps_a_side() {
+fn a_tenfold_time_is_significant_with_two_steps_per_side() {
     let found = verdicts(steps(&[100.0, 101.0]), steps(&[1_000.0, 1_010.0]));
     assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::Slower);
     assert_eq!(of(&found, "aten::add").judgement.verdict, Verdict::Similar);
 }
 
 #[test]
-fn a_place_borrows_from_the_others_what_spread_is_usual() {
-    // Three steps that agree by chance are no proof where all other places spread by 10 %.
+fn a_call_site_borrows_the_usual_spread_from_the_others() {
+    // Three steps that agree by chance are not significant if all other call sites spread by 10%.
     let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
         TraceBuilder::cuda()
             .thread("main", |t| {
@@ -91,10 +91,10 @@ fn a_place_borrows_from_the_others_what_spread_is_usual() {
     let [one, two] = texts;
     let judgement = of(&verdicts(one, two), "aten::mm").judgement;
     assert_eq!(judgement.verdict, Verdict::WithinNoise);
-    assert_eq!(judgement.words(), "slower, not proven (3 steps)");
+    assert_eq!(judgement.words(), "slower, not significant within one run (3 steps)");
 }
 
-/// The times of sixty places in three steps: each spreads by some 10 %.
+/// The times of sixty call sites in three steps, each with a spread of some 10%.
 fn noisy_places() -> Vec<[f64; 3]> {
     let mut random = SplitMix::new(11);
     let mut time = || 90.0 + 20.0 * random.below(1000) as f64 / 1000.0;
@@ -102,7 +102,7 @@ fn noisy_places() -> Vec<[f64; 3]> {
 }
 
 #[test]
-fn other_kernels_are_other_work_and_are_tested_like_any() {
+fn different_kernels_are_changed_work_and_are_tested_like_any_other() {
     let times = [100.0, 101.0, 102.0];
     let found = verdicts(steps(&times), with_kernel(&[200.0, 201.0, 202.0], "other_gemm"));
     let site = of(&found, "aten::mm");
@@ -112,7 +112,7 @@ fn other_kernels_are_other_work_and_are_tested_like_any() {
     assert_eq!(found.other_work().count(), 1);
 }
 
-/// A trace of three steps, the one op only in some of them.
+/// A trace of three steps in which one op runs only in some steps.
 fn now_and_then(in_steps: [bool; 3]) -> String {
     TraceBuilder::cuda()
         .thread("main", |t| {
@@ -129,7 +129,7 @@ fn now_and_then(in_steps: [bool; 3]) -> String {
 }
 
 #[test]
-fn new_work_needs_no_test_where_every_step_has_it() {
+fn new_work_needs_no_test_if_every_step_has_it() {
     let found = verdicts(now_and_then([false; 3]), now_and_then([true; 3]));
     let site = of(&found, "aten::mm");
     assert_eq!((site.work, site.judgement.verdict), (Work::OneSided, Verdict::Slower));
@@ -137,7 +137,7 @@ fn new_work_needs_no_test_where_every_step_has_it() {
 }
 
 #[test]
-fn new_work_that_only_some_steps_have_touches_the_steps_without_it() {
+fn new_work_in_only_some_steps_is_within_noise() {
     let found = verdicts(now_and_then([false; 3]), now_and_then([true, false, true]));
     assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::WithinNoise);
     let found = verdicts(now_and_then([true; 3]), now_and_then([true, false, true]));
@@ -145,7 +145,7 @@ fn new_work_that_only_some_steps_have_touches_the_steps_without_it() {
 }
 
 #[test]
-fn one_step_a_side_is_not_tested_whatever_the_difference() {
+fn one_step_per_side_is_not_tested_whatever_the_difference() {
     let found = verdicts(steps(&[100.0]), with_kernel(&[300.0], "other_gemm"));
     assert_eq!(found.repeats, Repeats::None);
     assert_eq!(found.total.verdict, Verdict::NotTested);
@@ -159,11 +159,11 @@ fn one_step_a_side_is_not_tested_whatever_the_difference() {
 fn one_step_against_three_is_not_tested() {
     let found = verdicts(steps(&[100.0]), steps(&[300.0, 301.0, 302.0]));
     assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::NotTested);
-    assert_eq!(found.total.words(), "not tested (1 and 3 steps)");
+    assert_eq!(found.total.words(), "not tested (one step each)");
 }
 
 #[test]
-fn the_ratio_of_a_place_is_of_what_was_judged() {
+fn the_ratio_of_a_call_site_is_that_of_the_judged_times() {
     let text = |count, micros: f64| {
         steps_of(count, move |t| {
             let op = Op::new("aten::mm").dims(&[&[4, 4]]);
@@ -179,7 +179,7 @@ fn the_ratio_of_a_place_is_of_what_was_judged() {
 }
 
 #[test]
-fn calls_of_one_step_are_no_repeats() {
+fn calls_of_one_step_are_not_repeats() {
     let build = |micros: f64| {
         let builder = TraceBuilder::cuda().thread("main", |t| {
             t.step(0, |t| {
@@ -227,15 +227,15 @@ fn thresholds_are_the_users() {
     });
 }
 
-/// Time of a side in steps that have no partner, as the table of steps has it.
+/// Time of a side in steps without a counterpart, from the table of steps.
 fn in_steps_without_a_partner(analysis: &Analysis, side: Side) -> Nanos {
     let rows = analysis.step_rows();
     let is_alone = |row: &&StepRow| row.steps[side].is_some() && row.steps[side.other()].is_none();
     rows.iter().filter(is_alone).map(|row| row.figures[side].time).sum()
 }
 
-/// The sites account all time, but for that of steps without a partner where these do not count, and exchanging the
-/// sides turns every verdict.
+/// Call sites cover all time (except that of steps without a counterpart, where these do not count), and
+/// swapping the sides inverts every verdict.
 fn check(paths: &PerSide<std::path::PathBuf>) {
     let judged = |analysis: &Analysis| {
         let found = analysis.verdicts(&Thresholds::default());
@@ -282,11 +282,11 @@ fn verdicts_add_up_and_mirror_on_the_examples() {
 }
 
 #[test]
-fn verdicts_add_up_and_mirror_where_one_trace_has_more_steps() {
+fn verdicts_add_up_and_mirror_if_one_trace_has_more_steps() {
     let path = |name: &str| format!("examples/traces/h100/{name}.pt.trace.json.gz").into();
     let pair = PerSide::new(path("train_base"), path("train_five_steps"));
     check(&pair);
-    // Its further steps stand at other ops, so that they do not count.
+    // The additional steps have different call sites and must not count.
     compare_files(pair, |analysis| {
         let sites = &analysis.judged().sites;
         let sum: Nanos = sites.iter().map(|site| site.time.candidate).sum();
@@ -327,7 +327,7 @@ fn changes(paths: PerSide<std::path::PathBuf>) -> Vec<(String, String, Verdict)>
 }
 
 #[test]
-fn a_second_run_of_the_same_program_is_no_change() {
+fn a_second_run_of_the_same_program_shows_no_change() {
     for pair in traces::example_pairs() {
         if pair.candidate.to_string_lossy().contains("rerun") {
             assert_eq!(changes(pair), []);
@@ -351,7 +351,7 @@ fn a_larger_convolution_is_the_change_and_the_only_one() {
     assert_eq!(found, expected);
 }
 
-/// A trace of this many equal steps.
+/// A trace of `count` equal steps.
 fn equal_steps(count: u32) -> String {
     steps_of(count, |t| {
         t.op("aten::mm", |t| t.kernel("gemm", 100.0));
@@ -360,18 +360,18 @@ fn equal_steps(count: u32) -> String {
 }
 
 #[test]
-fn another_number_of_steps_is_no_change_of_the_work() {
+fn a_different_number_of_steps_does_not_change_the_work() {
     for counts in [(1, 2), (2, 3), (4, 2)] {
         compare_texts(&PerSide::new(equal_steps(counts.0), equal_steps(counts.1)), |analysis| {
             assert_eq!(analysis.judged().changes().count(), 0, "{counts:?}");
             assert_eq!(analysis.judged().total.verdict, Verdict::Similar, "{counts:?}");
             let sentence = tracetree::report::verdict(analysis);
-            assert!(sentence.contains("per step 150.000 us → 150.000 us (1.00x)"), "{sentence}");
+            assert!(sentence.contains("per step 150.000 µs → 150.000 µs (1.00x)"), "{sentence}");
         });
     }
 }
 
-/// The same below a frame, one op inside another.
+/// The same below a frame, with one op inside another.
 fn nested_steps(count: u32) -> String {
     steps_of(count, |t| {
         t.frame("train.py(1): step", |t| {
@@ -382,7 +382,7 @@ fn nested_steps(count: u32) -> String {
 }
 
 #[test]
-fn steps_without_a_partner_are_no_change_though_they_stand_at_other_ops() {
+fn unmatched_steps_are_not_a_change_even_at_other_call_sites() {
     for counts in [(1, 2), (2, 5), (5, 2)] {
         let texts = PerSide::new(nested_steps(counts.0), nested_steps(counts.1));
         compare_texts(&texts, |analysis| {
@@ -393,7 +393,121 @@ fn steps_without_a_partner_are_no_change_though_they_stand_at_other_ops() {
             assert!(other_work.is_empty(), "{counts:?}: {other_work:?}");
             let largest = tracetree::report::largest_differences(analysis);
             let names: Vec<&str> = largest.iter().map(|group| group.name.as_str()).collect();
-            assert_eq!(names, ["(steps without a partner)"], "{counts:?}");
+            assert_eq!(names, ["(steps without a counterpart)"], "{counts:?}");
         });
     }
+}
+
+/// Five steps in which a loader waits for the given times in µs.
+fn loading(waits: [f64; 5]) -> String {
+    let trace = TraceBuilder::cuda().thread("main", |t| {
+        for (number, micros) in (1..).zip(waits) {
+            t.step(number, |t| {
+                t.op("aten::mm", |t| t.kernel("gemm", 100.5));
+                t.frame("data.py(9): __next__", |t| t.idle(micros));
+                t.op("aten::mm", |t| t.kernel("gemm", 100.5));
+            });
+        }
+    });
+    trace.json()
+}
+
+#[test]
+fn an_effect_in_one_of_five_steps_is_reported_as_such_and_not_as_an_average() {
+    let usual = [300.0, 302.0, 299.0, 301.0, 298.0];
+    let late = [300.0, 302.0, 60_299.0, 301.0, 298.0];
+    compare_texts(&PerSide::new(loading(usual), loading(late)), |analysis| {
+        let cause = &analysis.causes().list()[0];
+        assert_eq!(cause.difference, Nanos(12_000_000), "the mean over five steps");
+        let few = cause.few.expect("one step has it");
+        assert_eq!((few.side, few.count, few.of), (Side::Candidate, 1, 5));
+        // 59.997 ms above the median of the other steps.
+        let told = "in 1 of 5 candidate steps: +59.997 ms";
+        assert!(cause.evidence.ends_with(&format!("; {told}")), "{}", cause.evidence);
+        let remarks = tracetree::report::answer_remarks(analysis);
+        let headline = format!("most of the difference is {told}");
+        assert!(remarks.contains(&headline), "{remarks:?}");
+    });
+    // If all steps take longer, it is not an effect in a few steps.
+    let all = usual.map(|micros| micros + 12_000.0);
+    compare_texts(&PerSide::new(loading(usual), loading(all)), |analysis| {
+        assert_eq!(analysis.causes().list()[0].few, None);
+    });
+}
+
+#[test]
+fn kernels_that_differ_by_one_tick_of_a_coarse_clock_are_not_significantly_slower() {
+    let steps = |short: f64, long: f64| {
+        let trace = TraceBuilder::cuda().thread("main", |t| {
+            for number in 1..=6 {
+                t.step(number, |t| {
+                    t.op("aten::add", |t| (0..4).for_each(|_| t.kernel("add", short)));
+                    t.op("aten::mm", |t| t.kernel("gemm", long));
+                });
+            }
+        });
+        trace.json()
+    };
+    let whole = |text: &str| {
+        let mut trace: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        for event in trace["traceEvents"].as_array_mut().expect("events") {
+            for key in ["ts", "dur"] {
+                if let Some(micros) = event.get(key).and_then(serde_json::Value::as_f64) {
+                    event[key] = serde_json::json!(micros.floor() as i64);
+                }
+            }
+        }
+        trace.to_string()
+    };
+    let judged = |texts: PerSide<String>| {
+        compare_texts(&texts, |analysis| {
+            let verdicts = analysis.judged();
+            ["aten::add", "aten::mm"].map(|name| of(verdicts, name).judgement)
+        })
+    };
+    let [add, mm] = judged(PerSide::new(whole(&steps(1.0, 50.0)), whole(&steps(2.0, 60.0))));
+    assert_eq!((add.verdict, mm.verdict), (Verdict::WithinNoise, Verdict::Slower));
+    assert_eq!(add.words(), "slower by less than the clock resolution of 1 µs per event (6 steps)");
+    // With a finer clock the same difference is significant.
+    let [add, _] = judged(PerSide::new(steps(1.001, 50.001), steps(2.001, 60.001)));
+    assert_eq!(add.verdict, Verdict::Slower);
+}
+
+#[test]
+fn host_times_recorded_with_different_options_are_not_tested() {
+    let recorded = |micros: f64, memory: i64| {
+        let trace = TraceBuilder::cuda().thread("main", |t| {
+            for number in 1..=5 {
+                t.step(number, |t| t.op("aten::mm", |t| t.idle(micros)));
+            }
+        });
+        trace.header("with_stack", 1.into()).header("profile_memory", memory.into()).json()
+    };
+    for (memory, expected, words) in [
+        (
+            0,
+            Verdict::Slower,
+            "slower within one run (5 steps, q < 0.001); run-to-run noise unknown",
+        ),
+        (1, Verdict::NotTested, "not tested (recorded with different options)"),
+    ] {
+        let found = verdicts(recorded(100.0, 0), recorded(160.0, memory));
+        assert_eq!((found.total.verdict, &*found.total.words()), (expected, words));
+        let site = of(&found, "aten::mm").judgement;
+        assert_eq!((site.verdict, site.q.is_some()), (expected, memory == 0));
+        assert_eq!(found.changes().count(), 1 - memory as usize);
+    }
+}
+
+#[test]
+fn a_recording_with_memory_of_the_same_program_shows_no_change() {
+    let trace = |name: &str| traces::real(&format!("cpu/{name}.pt.trace.json.gz"));
+    let (Some(plain), Some(memory)) = (trace("cnn"), trace("cnn_mem")) else { return };
+    compare_files(PerSide::new(plain, memory), |analysis| {
+        let judged = analysis.judged();
+        assert_eq!(judged.total.verdict, Verdict::NotTested, "{}", judged.total.words());
+        let changed = judged.sites.iter().filter(|site| site.judgement.verdict.is_change());
+        assert_eq!(changed.count(), 0);
+        assert!(judged.sites.iter().all(|site| site.judgement.q.is_none()));
+    });
 }

@@ -1,4 +1,4 @@
-//! The account of wall time: what belongs to whom, at odd traces and at real ones.
+//! Attribution of wall time, tested on edge cases and on real traces.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::recount::{Recount, recount};
@@ -6,9 +6,10 @@ use crate::support::traces;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tracetree::analysis::{Analysis, IdleKind, Part, WallBasis};
+use tracetree::gate::Recorder;
 use tracetree::{PerSide, Side};
 
-/// A trace made of events, times in µs.
+/// A trace built from events, with times in µs.
 #[derive(Default)]
 struct Events(Vec<Value>);
 
@@ -37,7 +38,7 @@ impl Events {
         self.kernel_on(id, (0, 7), span)
     }
 
-    /// On a device and a stream.
+    /// A kernel on a given device and stream.
     fn kernel_on(mut self, id: i64, place: (i64, i64), span: (f64, f64)) -> Self {
         self.0.push(json!({"ph": "X", "cat": "kernel", "name": format!("kernel_{id}"),
             "pid": place.0, "tid": place.1, "ts": span.0, "dur": span.1 - span.0,
@@ -68,7 +69,7 @@ fn owners(expected: &[(&'static str, &str, i64)]) -> BTreeMap<(&'static str, Str
     expected.iter().map(|&(kind, name, time)| ((kind, name.to_owned()), time)).collect()
 }
 
-/// The account of a trace against itself.
+/// Compares a trace with itself and passes the analysis to `look`.
 fn alone(events: Events, look: impl FnOnce(&Analysis)) {
     let text = events.json();
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
@@ -103,7 +104,7 @@ fn a_gap_belongs_to_the_calls_before_the_launch_and_then_to_its_latency() {
 }
 
 #[test]
-fn waiting_for_a_device_that_has_nothing_to_do_is_sync() {
+fn waiting_for_an_idle_gpu_is_sync() {
     let events = Events::default()
         .step(0, (0.0, 50.0))
         .launch(1, (0.0, 5.0))
@@ -121,7 +122,7 @@ fn waiting_for_a_device_that_has_nothing_to_do_is_sync() {
 }
 
 #[test]
-fn a_device_that_waits_although_work_is_queued_is_told_apart() {
+fn idle_time_despite_queued_work_is_queue() {
     let events = Events::default()
         .step(0, (0.0, 60.0))
         .launch(1, (0.0, 1.0))
@@ -135,7 +136,7 @@ fn a_device_that_waits_although_work_is_queued_is_told_apart() {
 }
 
 #[test]
-fn a_kernel_that_starts_before_its_launch_leaves_nothing_to_the_latency() {
+fn a_kernel_that_starts_before_its_launch_has_no_latency() {
     let events =
         Events::default().step(0, (0.0, 50.0)).launch(1, (30.0, 35.0)).kernel(1, (20.0, 50.0));
     alone(events, |analysis| {
@@ -164,7 +165,7 @@ fn a_moment_in_which_two_streams_or_devices_run_counts_once() {
 }
 
 #[test]
-fn work_that_runs_behind_the_last_step_belongs_to_it() {
+fn work_that_runs_after_the_last_step_belongs_to_it() {
     let events =
         Events::default().step(0, (0.0, 20.0)).launch(1, (5.0, 6.0)).kernel(1, (10.0, 70.0));
     alone(events, |analysis| {
@@ -173,9 +174,9 @@ fn work_that_runs_behind_the_last_step_belongs_to_it() {
 }
 
 #[test]
-fn what_was_launched_before_the_window_is_told_apart() {
-    // kernel_9 has no launch in the trace, kernel_1 one before the step; kernel_8 has none either,
-    // but runs behind kernel_2 on its stream.
+fn work_launched_before_the_window_is_listed_separately() {
+    // kernel_9 has no launch in the trace, the launch of kernel_1 is before the step. kernel_8 has no launch
+    // either, but runs after kernel_2 on its stream.
     let events = Events::default()
         .launch(1, (-20.0, -10.0))
         .step(0, (0.0, 100.0))
@@ -204,7 +205,7 @@ fn a_trace_without_host_calls_has_busy_and_unknown_time() {
 }
 
 #[test]
-fn a_trace_without_gpu_events_accounts_the_host() {
+fn without_gpu_events_the_wall_time_is_that_of_the_host() {
     let events = Events::default()
         .step(0, (0.0, 100.0))
         .host("python_function", "train.py(1): step", 1, (0.0, 80.0))
@@ -221,7 +222,7 @@ fn a_trace_without_gpu_events_accounts_the_host() {
 }
 
 #[test]
-fn sides_with_other_step_counts_are_compared_by_the_step() {
+fn sides_with_different_step_counts_are_compared_per_step() {
     let steps = |count: u32| {
         let mut events = Events::default();
         for step in 0..count {
@@ -236,15 +237,20 @@ fn sides_with_other_step_counts_are_compared_by_the_step() {
     };
     compare_texts(&PerSide::new(steps(2), steps(3)), |analysis| {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
-        assert_eq!((totals.baseline.steps, totals.candidate.steps), (2, 3));
-        for side in Side::BOTH {
-            assert!((totals[side].step_ms() - 0.1).abs() < 1e-9);
+        assert_eq!((totals.baseline.steps, totals.candidate.steps), (2, 2));
+        assert_eq!((totals.baseline.alone.0, totals.candidate.alone.0), (0, 100_000));
+        // The gap before the third step's kernel begins in the second step, which gets that time.
+        assert_eq!(totals.map(|side| side.own().0), PerSide::new(200_000, 200_000));
+        let idle = |side: Side, kind| analysis.wall().idle_of_kind(side, kind).0;
+        for kind in IdleKind::ALL {
+            assert_eq!(idle(Side::Baseline, kind), idle(Side::Candidate, kind), "{kind:?}");
         }
+        assert!(analysis.wall().is_exact());
     });
 }
 
 #[test]
-fn sides_of_which_one_has_no_steps_are_compared_as_a_whole() {
+fn if_one_side_has_no_steps_the_whole_traces_are_compared() {
     let events = |first: Events| first.launch(1, (0.0, 5.0)).kernel(1, (10.0, 30.0)).json();
     let texts =
         PerSide::new(events(Events::default().step(0, (0.0, 50.0))), events(Events::default()));
@@ -256,7 +262,7 @@ fn sides_of_which_one_has_no_steps_are_compared_as_a_whole() {
     });
 }
 
-/// What the library says, in the words of the recount.
+/// The library's figures in the form of a recount.
 fn counted(analysis: &Analysis, side: Side) -> Recount {
     let totals = analysis.wall().totals(side);
     let mut sums = Recount {
@@ -290,7 +296,7 @@ fn counted(analysis: &Analysis, side: Side) -> Recount {
     sums
 }
 
-/// Checks a real pair against the recount of its raw JSON, and hands both on.
+/// Checks a real pair against a recount of its raw JSON, and passes both recounts to `look`.
 fn recounted(baseline: &str, candidate: &str, look: impl FnOnce(PerSide<Recount>)) {
     let (Some(a), Some(b)) = (traces::real(baseline), traces::real(candidate)) else { return };
     let paths = PerSide::new(a, b);
@@ -333,7 +339,7 @@ fn data_loading_in_four_workers_takes_a_fifth_off_the_step() {
 }
 
 #[test]
-fn one_model_on_two_platforms_has_the_wall_of_its_raw_events() {
+fn one_model_on_two_platforms_has_the_wall_time_of_its_raw_events() {
     for (model, change) in [("vit", 5.9), ("bert", 10.5), ("timesformer", -2.1)] {
         let file = |device: &str| format!("mi300_h100/{model}.{device}.json.gz");
         recounted(&file("mi300"), &file("h100"), |sums| {
@@ -341,5 +347,42 @@ fn one_model_on_two_platforms_has_the_wall_of_its_raw_events() {
                 100.0 * (sums.candidate.wall as f64 / sums.baseline.wall as f64 - 1.0);
             near(change_found, change);
         });
+    }
+}
+
+/// The step times that `diff` and `gate` report for two traces, in µs.
+fn step_times(paths: PerSide<&std::path::Path>) -> PerSide<[f64; 2]> {
+    let mut times = PerSide::new([0.0; 2], [0.0; 2]);
+    compare_files(paths, |analysis| {
+        for side in Side::BOTH {
+            let mut recorder = Recorder::default();
+            recorder.add(analysis.tree(side).clone()).expect("a run");
+            times[side] = [
+                analysis.wall().totals(side).step_ms() * 1e3,
+                recorder.finish().expect("a run").times["step_wall"][0],
+            ];
+        }
+    });
+    times
+}
+
+#[test]
+fn diff_and_gate_report_the_same_step_time_for_the_same_trace() {
+    let mut pairs = traces::example_pairs();
+    let h100 = |a: &str, b: &str| PerSide::new(traces::h100(a), traces::h100(b));
+    pairs.push(h100("train_five_steps", "train_five_steps"));
+    pairs.push(h100("resnet_eager", "resnet_tf32_off"));
+    pairs.push(h100("decode_eager", "decode_graph"));
+    if let Some(folder) = traces::real("torch215") {
+        let path = |name: &str| folder.join(format!("cnn_{name}.json.gz"));
+        pairs.push(PerSide::new(path("base_1"), path("sleep_1")));
+    }
+    pairs.extend(traces::real_pairs());
+    for pair in &pairs {
+        let times = step_times(pair.as_ref().map(std::path::PathBuf::as_path));
+        for side in Side::BOTH {
+            let [diff, gate] = times[side];
+            assert!((diff - gate).abs() < 1e-6, "{}: {diff} {gate}", pair[side].display());
+        }
     }
 }

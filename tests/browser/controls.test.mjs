@@ -45,7 +45,7 @@ test("a cause opens its place", async () => {
 test("the parts are in order, and the contents bar stays in view and tells the part", async () => {
   const page = await open(browser, "example");
   const parts = await page.$$eval("main > section", (found) => found.map((one) => one.id));
-  const wanted = ["causes", "inputs", "differences", "tree", "flame", "charts", "steps", "idle", "efficiency", "fusion", "same-kernels", "totals"];
+  const wanted = ["what", "causes", "inputs", "differences", "tree", "flame", "charts", "steps", "idle", "efficiency", "fusion", "same-kernels", "totals"];
   assert.deepEqual(parts.filter((part) => wanted.includes(part)), wanted.filter((part) => parts.includes(part)));
   assert.ok(parts.includes("idle") && parts.includes("steps"), String(parts));
   const linked = await page.$$eval("nav a", (found) => found.map((one) => one.getAttribute("href").slice(1)));
@@ -124,7 +124,7 @@ test("the search finds modules and takes a path query as tree --find does", asyn
   assert.deepEqual(await search('kernel("*no such*")'), []);
   assert.match(await page.textContent("#rows-more"), /nothing found/);
   await search('op(aten::conv2d)');
-  assert.match(await page.textContent("#rows-more"), /no path query: write module/);
+  assert.match(await page.textContent("#rows-more"), /not a path query: write module/);
   await page.close();
 });
 
@@ -135,7 +135,7 @@ test("find in the tree tells how many, takes queries, and tells when there is no
     await page.press("[data-key=find]", "Enter");
     return page.textContent("#tree-found");
   };
-  assert.match(await find("no such name"), /nothing is named like/);
+  assert.match(await find("no such name"), /no name matches/);
   assert.match(await find('module("Conv2d_0") / op("aten::_convolution")'), /^1 of 3$/);
   assert.match(await page.textContent("#tree-view .found"), /aten::_convolution/);
   await page.close();
@@ -195,7 +195,7 @@ test("what replaced something is neutral, and the frame tells both times of the 
   const replaced = page.locator("#flame-view .frame.replaced");
   assert.ok(await replaced.count() > 0);
   await replaced.first().hover();
-  assert.match(await page.textContent("#flame-info"), /in place of other calls \([\d.]+ → [\d.]+ ms in all below/);
+  assert.match(await page.textContent("#flame-info"), /replaces or is replaced by other calls \([\d.]+ → [\d.]+ ms in total below/);
   await page.close();
 });
 
@@ -205,7 +205,7 @@ test("marking frames tells how many and how long, and when there are none", asyn
   await page.waitForSelector("#flame-view .frame.hit");
   assert.match(await page.textContent("#flame-found"), /\d+ calls: [\d.]+ → [\d.]+ ms/);
   await page.fill("[data-key=seek]", "no such name");
-  await page.waitForFunction(() => document.getElementById("flame-found").textContent.includes("nothing is named"));
+  await page.waitForFunction(() => document.getElementById("flame-found").textContent.includes("no name matches"));
   await page.close();
 });
 

@@ -1,4 +1,4 @@
-// The timeline of one step: what it holds, and each way to move in it.
+// The timeline of one step: what it contains, and each way to move in it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -22,7 +22,7 @@ function isDrawn(page) {
   });
 }
 
-// The place on the screen of a slice that is wide enough to be pointed at, and has a partner.
+// The position on the screen of a slice that is wide enough to be pointed at and has a counterpart.
 function widePair(page) {
   return page.evaluate(() => {
     const [from, to] = timelineRange();
@@ -50,7 +50,7 @@ for (const report of ["example", "cpu", "regions", "model"]) {
 test("its kernels are those of the step in the table of all events, with their starts and times", async () => {
   const page = await open(browser, "example");
   const [head, ...lines] = readFileSync(file("example", "diff_stats_kernels.csv"), "utf8").trim().split("\n");
-  // Fields that are asked for here hold no comma behind the last quoted one: read from the end.
+  // The fields needed here are after the last quoted field and contain no comma, so they are read from the end.
   const fromEnd = (line, key) => {
     const titles = head.split(",");
     return line.split(",").at(titles.indexOf(key) - titles.length);
@@ -124,7 +124,7 @@ test("keys zoom and move, and walk from call to call", async () => {
     seen.push(await chosen());
   }
   assert.ok(seen.every((at) => at >= 0) && new Set(seen).size >= 3, String(seen));
-  assert.match(await page.textContent("#timeline-info"), /→|only in|partner/);
+  assert.match(await page.textContent("#timeline-info"), /→|only in|counterpart/);
   await page.keyboard.press("Enter");
   const zoomed = await range(page);
   assert.ok(zoomed[1] - zoomed[0] < whole[1] - whole[0] || seen.at(-1) === 0);
@@ -196,11 +196,11 @@ test("each cause in the step opens the timeline at its place", async () => {
     const pairs = await page.evaluate((place) => [place.node, place.event].map((one) => (timeline.byNode.get(one) || []).length), place);
     assert.equal(chosen === place.event, pairs[1] === 2, "the GPU event where both sides have it");
   }
-  // The list beside the canvas leads there, too.
+  // The list next to the canvas also leads there.
   await page.selectOption("[data-key=cause]", "0");
   const first = await page.evaluate(() => timeline.causes[0]);
   assert.ok([first.node, first.event].includes(await page.evaluate(() => stateNumber("slice"))));
-  // A cause in the time of the GPU shows what the GPU ran, and stands at its call as well.
+  // A cause in the time of the GPU shows what the GPU ran, and is also shown at its call.
   const ofGpu = await page.evaluate(() => timeline.causes.filter(({ event }) => event !== null).map(({ node, event }) =>
     [event, node].map((one) => timeline.slices.kind[timeline.byNode.get(one)[0]])));
   assert.ok(ofGpu.length > 0 && ofGpu.every(([event, node]) => event === "g" && node !== "g"), JSON.stringify(ofGpu));
@@ -236,9 +236,9 @@ test("the text of the canvas tells what it shows", async () => {
   const page = await open(browser, "example");
   const text = await page.getAttribute("#timeline-view", "aria-label");
   const { trace1, trace2 } = summaryOf("example");
-  assert.ok(text.includes(trace1.name) && text.includes(trace2.name) && text.includes("in view all of it"), text);
+  assert.ok(text.includes(trace1.name) && text.includes(trace2.name) && text.includes("in view: everything"), text);
   await page.click('#timeline-controls [aria-label="zoom in"]');
-  assert.match(await page.getAttribute("#timeline-view", "aria-label"), /in view .* to .* ms/);
+  assert.match(await page.getAttribute("#timeline-view", "aria-label"), /in view: .* to .* ms/);
   await page.close();
 });
 

@@ -1,4 +1,4 @@
-//! `action.yml`: what it installs and runs on the runners of others.
+//! `action.yml`: what it installs and runs on a CI runner.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
 use serde::Deserialize;
@@ -34,15 +34,15 @@ fn action() -> Action {
     serde_saphyr::from_str(&fs::read_to_string(path).expect("the action")).expect("YAML")
 }
 
-/// A program of a folder.
+/// Writes a program into a folder.
 fn program(bin: &Path, name: &str, text: &str) {
     let path = bin.join(name);
     fs::write(&path, format!("#!/bin/bash\n{text}\n")).expect("a writable folder");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// A runner: its `cargo` writes down what it was asked and installs the command that is tested, and a `tracetree`
-/// that nobody should run is on its PATH.
+/// A runner. Its `cargo` logs its arguments and installs the command under test, and its PATH has another
+/// `tracetree`, which must not be run.
 struct Runner {
     folder: tempfile::TempDir,
 }
@@ -74,7 +74,7 @@ impl Runner {
         fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 
-    /// Runs a step as a runner does: inputs come through its environment alone.
+    /// Runs a step as a runner does: inputs are passed only through the environment.
     fn run(&self, step: &Step, inputs: &[(&str, &str)]) -> Output {
         let input = |text: &str| {
             let name = text.trim_start_matches("${{ inputs.").trim_end_matches(" }}");
@@ -122,7 +122,7 @@ fn the_action_installs_its_own_checkout_and_runs_what_it_installed() {
 }
 
 #[test]
-fn the_action_asks_no_registry_by_name() {
+fn the_action_installs_nothing_from_a_registry() {
     for step in action().runs.steps {
         assert_eq!(step.uses, "", "steps of others need a pinned commit");
         for line in step.run.lines().filter(|line| line.contains("cargo ")) {
@@ -136,7 +136,7 @@ fn the_action_asks_no_registry_by_name() {
 }
 
 #[test]
-fn inputs_of_the_action_are_no_part_of_its_scripts() {
+fn inputs_of_the_action_are_not_part_of_its_scripts() {
     let action = action();
     for step in &action.runs.steps {
         assert!(!step.run.contains("${{"), "{}", step.run);

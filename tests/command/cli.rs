@@ -1,4 +1,4 @@
-//! `tracetree diff`, `tree` and `uid` as a user runs them: streams, files and exit codes.
+//! `tracetree diff`, `tree` and `uid` as users run them: streams, files and exit codes.
 #![cfg(feature = "cli")]
 
 use serde_json::Value;
@@ -13,11 +13,11 @@ const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 const CNN_RERUN: &str = "examples/traces/cnn_rerun.pt.trace.json.gz";
 
-/// Recorded on a CPU: a small transformer, eager and compiled.
+/// A small ResNet on an H100, before and after TF32 was switched off.
 const EAGER: &str = "examples/traces/h100/resnet_eager.pt.trace.json.gz";
 const TF32_OFF: &str = "examples/traces/h100/resnet_tf32_off.pt.trace.json.gz";
 
-/// A folder for one test, which goes with the value.
+/// A folder for one test, removed when the value is dropped.
 struct Place(TempDir);
 
 impl Place {
@@ -34,7 +34,7 @@ impl Place {
         self.at(name).display().to_string()
     }
 
-    /// The program in the root of the project, with its report in this folder.
+    /// The program, run in the root of the project, with its report in this folder.
     fn diff(&self, arguments: &[&str]) -> Command {
         let mut command = program(&["diff"]);
         command.args(arguments).arg("-o").arg(self.at("report"));
@@ -48,7 +48,7 @@ fn program(arguments: &[&str]) -> Command {
     command
 }
 
-/// Stdout and stderr of a run that ends with `code`.
+/// Stdout and stderr of a run that exits with `code`.
 fn ends(code: i32, mut command: Command) -> (String, String) {
     let Output { status, stdout, stderr } = command.output().expect("the program runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -89,7 +89,7 @@ fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     assert!(names(&place.at("report")).contains(&"diff_stats.csv".to_owned()));
 }
 
-/// The figures of a line of the account, in ns.
+/// The figures in a line of the totals, in ns.
 fn account_of(line: &str) -> Vec<i64> {
     let figures = line.split(|c: char| !c.is_ascii_digit() && c != '.');
     let figures = figures.filter(|part| part.contains('.') && part.len() > 4);
@@ -97,7 +97,7 @@ fn account_of(line: &str) -> Vec<i64> {
 }
 
 #[test]
-fn the_printed_account_of_each_side_adds_up_to_the_last_digit() {
+fn the_printed_totals_of_each_side_add_up_to_the_last_digit() {
     let unlinked = "tests/fixtures/unlinked_gpu_events";
     let fixture = ["baseline", "candidate"].map(|side| format!("{unlinked}/{side}.json"));
     for pair in [[ROCM, CUDA], [CNN, CNN_RERUN], [&fixture[0], &fixture[1]]] {
@@ -149,7 +149,7 @@ fn the_sides_have_the_names_that_the_user_gives() {
     assert!(read("diff_stats.csv").contains("kernel_time_trace1"), "columns keep their names");
     for (bad, part) in [
         (["--base-name", "same", "--new-name", "same"], "both traces have this name"),
-        (["--base-name", "trace2", "--top", "3"], "the other trace is called that"),
+        (["--base-name", "trace2", "--top", "3"], "the tables use this name"),
         (["--base-name", "", "--top", "3"], "the name is empty"),
     ] {
         let (_, err) = ends(2, place.diff(&[&[ROCM, CUDA], &bad[..]].concat()));
@@ -161,7 +161,7 @@ const VENDORS: &[u8] =
     b"[[alias]]\npattern = '^aten::(miopen|cudnn)_(.*)$'\nname = 'aten::vendor_$2'\n";
 
 #[test]
-fn aliases_of_a_file_are_one_op_in_diff_uid_and_explain() {
+fn aliases_from_a_file_are_one_op_in_diff_uid_and_explain() {
     let place = Place::new();
     let file = place.file("vendors.toml", VENDORS);
     let (out, _) = ends(0, place.diff(&[ROCM, CUDA, "--alias", &file]));
@@ -172,7 +172,7 @@ fn aliases_of_a_file_are_one_op_in_diff_uid_and_explain() {
     let (a, b) =
         ("tests/fixtures/bias_add/baseline.json", "tests/fixtures/bias_add/candidate.json");
     let call = uid(a, "aten::miopen_convolution");
-    for (command, word) in [("uid", "relation\t"), ("explain", "relation  ")] {
+    for (command, word) in [("uid", "relation\t"), ("explain", "relation   ")] {
         let (plain, _) = ends(0, program(&[command, a, b, "--baseline", &call]));
         assert!(plain.contains(&format!("{word}renamed")), "{plain}");
         let (aliased, _) =
@@ -182,7 +182,7 @@ fn aliases_of_a_file_are_one_op_in_diff_uid_and_explain() {
 }
 
 #[test]
-fn a_bad_alias_file_is_told_with_its_place() {
+fn a_bad_alias_file_is_reported_with_the_position_of_the_error() {
     let place = Place::new();
     let regex = place.file("regex.toml", b"\n[[alias]]\npattern = 'a(b'\nname = 'c'");
     assert!(fails(&place, &[ROCM, CUDA, "--alias", &regex]).contains("regex.toml: line 3: "));
@@ -213,7 +213,7 @@ fn python_frames_can_be_left_out() {
     ends(0, program(&["uid", a, b, "--baseline", &frame]));
     for command in ["uid", "explain"] {
         let (_, err) = ends(2, program(&[command, a, b, "--baseline", &frame, "--no-python"]));
-        assert!(err.contains("is a Python frame, which --no-python leaves out"), "{err}");
+        assert!(err.contains("is a Python frame, which --no-python ignores"), "{err}");
     }
     let report = place.at("report").display().to_string();
     let (_, err) = ends(2, program(&["uid", &report, "--baseline", "3", "--no-python"]));
@@ -221,7 +221,7 @@ fn python_frames_can_be_left_out() {
 }
 
 #[test]
-fn nothing_but_results_and_remarks_is_printed_where_stderr_is_no_terminal() {
+fn only_results_and_remarks_are_printed_if_stderr_is_not_a_terminal() {
     let (_, err) = ends(0, Place::new().diff(&[ROCM, CUDA]));
     assert!(err.lines().all(|line| line.starts_with("tracetree: ")), "no bar: {err}");
 }
@@ -233,7 +233,7 @@ fn screen(baseline: &str, candidate: &str, width: usize) -> String {
     tracetree::cli::summary_text(&comparison.expect("two traces"), 10, width)
 }
 
-/// The first block of text in the README is what its first command prints on a terminal.
+/// The first text block in the README equals what its first command prints on a terminal.
 #[test]
 fn the_picture_in_the_readme_is_what_the_command_prints() {
     let readme = fs::read_to_string("README.md").expect("the README");
@@ -264,7 +264,7 @@ fn identical_traces_have_no_difference_and_exit_0() {
 }
 
 #[test]
-fn exit_code_1_needs_to_be_asked_for() {
+fn exit_code_1_must_be_requested() {
     let place = Place::new();
     ends(0, place.diff(&[ROCM, CUDA]));
     ends(1, place.diff(&[ROCM, CUDA, "--exit-code"]));
@@ -272,20 +272,7 @@ fn exit_code_1_needs_to_be_asked_for() {
 }
 
 #[test]
-fn fail_on_compares_what_a_step_takes() {
-    let place = Place::new();
-    // 10.577 ms after 12.498 ms in three steps: 18 % and 0.64 ms of a step.
-    ends(0, place.diff(&[ROCM, CUDA, "--fail-on", "0%"]));
-    ends(1, place.diff(&[CUDA, ROCM, "--fail-on", "18%"]));
-    ends(0, place.diff(&[CUDA, ROCM, "--fail-on", "19%"]));
-    ends(1, place.diff(&[CUDA, ROCM, "--fail-on", "0.6ms"]));
-    ends(0, place.diff(&[CUDA, ROCM, "--fail-on", "0.7ms"]));
-    let (_, err) = ends(2, place.diff(&[CUDA, ROCM, "--fail-on", "19"]));
-    assert!(err.contains("has no unit"), "{err}");
-}
-
-#[test]
-fn every_format_goes_to_stdout_alone() {
+fn every_format_goes_to_stdout_only() {
     let place = Place::new();
     let run = |format: &str| ends(0, place.diff(&[ROCM, CUDA, "--format", format])).0;
     let csv = run("csv");
@@ -306,7 +293,7 @@ fn the_names_printed_as_csv_are_those_of_the_report() {
 }
 
 #[test]
-fn colour_is_for_terminals_and_for_those_who_ask() {
+fn colour_is_used_on_terminals_or_on_request() {
     let place = Place::new();
     let escape = '\u{1b}';
     assert!(!ends(0, place.diff(&[ROCM, CUDA])).0.contains(escape));
@@ -324,7 +311,7 @@ fn quiet_leaves_stderr_empty() {
 }
 
 #[test]
-fn what_is_no_trace_is_told_with_exit_code_2() {
+fn a_file_that_is_not_a_trace_gives_exit_code_2() {
     let place = Place::new();
     let inputs = [
         (place.file("text.json", b"hello"), "text.json"),
@@ -332,7 +319,7 @@ fn what_is_no_trace_is_told_with_exit_code_2() {
         (place.file("object.json", b"{\"answer\": 42}"), "no traceEvents"),
         (place.file("nothing.json", b"{\"traceEvents\": []}"), "nothing to compare"),
         (place.at("missing.json").display().to_string(), "missing.json"),
-        (place.0.path().display().to_string(), "directory"),
+        (place.0.path().display().to_string(), "is a folder"),
     ];
     for (input, part) in &inputs {
         for arguments in [[input.as_str(), CNN], [CNN, input.as_str()]] {
@@ -343,7 +330,7 @@ fn what_is_no_trace_is_told_with_exit_code_2() {
 }
 
 #[test]
-fn a_gzip_that_is_cut_off_gives_what_it_holds_and_a_warning() {
+fn a_truncated_gzip_gives_its_readable_events_and_a_warning() {
     let place = Place::new();
     let whole = fs::read(CNN).expect("an example trace");
     let cut = place.file("cut.json.gz", &whole[..whole.len() / 2]);
@@ -360,13 +347,13 @@ fn a_file_in_the_way_of_the_report_is_kept() {
     let place = Place::new();
     let taken = place.file("report", b"mine");
     let (_, err) = ends(2, place.diff(&[CNN, CNN]));
-    assert!(err.contains("is no folder") && err.contains("-o"), "{err}");
+    assert!(err.contains("is not a folder") && err.contains("-o"), "{err}");
     assert_eq!(fs::read(taken).expect("the file"), b"mine");
     assert_eq!(names(place.0.path()), ["report"]);
 }
 
 #[test]
-fn a_report_folder_keeps_the_files_of_others() {
+fn a_report_folder_keeps_files_that_tracetree_did_not_write() {
     let place = Place::new();
     fs::create_dir(place.at("report")).expect("a folder");
     place.file("report/notes.txt", b"mine");
@@ -378,11 +365,19 @@ fn a_report_folder_keeps_the_files_of_others() {
 
 #[test]
 fn standard_input_can_be_one_of_the_traces_only() {
-    assert!(fails(&Place::new(), &["-", "-"]).contains("only one of the traces"));
+    for arguments in
+        [&["-", "-"][..], &["--base", "-", CNN, "--new", "-"], &["--base", "-", "-", "--new", CNN]]
+    {
+        assert!(
+            fails(&Place::new(), arguments)
+                .contains("only one trace can be read from standard input"),
+            "{arguments:?}"
+        );
+    }
 }
 
 #[test]
-fn a_reader_that_closes_the_pipe_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_not_an_error() {
     let mut command = program(&["tree", ROCM]);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program runs");
@@ -438,7 +433,7 @@ fn tree_shows_one_call_with_its_path_from_the_thread() {
 }
 
 #[test]
-fn tree_shows_the_calls_whose_name_matches_with_what_leads_to_them() {
+fn tree_shows_calls_whose_name_matches_with_their_callers() {
     let file = "tests/fixtures/bias_add/baseline.json";
     let (names, _) = tree_names(&[file, "--include", "^aten::add_$"]);
     let trimmed: Vec<&str> = names.iter().map(|name| name.trim_start()).collect();
@@ -455,7 +450,7 @@ fn tree_shows_the_calls_whose_name_matches_with_what_leads_to_them() {
 fn tree_shows_all_of_a_trace_without_gpu_work_and_says_so() {
     let (out, err) = ends(0, program(&["tree", CNN]));
     assert!(out.contains("aten::conv2d"), "{out}");
-    assert!(err.contains("no GPU work in the trace: all calls are shown"), "{err}");
+    assert!(err.contains("no GPU work in the trace; all calls are shown"), "{err}");
     assert_eq!(ends(0, program(&["tree", CNN, "--all"])), (out, String::new()));
 }
 
@@ -513,12 +508,15 @@ fn uid_answers_from_traces_and_from_a_report_folder() {
 }
 
 #[test]
-fn a_uid_that_is_no_call_is_bad_usage() {
+fn a_uid_that_is_not_a_call_is_bad_usage() {
     let (a, b) = ("tests/fixtures/rename/baseline.json", "tests/fixtures/rename/candidate.json");
     let (_, err) = ends(2, program(&["uid", a, b, "--baseline", "100000"]));
-    assert!(err.contains("event 100000 of trace1") && err.contains("diff_stats.csv"), "{err}");
+    assert!(
+        err.contains("event 100000 of the baseline") && err.contains("diff_stats.csv"),
+        "{err}"
+    );
     let (_, err) = ends(2, program(&["uid", a, b]));
-    assert!(err.contains("no event is named") && err.contains("--baseline"), "{err}");
+    assert!(err.contains("no event was given") && err.contains("--baseline"), "{err}");
     let (_, err) = ends(2, program(&["uid", a, b, "1", "--candidate", "2"]));
     assert!(err.contains("cannot be used with"), "{err}");
 }
@@ -541,27 +539,19 @@ fn a_report_and_a_number_are_the_events_of_its_baseline() {
     assert!(err.contains("nowhere"), "{err}");
 }
 
-/// The report of a pair, in which one event is paired with another one than it is.
 #[test]
-fn explain_tells_where_a_report_was_made_with_other_options() {
+fn explain_says_if_a_report_was_made_with_different_options() {
     let (a, b) =
         ("tests/fixtures/bias_add/baseline.json", "tests/fixtures/bias_add/candidate.json");
-    let add = uid(a, "aten::add_");
+    let alias = b"[[alias]]\npattern = '^aten::(miopen|cudnn)_(.*)$'\nname = 'aten::vendor_$2'\n";
     let place = Place::new();
-    ends(0, place.diff(&[a, b]));
-    let map = place.at("report").join("uid_map.csv");
-    let lines = fs::read_to_string(&map).expect("the map");
-    let changed: Vec<String> = lines
-        .lines()
-        .map(|line| match line.starts_with(&format!("{add},")) {
-            true => format!("{add},0,same,"),
-            false => line.to_owned(),
-        })
-        .collect();
-    fs::write(&map, changed.join("\n") + "\n").expect("a writable folder");
+    let file = place.file("alias.toml", alias);
+    ends(0, place.diff(&[a, b, "--alias", &file]));
     let report = place.at("report").display().to_string();
-    let (_, err) = ends(2, program(&["explain", &report, &add]));
-    assert!(err.contains("pairs this event otherwise") && err.contains("--alias"), "{err}");
+    let renamed = uid(a, "aten::miopen_convolution");
+    ends(0, program(&["explain", &report, &renamed, "--alias", &file]));
+    let (_, err) = ends(2, program(&["explain", &report, &renamed]));
+    assert!(err.contains("matches this event differently") && err.contains("--alias"), "{err}");
 }
 
 #[test]
@@ -590,7 +580,7 @@ fn a_chosen_step_keeps_its_number() {
 }
 
 #[test]
-fn one_grammar_of_thresholds() {
+fn all_thresholds_share_one_grammar() {
     let same = |arguments: &[&str]| {
         let place = Place::new();
         ends(0, place.diff(&[&[ROCM, CUDA, "--emit", "none"], arguments].concat()));
@@ -604,7 +594,7 @@ fn one_grammar_of_thresholds() {
     assert_ne!(micros, same(&[]));
 }
 
-/// All commands that do something; those below a command after a blank.
+/// All commands that do something; subcommands follow their command after a space.
 const COMMANDS: [&str; 18] = [
     "diff",
     "info",
@@ -661,7 +651,7 @@ fn help_is_grouped_and_ends_with_three_examples() {
     }
 }
 
-/// What the help of a command says about one option, with the group that it stands in.
+/// The help text of one option of a command, with the heading of its group.
 fn help_of_option(command: &str, option: &str) -> Option<String> {
     let help = help(command);
     let mut group = "";
@@ -706,7 +696,7 @@ fn the_manual_page_has_every_command_with_its_examples() {
         let section = section.unwrap_or_else(|| panic!("{title} is not in the page"));
         assert_eq!(section.matches("\n\\&  tracetree ").count(), 3, "{command}\n{section}");
     }
-    // Options of every command stand once, options of one command in its section.
+    // Options of every command are described once, options of one command in its section.
     assert_eq!(page.matches("\n\\fB\\-\\-max\\-unpacked\\fR").count(), 1, "{page}");
     let titles: Vec<&str> = sections.iter().filter_map(|section| section.lines().next()).collect();
     assert!(!titles.contains(&"REPORT") && page.contains("\n.SS REPORT\n"), "{titles:?}");
@@ -714,7 +704,7 @@ fn the_manual_page_has_every_command_with_its_examples() {
 }
 
 #[test]
-fn a_coverage_is_written_as_other_thresholds_and_is_no_more_than_all() {
+fn a_coverage_is_written_like_other_thresholds_and_is_at_most_100_percent() {
     for wrong in ["101%", "1.5", "all", "-1%"] {
         let (_, told) =
             ends(2, program(&["fleet", "reduce", "plan.json", &format!("--min-coverage={wrong}")]));
@@ -723,13 +713,13 @@ fn a_coverage_is_written_as_other_thresholds_and_is_no_more_than_all() {
 }
 
 #[test]
-fn tree_tells_gpu_time_and_sorts_by_it() {
+fn tree_shows_gpu_time_and_sorts_by_it() {
     let file = "tests/fixtures/bias_add/baseline.json";
     let (out, _) = ends(0, program(&["tree", file, "--sort", "total"]));
-    // Total of a call = its own + that of the calls below that launch themselves.
+    // The total of a call = its own time + the time of the calls below that launch work themselves.
     let figure = |line: &str, what: &str| -> f64 {
         let rest = line.split(&format!(", {what} ")).nth(1);
-        let text = rest.and_then(|rest| rest.split(" us").next());
+        let text = rest.and_then(|rest| rest.split(" µs").next());
         text.map_or(0.0, |text| text.parse().expect("a figure"))
     };
     let thread = out.lines().next().expect("a thread");
@@ -747,6 +737,36 @@ fn tree_tells_gpu_time_and_sorts_by_it() {
                 *time = figure(line, "GPU");
             }
             Some(_) | None => above.push((depth(line), figure(line, "GPU"))),
+        }
+    }
+}
+
+#[test]
+fn the_order_of_the_runs_changes_no_byte_of_the_screen_or_of_the_report() {
+    let place = Place::new();
+    let h100 = |name: &str| format!("examples/traces/h100/{name}.pt.trace.json.gz");
+    let written = |folder: &str, base: [&str; 3], new: [&str; 2]| {
+        let mut command = program(&["diff", "--base"]);
+        command.args(base.map(h100)).arg("--new").args(new.map(h100));
+        command.arg("-o").arg(place.at(folder));
+        let (screen, _) = ends(0, command);
+        let files = fs::read_dir(place.at(folder)).expect("a report");
+        let read = |path: PathBuf| (path.clone(), fs::read(path).expect("a file"));
+        let files = files.map(|file| read(file.expect("a file").path()));
+        let named = files.map(|(path, bytes)| (path.file_name().map(ToOwned::to_owned), bytes));
+        (screen.replace(folder, ""), named.collect::<std::collections::BTreeMap<_, _>>())
+    };
+    let runs = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];
+    let slower = ["resnet_tf32_off", "resnet_tf32_off_again"];
+    let (screen, report) = written("one", runs, slower);
+    assert!(screen.contains("medians of 3 and 2 runs, spread "), "{screen}");
+    assert!(report.len() > 10, "{:?}", report.keys());
+    let [one, two, three] = runs;
+    for (at, order) in [[three, one, two], [two, three, one]].into_iter().enumerate() {
+        let other = written(&format!("order_{at}"), order, [slower[1], slower[0]]);
+        assert_eq!(screen, other.0);
+        for (name, bytes) in &report {
+            assert!(other.1.get(name) == Some(bytes), "{order:?}: {name:?} differs");
         }
     }
 }

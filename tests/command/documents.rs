@@ -1,8 +1,8 @@
-//! Every command of README and docs, run as it stands there: no example goes stale.
+//! Runs every command of README and docs as written, so that no example becomes outdated.
 //!
-//! The names in the examples (BASE, NEW, runs/before_1.json.gz, …) are files of a folder of their own, and
-//! what is no `tracetree` (git, dot, pip, …) is a program that does nothing. A command may tell of
-//! differences (exit code 1) or not be able to tell (3); bad usage (2) is a command that is stale.
+//! The names in the examples (BASE, NEW, runs/before_1.json.gz, …) are files of a temporary folder, and programs
+//! other than `tracetree` (git, dot, pip, …) are replaced by programs that do nothing. A command may report
+//! differences (exit code 1) or be inconclusive (3); bad usage (2) means that it is outdated.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
 use std::fs;
@@ -10,10 +10,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commands of files that are not here: they are run where the real traces are.
+/// Commands on traces that are not in this repository.
 const OF_REAL_TRACES: &str = "vllm_|sglang_";
 
-/// Commands on addresses need a server: `tests/remote` has one.
+/// Commands on addresses need a server; `tests/remote` has one.
 const OF_ADDRESSES: &str = "s3://";
 
 /// Documents with commands, from the root of the project.
@@ -33,21 +33,21 @@ fn blocks(text: &str) -> Vec<&str> {
     after.map(|rest| rest.split("```").next().expect("the end of a block")).collect()
 }
 
-/// The command lines of a block: without what `$ ` prompts printed, continued lines as one.
+/// The commands of a block: without the output after `$ ` prompts, if there are any.
 fn script(block: &str) -> String {
     let has_prompt = block.lines().any(|line| line.starts_with("$ "));
     let lines = block.lines().filter(|line| !has_prompt || line.starts_with("$ "));
     lines.map(|line| format!("{}\n", line.trim_start_matches("$ "))).collect()
 }
 
-/// A program of the folder `bin`.
+/// Writes a program into the folder `bin`.
 fn program(bin: &Path, name: &str, text: &str) {
     let path = bin.join(name);
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a writable folder");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// A folder with all files that the examples name.
+/// Creates all files that the examples name in a folder.
 fn place(folder: &Path) {
     let bin = folder.join("bin");
     for sub in [
@@ -61,7 +61,7 @@ fn place(folder: &Path) {
         fs::create_dir_all(folder.join(sub)).expect("a folder");
     }
     let tracetree = env!("CARGO_BIN_EXE_tracetree");
-    // What ends with a code that no document expects is written down.
+    // Logs the exit code of each run.
     program(
         &bin,
         "tracetree",
@@ -116,7 +116,7 @@ fn place(folder: &Path) {
     }
 }
 
-/// Runs a block in the folder; what its `tracetree` commands ended with.
+/// Runs a block in the folder; returns the log of its `tracetree` commands, and stderr.
 fn run(folder: &Path, block: &str) -> (Vec<String>, String) {
     let log = folder.join("log");
     fs::write(&log, "").expect("a writable folder");
@@ -141,7 +141,7 @@ fn every_command_of_the_documents_works() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     place(folder.path());
     let mut run_commands = 0;
-    // Reports and baselines that later commands of a page stand on.
+    // Reports and baselines that the commands of a page need.
     let before = "tracetree diff examples/traces/resnet.rocm.json.gz examples/traces/resnet.cuda.json.gz -o report\n\
                   tracetree baseline record BASE -o base.ttb\ncp base.ttb perf/base.ttb\n";
     for document in documents() {
@@ -168,7 +168,7 @@ fn is_command(line: &str) -> bool {
     line.starts_with("tracetree ") || line.starts_with("cargo run --release -- ")
 }
 
-/// Whether a block has a command of ours on files that are here.
+/// Whether a block has a `tracetree` command on files that are available.
 fn is_run(block: &str) -> bool {
     let needs_more = OF_REAL_TRACES.split('|').any(|name| block.contains(name))
         || block.contains(OF_ADDRESSES)
@@ -177,9 +177,9 @@ fn is_run(block: &str) -> bool {
     block.lines().map(|line| line.trim_start_matches("$ ")).any(is_command) && !needs_more
 }
 
-/// What `$ tracetree …` is told to print is what it prints.
+/// The output shown after `$ tracetree …` is what the command prints.
 #[test]
-fn what_the_documents_show_of_a_command_is_what_it_prints() {
+fn the_output_shown_in_the_documents_is_what_the_command_prints() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     place(folder.path());
     run(folder.path(), "tracetree diff BASE NEW -o report\n");

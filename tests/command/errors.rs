@@ -1,5 +1,5 @@
-//! Inputs that cannot be compared, and outputs that cannot be written: each error names the file and
-//! what is wrong with it, and nothing is left half-written.
+//! Inputs that cannot be compared and outputs that cannot be written: each error names the file and the
+//! problem, and no partial files are left.
 
 use crate::support::compared::{compare_files, trace};
 use crate::support::phenomena::Phenomenon;
@@ -12,7 +12,7 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{Comparison, ComparisonOptions, Error, ErrorKind, PerSide};
 
-/// The error of a comparison whose baseline is `t.json` with this text.
+/// The error of a comparison whose baseline is a file `t.json` with this text.
 fn refused(text: &str) -> Error {
     let folder = TempDir::new().expect("a temporary folder");
     let path = file(&folder, "t.json", text.as_bytes());
@@ -26,7 +26,7 @@ fn file(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// The error's text, which is one line that starts with the path and holds `part`.
+/// Checks that the error is one line that starts with the path and contains `part`.
 fn assert_says(error: &Error, kind: ErrorKind, part: &str) {
     let text = error.to_string();
     assert_eq!(error.kind(), kind, "{text}");
@@ -42,24 +42,24 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn a_folder_is_no_trace() {
+fn a_folder_is_not_a_trace() {
     let folder = TempDir::new().expect("a temporary folder");
     let error = Trace::open(folder.path()).expect_err("a folder");
     assert_says(&error, ErrorKind::Io, "directory");
 }
 
 #[test]
-fn an_empty_file_is_told_apart_from_a_broken_one() {
+fn an_empty_file_has_a_different_error_than_a_broken_one() {
     assert!(refused("").to_string().contains("empty"));
 }
 
 #[test]
-fn text_that_is_no_json_is_malformed() {
+fn text_that_is_not_json_is_malformed() {
     assert_says(&refused("hello"), ErrorKind::Malformed, "t.json");
 }
 
 #[test]
-fn json_that_is_no_trace_tells_what_it_is_instead() {
+fn for_json_that_is_not_a_trace_the_error_says_what_it_is() {
     assert_says(&refused(r#"{"answer": 42}"#), ErrorKind::NotATrace, "no traceEvents");
     assert_says(&refused("[1, 2]"), ErrorKind::NotATrace, "t.json");
 }
@@ -75,7 +75,7 @@ fn a_trace_without_calls_cannot_be_compared() {
 }
 
 #[test]
-fn of_two_broken_traces_the_baseline_is_told_first() {
+fn of_two_broken_traces_the_baseline_is_reported_first() {
     let folder = TempDir::new().expect("a temporary folder");
     let paths = PerSide::new(file(&folder, "a.json", b"x"), file(&folder, "b.json", b"y"));
     let PerSide { baseline, candidate } = paths.clone();
@@ -88,22 +88,22 @@ fn of_two_broken_traces_the_baseline_is_told_first() {
 fn a_report_folder_without_a_map_says_so() {
     let folder = TempDir::new().expect("a temporary folder");
     let error = read_uid_map(folder.path()).expect_err("an empty folder");
-    assert_says(&error, ErrorKind::Usage, "is no report: there is no uid_map.csv in it");
+    assert_says(&error, ErrorKind::Usage, "is not a report folder: it has no uid_map.csv");
 }
 
 #[test]
-fn a_broken_line_of_the_map_is_named() {
+fn a_map_without_its_report_is_refused() {
     let folder = TempDir::new().expect("a temporary folder");
-    file(&folder, "uid_map.csv", b"uid1,uid2,relation\n0,0,same\n1,1,similar\n");
-    let error = read_uid_map(folder.path()).expect_err("a relation that is none");
-    assert_says(&error, ErrorKind::Malformed, "line 3");
+    file(&folder, "uid_map.csv", b"uid1,uid2,relation\n0,0,same\n");
+    let error = read_uid_map(folder.path()).expect_err("no manifest");
+    assert_says(&error, ErrorKind::Usage, "it has no manifest.json");
 }
 
 #[test]
-fn one_trace_is_no_report_folder() {
+fn one_trace_is_not_a_report_folder() {
     let error = read_uid_map(Path::new("examples/traces/cnn.pt.trace.json.gz"))
         .expect_err("a trace instead of a folder");
-    assert_says(&error, ErrorKind::Usage, "a trace alone has no partner");
+    assert_says(&error, ErrorKind::Usage, "a second trace is missing");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn an_output_below_a_file_cannot_be_made() {
 }
 
 #[test]
-fn a_trace_of_queries_alone_is_a_tree_without_gpu_path() {
+fn a_trace_with_only_queries_is_a_tree_without_gpu_path() {
     let built =
         trace("built", &TraceBuilder::cuda().thread("main", |t| t.call("cudaGetDevice")).json());
     let tree = CallTree::build(built);

@@ -1,4 +1,4 @@
-//! Why a call has its partner: the evidence and the other candidates.
+//! Why a call has its counterpart: the evidence and the other candidates.
 
 use crate::support::compared;
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -12,7 +12,7 @@ const ROCM: &str = "examples/traces/resnet.rocm.json.gz";
 const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
 
 #[test]
-fn a_renamed_convolution_is_explained_by_its_place_and_what_is_below() {
+fn a_renamed_convolution_is_explained_by_its_position_and_the_calls_below() {
     let traces = PerSide::new(ROCM, CUDA).map(|path| Trace::open(path).expect("an example trace"));
     let trees = traces.map(CallTree::build);
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
@@ -30,7 +30,7 @@ fn a_renamed_convolution_is_explained_by_its_place_and_what_is_below() {
 }
 
 #[test]
-fn a_partner_has_more_evidence_than_the_candidates_that_lost() {
+fn a_match_has_more_evidence_than_the_rejected_candidates() {
     let traces = PerSide::new(ROCM, ROCM).map(|path| Trace::open(path).expect("an example trace"));
     let trees = traces.map(CallTree::build);
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
@@ -58,16 +58,18 @@ fn the_command_line_prints_path_relation_and_evidence() {
     let output = run(&traces.uid(conv).0.to_string());
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success());
-    for part in ["trace1  aten::conv2d", "trace2  aten::conv2d", "relation  same", "in common"] {
+    for part in
+        ["baseline   aten::conv2d", "candidate  aten::conv2d", "relation   same", "in common"]
+    {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
     let unknown = run("4000000000");
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("no host call"));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("neither a host call"));
 }
 
 #[test]
-fn frames_that_one_side_lacks_are_no_part_of_the_evidence() {
+fn frames_that_one_side_lacks_are_not_part_of_the_evidence() {
     let trace = |stacks: bool| {
         let layer = |t: &mut HostThread<'_>| {
             t.op("aten::linear", |t| t.op("aten::addmm", |t| t.kernel("gemm", 9.0)));
@@ -80,7 +82,7 @@ fn frames_that_one_side_lacks_are_no_part_of_the_evidence() {
                 });
             }
         });
-        // Both have frames, but not on the same threads.
+        // Both traces have frames, but not on the same threads.
         let builder = builder.thread("loader", |t| {
             t.frame("data.py(1): load", |t| t.leaf("aten::stack"));
         });

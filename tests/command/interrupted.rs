@@ -1,4 +1,4 @@
-//! Reports that are interrupted, fail, or follow another one: what is left of them.
+//! Reports that are interrupted, fail, or replace another one: what remains of them.
 #![cfg(all(unix, feature = "cli"))]
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,16 +9,16 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
+pub(super) const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 
-fn tracetree(arguments: &[&str]) -> Command {
+pub(super) fn tracetree(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-fn run(arguments: &[&str]) -> Output {
+pub(super) fn run(arguments: &[&str]) -> Output {
     tracetree(arguments).output().expect("the program runs")
 }
 
@@ -27,11 +27,11 @@ fn names(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into()).collect()
 }
 
-fn error(output: &Output) -> String {
+pub(super) fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Starts a comparison and sends it a signal as soon as it writes; the signal that ended it, if one did.
+/// Starts a comparison and sends it a signal as soon as it writes. Returns the signal that ended it, if any.
 fn interrupted(home: &Path, signal: Signal) -> Option<i32> {
     let target = home.join("report");
     let mut child =
@@ -67,7 +67,7 @@ fn a_signal_ends_the_program_and_leaves_nothing_half_written() {
 }
 
 #[test]
-fn a_report_over_another_leaves_no_file_of_the_old_one_and_all_of_others() {
+fn a_report_over_another_removes_the_old_files_and_keeps_all_foreign_ones() {
     let home = tempfile::tempdir().expect("a folder");
     let target = home.path().join("report");
     let write = |emit: &str| {
@@ -86,6 +86,158 @@ fn a_report_over_another_leaves_no_file_of_the_old_one_and_all_of_others() {
     assert!(left.contains("report.md") && left.contains("notes.txt"), "{left:?}");
 }
 
+pub(super) const OTHER: &str = "examples/traces/cnn_extra_op.pt.trace.json.gz";
+
+pub(super) fn write_report(candidate: &str, target: &Path, more: &[&str]) -> Output {
+    let mut command = tracetree(&["diff", CNN, candidate, "-o", &target.to_string_lossy()]);
+    command.args(more).output().expect("the program runs")
+}
+
+/// Asserts that `uid` and `explain` refuse the report with these words and say what to do.
+pub(super) fn assert_refused(report: &Path, words: &str) {
+    for command in ["uid", "explain"] {
+        let output = run(&[command, &report.to_string_lossy(), "5"]);
+        let told = error(&output);
+        assert_eq!(output.status.code(), Some(2), "{command}: {told}");
+        assert!(told.contains(words) && told.contains("run `tracetree diff` again"), "{told}");
+        assert!(output.stdout.is_empty(), "{command} answers from a mix");
+    }
+}
+
+#[test]
+fn a_report_of_two_generations_is_refused_and_the_next_run_says_so() {
+    let home = tempfile::tempdir().expect("a folder");
+    let (report, other) = (home.path().join("report"), home.path().join("other"));
+    for (candidate, folder) in [(CNN, &report), (OTHER, &other)] {
+        let output = write_report(candidate, folder, &["-q", "--emit", "none"]);
+        assert!(output.status.success(), "{}", error(&output));
+    }
+    let manifest = fs::read_to_string(report.join("manifest.json")).expect("a manifest");
+    for file in ["uid_map.csv", "summary.json", "kernels.csv"] {
+        let whole = fs::read(report.join(file)).expect("a file");
+        fs::copy(other.join(file), report.join(file)).expect("copied");
+        assert_refused(&report, &format!("{file} was changed after the report was written"));
+        fs::write(report.join(file), whole).expect("written");
+    }
+    assert!(run(&["uid", &report.to_string_lossy(), "5"]).status.success());
+    fs::remove_file(report.join("manifest.json")).expect("removed");
+    assert_refused(&report, "it has no manifest.json");
+    let stopped = manifest.replace("\"complete\"", "\"writing\"");
+    fs::write(report.join("manifest.json"), stopped).expect("written");
+    assert_refused(&report, "was interrupted");
+    let next = write_report(OTHER, &report, &["--emit", "none"]);
+    assert!(next.status.success() && error(&next).contains("was interrupted"), "{}", error(&next));
+    assert!(run(&["explain", &report.to_string_lossy(), "5"]).status.success());
+    assert!(!error(&write_report(OTHER, &report, &["--emit", "none"])).contains("interrupted"));
+}
+
+#[test]
+fn a_killed_run_leaves_one_report_or_one_that_is_refused() {
+    let home = tempfile::tempdir().expect("a folder");
+    let report = home.path().join("report");
+    let arguments = ["-q", "--emit", "none"];
+    assert!(write_report(CNN, &report, &arguments).status.success());
+    let old = fs::read(report.join("uid_map.csv")).expect("a map");
+    let manifest = fs::read(report.join("manifest.json")).expect("a manifest");
+    let mut child = tracetree(&["diff", CNN, OTHER, "-o", &report.to_string_lossy()])
+        .args(arguments)
+        .spawn()
+        .expect("the program starts");
+    // Kill the program as soon as it has replaced any file.
+    while child.try_wait().expect("a child").is_none() {
+        if fs::read(report.join("manifest.json")).is_ok_and(|now| now != manifest) {
+            kill_process(Pid::from_child(&child), Signal::KILL).expect("the program runs");
+            break;
+        }
+    }
+    child.wait().expect("a status");
+    let uid = run(&["uid", &report.to_string_lossy(), "5"]);
+    let map = fs::read(report.join("uid_map.csv")).ok();
+    let is_whole = uid.status.success() && map.is_some_and(|map| map != old);
+    let is_refused = uid.status.code() == Some(2) && error(&uid).contains("was interrupted");
+    assert!(is_whole || is_refused, "{}", error(&uid));
+    assert!(write_report(OTHER, &report, &arguments).status.success());
+    assert!(run(&["uid", &report.to_string_lossy(), "5"]).status.success());
+}
+
+#[test]
+fn foreign_files_are_not_overwritten_without_force() {
+    for file in ["report.md", "kernels.csv", "manifest.json"] {
+        let home = tempfile::tempdir().expect("a folder");
+        fs::write(home.path().join(file), "mine").expect("written");
+        let refused = write_report(CNN, home.path(), &["-q"]);
+        let told = error(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{told}");
+        assert!(told.contains(file) && told.contains("--force"), "{told}");
+        assert_eq!(fs::read_to_string(home.path().join(file)).expect("the file"), "mine");
+        assert_eq!(names(home.path()).len(), 1, "{:?}", names(home.path()));
+        assert!(write_report(CNN, home.path(), &["-q", "--force"]).status.success());
+        assert_ne!(fs::read_to_string(home.path().join(file)).expect("the file"), "mine");
+        // Now tracetree has written the folder.
+        assert!(write_report(CNN, home.path(), &["-q"]).status.success());
+    }
+}
+
+#[test]
+fn a_file_that_came_into_a_report_later_is_not_overwritten() {
+    let home = tempfile::tempdir().expect("a folder");
+    let report = home.path().join("report");
+    assert!(write_report(CNN, &report, &["-q", "--emit", "none"]).status.success());
+    fs::write(report.join("report.md"), "mine").expect("written");
+    let refused = write_report(CNN, &report, &["-q"]);
+    assert!(error(&refused).contains("report.md: already exists"), "{}", error(&refused));
+    assert!(write_report(CNN, &report, &["-q", "--emit", "none"]).status.success());
+    assert_eq!(fs::read_to_string(report.join("report.md")).expect("the file"), "mine");
+}
+
+#[test]
+fn a_report_file_that_was_edited_is_not_removed_as_stale() {
+    let home = tempfile::tempdir().expect("a folder");
+    let report = home.path().join("report");
+    assert!(write_report(CNN, &report, &["-q", "--emit", "md,svg"]).status.success());
+    fs::write(report.join("report.md"), "my notes").expect("written");
+    assert!(write_report(CNN, &report, &["-q", "--emit", "none"]).status.success());
+    assert_eq!(fs::read_to_string(report.join("report.md")).expect("the file"), "my notes");
+    assert!(!report.join("folded.txt").exists());
+}
+
+#[test]
+fn a_workbook_on_a_full_disk_is_an_error_and_not_a_panic() {
+    let home = tempfile::tempdir().expect("a folder");
+    let target = home.path().join("report");
+    let tables = home.path().join("tables");
+    assert!(write_report(CNN, &tables, &["-q", "--emit", "none"]).status.success());
+    let sizes = names(&tables)
+        .into_iter()
+        .map(|name| fs::metadata(tables.join(name)).expect("a file").len());
+    // Enough room for every other file, in blocks of 512 bytes, but not for the rows of a sheet.
+    let blocks = sizes.max().expect("files").div_ceil(512);
+    let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+    let output = Command::new("sh")
+        .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q"])
+        .args(["--emit", "xlsx", "-o"])
+        .arg(&target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the program runs");
+    let told = error(&output);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("report.xlsx") && told.contains("free some space"), "{told}");
+    assert!(!told.contains("panicked"), "{told}");
+    assert!(!target.exists() && names(home.path()).len() == 1, "{:?}", names(home.path()));
+}
+
+#[test]
+fn a_workbook_needs_no_folder_for_temporary_files() {
+    let home = tempfile::tempdir().expect("a folder");
+    let target = home.path().join("report");
+    let mut command = tracetree(&["diff", CNN, CNN, "-q", "--emit", "xlsx", "-o"]);
+    command.arg(&target).env("TMPDIR", home.path().join("missing"));
+    let output = command.output().expect("the program runs");
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(target.join("report.xlsx").is_file());
+}
+
 #[test]
 fn a_page_in_a_folder_without_a_report_stays() {
     let home = tempfile::tempdir().expect("a folder");
@@ -96,17 +248,17 @@ fn a_page_in_a_folder_without_a_report_stays() {
 }
 
 #[test]
-fn a_link_to_nothing_is_named_as_one() {
+fn a_dangling_link_is_named_as_one() {
     let home = tempfile::tempdir().expect("a folder");
     let link = home.path().join("report");
     symlink(home.path().join("gone"), &link).expect("a link");
     let output = run(&["diff", CNN, CNN, "-q", "-o", &link.to_string_lossy()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(error(&output).contains("the output is a link to nothing"), "{}", error(&output));
+    assert!(error(&output).contains("the output is a dangling link"), "{}", error(&output));
 }
 
 #[test]
-fn a_full_device_is_an_error_of_every_command_and_of_help() {
+fn a_full_device_is_an_error_for_every_command_and_for_help() {
     for arguments in [&["--help"][..], &["info", CNN], &["tree", CNN], &["man"], &["--version"]] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full");
         let Ok(full) = full else { return };
@@ -117,10 +269,10 @@ fn a_full_device_is_an_error_of_every_command_and_of_help() {
 }
 
 #[test]
-fn a_disk_without_room_is_told_with_the_file_and_a_remedy_and_nothing_is_left() {
+fn a_full_disk_is_reported_with_the_file_and_a_remedy_and_nothing_is_left() {
     let home = tempfile::tempdir().expect("a folder");
     let target = home.path().join("report");
-    // No file may get longer than a few KB: to the program that is a disk that fills up.
+    // The limit of a few KB per file looks like a full disk to the program.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q", "-o"])
@@ -131,12 +283,12 @@ fn a_disk_without_room_is_told_with_the_file_and_a_remedy_and_nothing_is_left() 
     let told = error(&output);
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains(&*target.to_string_lossy()) && !told.contains(".partial"), "{told}");
-    assert!(told.contains("make room there"), "{told}");
+    assert!(told.contains("free some space"), "{told}");
     assert!(names(home.path()).is_empty(), "{:?}", names(home.path()));
 }
 
 #[test]
-fn a_closed_pipe_is_no_error_of_any_command_nor_of_help() {
+fn a_closed_pipe_is_not_an_error_for_any_command_or_for_help() {
     for arguments in
         [&["--help"][..], &["info", CNN], &["tree", CNN], &["man"], &["diff", "--help"]]
     {

@@ -9,6 +9,8 @@ mod documents;
 mod errors;
 mod explain;
 mod fail_on;
+mod hostile;
 mod interrupted;
+mod killed;
 mod options;
 mod terminal;

@@ -1,4 +1,4 @@
-//! Options of the stages: trees without Python frames, aliases, names for the sides.
+//! Options of the pipeline: trees without Python frames, aliases, names for the sides.
 
 use crate::support::phenomena::Phenomenon;
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -16,7 +16,7 @@ use tracetree::{PerSide, Side};
 const VENDORS: &str = "[[alias]]\npattern = '^aten::(miopen|cudnn)_(.*)$'\nname = 'aten::vendor_$2'\n\
                        [[alias]]\npattern = '(Miopen|Cudnn)BatchNorm'\nname = 'BatchNorm'";
 
-/// Bundled pairs and, where they are, real ones.
+/// Bundled pairs and, if available, real ones.
 fn pairs() -> Vec<PerSide<PathBuf>> {
     let mut all = traces::example_pairs();
     all.extend(traces::real_and_unlike_pairs());
@@ -38,7 +38,7 @@ fn aliases(text: &str) -> DiffOptions {
 }
 
 #[test]
-fn a_tree_without_frames_has_all_other_calls_and_the_same_account() {
+fn a_tree_without_frames_has_all_other_calls_and_the_same_totals() {
     for paths in pairs() {
         let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
         let trees = without_frames(&traces);
@@ -64,7 +64,7 @@ fn a_tree_without_frames_has_all_other_calls_and_the_same_account() {
 }
 
 #[test]
-fn frames_left_out_on_purpose_are_not_missed() {
+fn frames_left_out_on_purpose_are_not_reported_as_missing() {
     let traces = example();
     let trees = without_frames(&traces);
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
@@ -142,7 +142,7 @@ fn the_sides_are_called_what_the_user_says() {
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` mi\\|300"), "{text}");
 }
 
-/// The names that the sides get where the user gives `given`.
+/// The names of the sides if the user gives `given`.
 fn side_names(files: [&str; 2], devices: [&str; 2], given: [&str; 2]) -> [String; 2] {
     let trace = |at: usize| {
         let device = json!([{"id": 0, "name": devices[at]}]);
@@ -158,7 +158,7 @@ fn side_names(files: [&str; 2], devices: [&str; 2], given: [&str; 2]) -> [String
 }
 
 #[test]
-fn the_sides_are_called_by_device_else_by_file_where_that_tells_them_apart() {
+fn the_sides_are_named_after_device_or_file_if_that_distinguishes_them() {
     let (files, same) = (["a/run.json", "a/run.json"], ["NVIDIA H100 80GB HBM3"; 2]);
     let none = ["", ""];
     assert_eq!(side_names(files, same, none), ["trace1", "trace2"]);
@@ -174,13 +174,13 @@ fn the_sides_are_called_by_device_else_by_file_where_that_tells_them_apart() {
     assert_eq!(side_names(folders, same, none), ["before", "after"]);
     let long = "a-name-that-would-push-the-figures-out-of-their-columns";
     assert_eq!(side_names([long, "b.json"], same, none), ["trace1", "trace2"]);
-    // A given name holds; one that the other side would be found by leaves it its plain name.
+    // A given name is kept. If it equals the other side's device name, that side falls back to `trace2`.
     assert_eq!(side_names(files, devices, ["H100", ""]), ["H100", "trace2"]);
     assert_eq!(side_names(files, devices, ["old", ""]), ["old", "H100"]);
 }
 
 #[test]
-fn the_parts_of_the_account_add_up_to_each_total() {
+fn the_parts_of_the_totals_add_up_to_each_total() {
     for paths in pairs() {
         let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
         let trees = traces.clone().map(CallTree::build);

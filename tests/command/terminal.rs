@@ -32,7 +32,7 @@ fn no_line_is_wider_than_the_terminal_and_no_figure_is_broken() {
             assert!(line.chars().count() <= width, "{width}: {line}");
             let ends_in_digit = line.ends_with(|c: char| c.is_ascii_digit());
             let next = next.split_whitespace().next().unwrap_or_default();
-            let breaks = ["%", "ms", "us", "→", "TB/s", "TFLOP/s"]
+            let breaks = ["%", "ms", "us", "µs", "→", "TB/s", "TFLOP/s"]
                 .contains(&next.trim_end_matches([',', ';', ')']));
             assert!(!(ends_in_digit && breaks), "{width}: {line} / {next}");
         }
@@ -40,7 +40,7 @@ fn no_line_is_wider_than_the_terminal_and_no_figure_is_broken() {
 }
 
 #[test]
-fn a_wide_screen_uses_its_room() {
+fn a_wide_screen_uses_its_full_width() {
     let screens = screens(BUNDLED);
     let widest = |at: usize| screens[at].1.lines().map(|line| line.chars().count()).max();
     assert!(widest(2) > Some(150), "{}", screens[2].1);
@@ -48,7 +48,7 @@ fn a_wide_screen_uses_its_room() {
     assert!(elided(2) < elided(1) && elided(1) <= elided(0));
 }
 
-/// Stdout of a run through a pipe.
+/// Stdout of a run through a pipe, with `COLUMNS` set to `columns`.
 fn piped(columns: Option<&str>) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     command.args(["diff", "--no-report", "-q", "--top", "100"]).args(BUNDLED).env_remove("COLUMNS");
@@ -66,14 +66,14 @@ fn a_pipe_honours_columns_and_elides_nothing() {
         words
     };
     let (narrow, wide) = (piped(Some("60")), piped(Some("200")));
-    // What a cause itself shortens stays short.
+    // Only the evidence of causes is shortened at any width.
     let options = ComparisonOptions::default();
     let comparison = Comparison::open(BUNDLED[0], BUNDLED[1], &options).expect("two traces");
     let (causes, _) = cause_lines(comparison.analysis());
     let shortened: usize = causes.iter().map(|cause| cause.evidence.matches('…').count()).sum();
     assert_eq!(narrow.matches('…').count(), shortened, "{narrow}");
     assert_eq!(wide.matches('…').count(), shortened, "{wide}");
-    // The account is turned and kernel counts are left to wide lines; the names and reasons are all there.
+    // The narrow totals are transposed and have no kernel counts, but all names and reasons are there.
     for word in words(&wide).iter().filter(|word| word.contains("::")) {
         assert!(narrow.contains(word.as_str()), "{word}");
     }
@@ -83,7 +83,7 @@ fn a_pipe_honours_columns_and_elides_nothing() {
     };
     assert_eq!(long(&narrow), 0, "{narrow}");
     assert!(long(&wide) > 0);
-    // The place of a cause goes on in the next line, too.
+    // The call site of a cause may continue on the next line.
     let mut places = narrow.lines().filter(|line| line.contains(" ms  host "));
     assert!(places.all(|line| !line.contains("evaluate_function: ")), "{narrow}");
     assert!(

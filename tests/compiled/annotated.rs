@@ -1,4 +1,5 @@
-//! Graphs whose kernels name the part of the program that they were captured in: the parts below the launch.
+//! Graphs whose kernels name the part of the program in which they were captured: these parts become calls
+//! below the graph launch.
 
 use crate::support::files::unpacked;
 use crate::support::laws;
@@ -35,7 +36,7 @@ fn tree_with(json: &str, source: &CaptureSource) -> CallTree {
     captures.complete(tree, TreeOptions::default(), &reading).expect("a tree")
 }
 
-/// What stands below the graph launch, by depth.
+/// The names of the calls below the graph launch, indented by depth.
 fn below(tree: &CallTree) -> Vec<String> {
     let launch = tree.calls().find(|&call| tree.is_graph_launch(call)).expect("a graph launch");
     let depth = |call: CallId| tree.ancestors(call).count();
@@ -46,7 +47,7 @@ fn below(tree: &CallTree) -> Vec<String> {
 }
 
 #[test]
-fn a_path_of_modules_is_taken_apart_and_neighbours_are_together() {
+fn a_path_of_modules_is_split_and_neighbours_share_its_calls() {
     let tree = tree_of(&replay_of(&[
         ("gemm", json!({"name": "layers.0.attention.wq"})),
         ("bias", json!({"name": "layers.0.attention.wq"})),
@@ -74,15 +75,15 @@ fn a_path_of_modules_is_taken_apart_and_neighbours_are_together() {
         "   gemm",
     ];
     let lines = below(&tree);
-    assert_eq!(lines[0], "copy", "what names no part stays at the launch");
+    assert_eq!(lines[0], "copy", "a kernel without a part stays directly below the launch");
     assert_eq!(lines[1..], expected);
     let note = tree.notes().get("CAPTURE_ANNOTATED").expect("a note");
-    assert!(note.message.starts_with("6 of 7 kernels of 1 graph launches"), "{}", note.message);
+    assert!(note.message.starts_with("6 of 7 kernels of 1 graph launch are"), "{}", note.message);
     assert_eq!((tree.replays()[0].named, tree.replays()[0].placed), (6, 0));
 }
 
 #[test]
-fn kernels_of_a_part_stand_before_or_behind_the_parts_in_it_as_they_ran() {
+fn kernels_of_a_part_are_before_or_after_its_inner_parts_as_they_ran() {
     let tree = tree_of(&replay_of(&[
         ("norm", json!({"name": "layer.0"})),
         ("gemm", json!({"name": "layer.0.mlp"})),
@@ -97,7 +98,7 @@ fn kernels_of_a_part_stand_before_or_behind_the_parts_in_it_as_they_ran() {
 }
 
 #[test]
-fn the_order_of_the_nodes_tells_neighbours_where_it_is_known() {
+fn known_graph_nodes_decide_which_kernels_are_neighbours() {
     let node = |number: u32, part: &str| json!({"name": part, "graph node id": number});
     let tree = tree_of(&replay_of(&[
         ("gemm", node(1, "compute")),
@@ -108,7 +109,7 @@ fn the_order_of_the_nodes_tells_neighbours_where_it_is_known() {
 }
 
 #[test]
-fn what_torchtitan_writes_is_read_and_names_that_are_no_path_are_one_part() {
+fn torchtitan_names_are_read_and_names_that_are_not_paths_are_one_part() {
     let tree = tree_of(&replay_of(&[
         ("gemm", json!({"module_fqn": "layers.3.wq"})),
         ("relu", json!({"name": "relu, 2.0 x"})),
@@ -117,7 +118,7 @@ fn what_torchtitan_writes_is_read_and_names_that_are_no_path_are_one_part() {
 }
 
 #[test]
-fn names_of_kernels_outside_of_graphs_are_left_alone() {
+fn part_names_of_kernels_outside_of_graphs_are_ignored() {
     let json = TraceBuilder::cuda()
         .thread("main", |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)))
         .json()
@@ -128,7 +129,7 @@ fn names_of_kernels_outside_of_graphs_are_left_alone() {
 }
 
 #[test]
-fn graphs_can_be_left_as_they_are() {
+fn named_parts_can_be_ignored() {
     let json = replay_of(&[("gemm", json!({"name": "layers.0"}))]);
     assert_eq!(below(&tree_with(&json, &CaptureSource::Nowhere)), ["gemm"]);
 }
@@ -144,7 +145,11 @@ fn the_laws_hold_for_named_parts() {
         laws::hold_for_a_pair(PerSide::new(one, two));
     }
     assert_eq!(TraceDiff::new(one.clone(), one.clone()).differences(), vec![]);
-    assert_eq!(TraceDiff::new(one, bare).differences(), vec![], "known deeper is no difference");
+    assert_eq!(
+        TraceDiff::new(one, bare).differences(),
+        vec![],
+        "more detail on one side is not a difference"
+    );
 }
 
 /// The instances of the modules above a call, outermost first.
@@ -156,8 +161,8 @@ fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
     names
 }
 
-/// The recorded replay with the modules that its capture tells of in its kernels, as PyTorch would write them; and the
-/// modules of each kernel, by uid.
+/// The recorded replay with the modules from its capture written into its kernels, as PyTorch would do, and
+/// the modules of each kernel by uid.
 fn annotated_replay() -> (String, HashMap<u32, Vec<String>>) {
     let replay = Trace::open(h100("decode_graph")).expect("a trace");
     let capture = Trace::open(h100("decode_graph.capture")).expect("a trace");
@@ -178,7 +183,7 @@ fn annotated_replay() -> (String, HashMap<u32, Vec<String>>) {
 }
 
 #[test]
-fn kernels_of_a_recorded_replay_stand_below_the_modules_that_they_name() {
+fn kernels_of_a_recorded_replay_are_below_the_modules_that_they_name() {
     let (json, modules) = annotated_replay();
     assert!(modules.len() > 200, "{}", modules.len());
     let (tree, bare) =
@@ -201,7 +206,7 @@ fn kernels_of_a_recorded_replay_stand_below_the_modules_that_they_name() {
     assert_eq!(tree.trace().own_events().len(), bare.trace().len());
 }
 
-/// A table of a comparison, as text.
+/// The rows of a comparison, as text.
 fn rows(analysis: &Analysis) -> Vec<String> {
     analysis
         .rows()
@@ -211,7 +216,7 @@ fn rows(analysis: &Analysis) -> Vec<String> {
 }
 
 #[test]
-fn where_only_one_side_names_parts_nothing_else_is_told() {
+fn parts_named_on_one_side_only_do_not_change_the_results() {
     let (json, _) = annotated_replay();
     let open = |name| CallTree::build(Trace::open(h100(name)).expect("a trace"));
     let capture = Trace::open(h100("decode_graph.capture")).expect("a trace");

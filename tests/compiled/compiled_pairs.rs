@@ -1,5 +1,5 @@
-//! Recorded pairs of eager and compiled training: each region faces exactly the calls that
-//! it replaced, counted from the JSON of the eager trace.
+//! Recorded pairs of eager and compiled training: each region is matched with exactly the calls that it
+//! replaced, as determined from the JSON of the eager trace.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -26,7 +26,7 @@ fn span(event: &Value) -> (f64, f64) {
     (start, start + event["dur"].as_f64().unwrap_or(0.0))
 }
 
-/// Sequence numbers of the forward ops that ran inside of an event.
+/// Sequence numbers of the forward ops that ran inside an event.
 fn numbers_inside(events: &[Value], outer: &Value) -> BTreeSet<i64> {
     let (from, until) = span(outer);
     let inside = events.iter().filter(|event| {
@@ -37,7 +37,8 @@ fn numbers_inside(events: &[Value], outer: &Value) -> BTreeSet<i64> {
     forward.filter_map(|event| event["args"]["Sequence number"].as_i64()).collect()
 }
 
-/// The steps of the engine that run the backward pass of these forward ops, after their forward pass.
+/// Positions of the autograd engine's steps that run the backward pass of these forward ops and start after
+/// `after`, in µs.
 fn steps_of(events: &[Value], numbers: &BTreeSet<i64>, after: f64) -> BTreeSet<usize> {
     let is_step = |event: &Value| {
         let name = event["name"].as_str().unwrap_or_default();
@@ -50,14 +51,14 @@ fn steps_of(events: &[Value], numbers: &BTreeSet<i64>, after: f64) -> BTreeSet<u
     (0..events.len()).filter(|&at| is_step(&events[at])).collect()
 }
 
-/// Positions in the eager trace of what a region replaced.
+/// Positions in the eager trace of the calls that a region replaced.
 fn replaced(analysis: &Analysis, region: &Region) -> BTreeSet<usize> {
     let tree = analysis.tree(Side::Baseline);
     let uid = |call| tree.trace().uid(tree.event(call).expect("an event")).0 as usize;
     region.replaced.iter().map(|&call| uid(call)).collect()
 }
 
-/// Compares an eager and a compiled run in which the modules of a class are compiled.
+/// Checks the regions of a compiled run in which the modules of one class are compiled.
 fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions: usize) {
     let paths = PerSide::new(example(eager), example(compiled));
     let events = events(&paths.baseline);
@@ -79,7 +80,7 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
         let mut forward = forward;
         forward.sort_by_key(starts);
         for (region, &at) in forward.iter().zip(&modules) {
-            // All ops of the module, and no other.
+            // All ops of the module, and no others.
             let ops = |inside: &dyn Fn(usize) -> bool| -> BTreeSet<usize> {
                 (0..events.len())
                     .filter(|&at| events[at]["cat"] == "cpu_op" && inside(at))
@@ -94,7 +95,7 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
             let found = ops(&|inner| replaced.iter().any(|&outer| within(outer, inner)));
             assert!(!expected.is_empty() && expected == found, "{compiled}: {}", name(at));
         }
-        // Each backward region faces the steps of one module, each module once.
+        // Each backward region is matched with the engine's steps for one module, each module once.
         let mut expected: Vec<BTreeSet<usize>> = modules
             .iter()
             .map(|&at| {
@@ -114,22 +115,22 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
 }
 
 #[test]
-fn a_compiled_cnn_faces_the_eager_one() {
+fn a_compiled_cnn_is_matched_with_the_eager_one() {
     each_region_faces_a_module("cnn_eager", "cnn_compiled", "Cnn", 2);
 }
 
 #[test]
-fn a_compiled_transformer_faces_the_eager_one() {
+fn a_compiled_transformer_is_matched_with_the_eager_one() {
     each_region_faces_a_module("tfm_eager", "tfm_compiled", "Tfm", 2);
 }
 
 #[test]
-fn each_compiled_block_faces_its_own() {
+fn each_compiled_block_is_matched_with_its_eager_block() {
     each_region_faces_a_module("tfm_eager", "tfm_compiled_blocks", "Block", 6);
 }
 
 #[test]
-fn on_a_gpu_compiled_models_face_the_eager_ones() {
+fn on_a_gpu_compiled_models_are_matched_with_the_eager_ones() {
     for compiled in ["h100/resnet_compiled", "h100/resnet_reduce_overhead"] {
         each_region_faces_a_module("h100/resnet_eager", compiled, "ResNet", 2);
     }
@@ -145,13 +146,13 @@ fn time_of_both_sides_is_in_one_row() {
             if name.contains("(replaced calls)") {
                 assert!(row.time.baseline.0 > 0 && row.time.candidate.0 > 0, "{name}");
             }
-            assert!(!name.starts_with("Torch-Compiled Region"), "{name} stands alone");
+            assert!(!name.starts_with("Torch-Compiled Region"), "{name} is unmatched");
         }
     });
 }
 
 #[test]
-fn the_largest_rows_of_a_real_compiled_training_are_of_one_size() {
+fn the_leading_causes_of_a_real_compiled_training_have_similar_times_on_both_sides() {
     let Some(folder) = crate::support::files::real_traces() else {
         eprintln!("skipped: TRACETREE_TRACES does not name the folder of real traces");
         return;

@@ -1,4 +1,4 @@
-//! Where one side needs fewer kernels, and when that is called a fusion.
+//! Calls that need fewer kernels on one side, and when that is reported as a fusion.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -6,7 +6,7 @@ use crate::support::traces;
 use tracetree::analysis::{FusionEvidence, FusionRow, KernelChange};
 use tracetree::{PerSide, Side};
 
-/// A model of this many blocks, each of which does the same.
+/// A model of `blocks` blocks that all do the same.
 fn model(blocks: usize, block: impl Fn(&mut HostThread<'_>)) -> String {
     TraceBuilder::cuda()
         .thread("main", |t| {
@@ -67,17 +67,17 @@ fn a_compiled_kernel_lists_the_ops_that_it_fused() {
 }
 
 #[test]
-fn one_instance_is_no_fusion_but_a_count() {
+fn one_instance_is_a_count_and_not_a_fusion() {
     let rows = fusions(&model(1, eager), &model(1, compiled));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 count, 1 of 1");
 }
 
 #[test]
-fn a_kernel_that_does_not_say_so_fused_nothing() {
+fn a_kernel_that_does_not_name_all_ops_is_not_a_fusion() {
     let other = |t: &mut HostThread<'_>| op(t, "my::step", "step_kernel");
     let rows = fusions(&model(3, eager), &model(3, other));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 count, 3 of 3");
-    // One that names only one of the two ops.
+    // A kernel that names only one of the two ops.
     let more = |t: &mut HostThread<'_>| {
         op(t, "triton_poi_fused_mul_0", "triton_poi_fused_mul_0");
     };
@@ -88,7 +88,7 @@ fn a_kernel_that_does_not_say_so_fused_nothing() {
 }
 
 #[test]
-fn attention_stands_for_products_and_a_softmax() {
+fn an_attention_kernel_fuses_products_and_a_softmax() {
     let plain = |t: &mut HostThread<'_>| {
         op(t, "aten::bmm", "gemm_a");
         op(t, "aten::mul", "mul_kernel");
@@ -119,17 +119,17 @@ fn linear(t: &mut HostThread<'_>, out: i64) {
 }
 
 #[test]
-fn one_product_of_the_width_of_three_fused_them() {
+fn one_product_as_wide_as_three_fuses_them() {
     let apart = |t: &mut HostThread<'_>| (0..3).for_each(|_| linear(t, 64));
     let rows = fusions(&model(2, |t| linear(t, 192)), &model(2, apart));
     assert!(only(&rows).ends_with("1 | 3 fused in trace1 by shapes, 2 of 2"), "{}", only(&rows));
-    // Three layers where there was one are no fusion.
+    // Three layers instead of one are not a fusion.
     let rows = fusions(&model(2, |t| linear(t, 64)), &model(2, apart));
     assert!(rows.iter().all(|row| row.change == KernelChange::Count), "{rows:#?}");
 }
 
 #[test]
-fn an_op_that_the_neighbour_took_in_is_found_by_its_kernel() {
+fn an_op_fused_into_its_neighbour_is_found_by_the_kernel_name() {
     let separate = |t: &mut HostThread<'_>| {
         op(t, "aten::addmm", "gemm_bf16_kernel");
         op(t, "aten::gelu", "gelu_kernel");
@@ -137,13 +137,13 @@ fn an_op_that_the_neighbour_took_in_is_found_by_its_kernel() {
     let epilogue = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_gelu_kernel");
     let rows = fusions(&model(2, separate), &model(2, epilogue));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 fused in trace2 by names, 2 of 2");
-    // An op that is gone is gone, if nobody says otherwise.
+    // If no kernel names it, the missing op is not reported as fused.
     let gone = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_kernel");
     assert_eq!(fusions(&model(2, separate), &model(2, gone)), []);
 }
 
 #[test]
-fn memsets_and_copies_are_no_kernels() {
+fn memsets_and_copies_do_not_count_as_kernels() {
     let plain = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_kernel");
     let zeroed = |t: &mut HostThread<'_>| {
         t.op("aten::addmm", |t| {
@@ -156,7 +156,7 @@ fn memsets_and_copies_are_no_kernels() {
 }
 
 #[test]
-fn a_library_that_needs_two_kernels_for_one_op_fused_nothing() {
+fn two_kernels_for_one_op_on_one_side_are_not_a_fusion() {
     let one = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_kernel");
     let two = |t: &mut HostThread<'_>| {
         t.op("aten::addmm", |t| {
@@ -170,8 +170,9 @@ fn a_library_that_needs_two_kernels_for_one_op_fused_nothing() {
 }
 
 #[test]
-fn an_op_that_keeps_its_name_explains_one_call_and_not_three() {
-    // A graph's kernels have no ops, so that they stand at one node, whether they are paired or not.
+fn a_kernel_that_keeps_its_name_explains_one_call_and_not_three() {
+    // The kernels of a graph without capture have no ops, so all of them belong to the graph launch,
+    // whether it is matched or not.
     let muls = |count: usize| {
         move |t: &mut HostThread<'_>| {
             t.launch("cudaGraphLaunch").graph(|graph| {
@@ -184,7 +185,7 @@ fn an_op_that_keeps_its_name_explains_one_call_and_not_three() {
 }
 
 #[test]
-fn on_a_bare_thread_fusions_of_other_kernels_have_a_line_each() {
+fn without_modules_fusions_into_different_kernels_have_separate_rows() {
     let sized = |t: &mut HostThread<'_>, out: i64, kernel: &str| {
         t.op("aten::linear", |t| {
             let addmm = Op::new("aten::addmm").dims(&[&[out], &[8, 64], &[64, out], &[], &[]]);
@@ -213,11 +214,11 @@ fn on_a_bare_thread_fusions_of_other_kernels_have_a_line_each() {
     };
     let mut lines: Vec<(String, usize)> = rows.iter().map(line).collect();
     lines.sort();
-    // The large one alone is no proof, but it agrees with the others.
+    // The large product alone is not enough evidence, but it agrees with the others.
     assert_eq!(lines, [("large_gemm".to_owned(), 1), ("small_gemm".to_owned(), 2)]);
 }
 
-/// A step of the backward pass that runs a forward pass of many ops again, and a region in its place.
+/// A program whose backward pass recomputes a forward pass of many ops, and one with a region instead.
 fn checkpointed(kernel: &str) -> (String, String) {
     let program = |step: &dyn Fn(&mut HostThread<'_>)| {
         TraceBuilder::cuda()
@@ -239,7 +240,7 @@ fn checkpointed(kernel: &str) -> (String, String) {
 }
 
 #[test]
-fn a_region_may_face_much_more_work_than_it_has_if_it_names_it() {
+fn a_region_may_replace_much_more_work_than_it_has_if_it_names_that_work() {
     let regions = |kernel: &str| {
         let (eager, compiled) = checkpointed(kernel);
         compare_texts(&PerSide::new(eager, compiled), |analysis| analysis.diff().regions().len())
@@ -249,7 +250,7 @@ fn a_region_may_face_much_more_work_than_it_has_if_it_names_it() {
 }
 
 #[test]
-fn fusions_apart_from_each_other_are_told_apart() {
+fn separate_fusions_in_one_block_are_counted_separately() {
     let apart = |change: fn(&mut HostThread<'_>)| {
         move |t: &mut HostThread<'_>| {
             change(t);
@@ -262,7 +263,7 @@ fn fusions_apart_from_each_other_are_told_apart() {
 }
 
 #[test]
-fn a_real_trace_against_itself_fuses_nothing() {
+fn a_real_trace_compared_with_itself_has_no_fusions() {
     for pair in traces::real_and_unlike_pairs() {
         for path in [&pair.baseline, &pair.candidate] {
             compare_files(PerSide::new(path, path), |analysis| {
@@ -273,7 +274,7 @@ fn a_real_trace_against_itself_fuses_nothing() {
 }
 
 #[test]
-fn the_convolution_is_the_only_place_where_vit_and_timesformer_differ_in_kernels() {
+fn only_the_convolution_of_vit_and_timesformer_has_a_different_number_of_kernels() {
     for model in ["bert", "vit", "timesformer"] {
         let Some(pair) = traces::platform_pair(model) else { return };
         compare_files(pair, |analysis| {
@@ -288,7 +289,7 @@ fn the_convolution_is_the_only_place_where_vit_and_timesformer_differ_in_kernels
 }
 
 #[test]
-fn fusions_of_real_pairs_have_their_mirror() {
+fn fusions_of_real_pairs_are_mirrored_by_swapping_the_sides() {
     let line = |row: &FusionRow, turn: bool| {
         let change = match row.change {
             KernelChange::FusedIn(side, evidence) if turn => {
@@ -317,7 +318,7 @@ fn fusions_of_real_pairs_have_their_mirror() {
 }
 
 #[test]
-fn one_linear_for_three_is_found_where_ops_stand_for_kernels() {
+fn one_linear_layer_instead_of_three_is_a_fusion_without_a_gpu() {
     let Some(folder) = crate::support::files::real_traces() else {
         eprintln!("skipped: TRACETREE_TRACES does not name the folder of real traces");
         return;
@@ -341,7 +342,7 @@ fn one_linear_for_three_is_found_where_ops_stand_for_kernels() {
 }
 
 #[test]
-fn a_region_says_what_each_of_its_kernels_stands_for() {
+fn each_kernel_of_a_region_lists_the_ops_that_it_fused() {
     let files = PerSide::new("cnn_eager.pt.trace.json.gz", "cnn_compiled.pt.trace.json.gz");
     let paths = files.map(traces::example);
     compare_files(paths.as_ref(), |analysis| {
@@ -357,7 +358,7 @@ fn a_region_says_what_each_of_its_kernels_stands_for() {
         let norm = norm.unwrap_or_else(|| panic!("no normalisation: {rows:#?}"));
         assert_eq!(norm.kernel_count.candidate, 1, "{norm:#?}");
         assert!(norm.kernel_count.baseline > 1, "{norm:#?}");
-        // Convolutions face convolutions: nobody says that one was fused.
+        // Convolutions are matched with convolutions; none is reported as fused.
         assert!(!norm.ops.baseline.iter().any(|op| op.contains("convolution")), "{norm:#?}");
     });
 }

@@ -1,6 +1,7 @@
-//! Captures changed in a known way → how many kernels of a replay find the launch that made them.
+//! Changes captures in a known way and counts how many kernels of a replay are attributed to their own
+//! launch.
 //!
-//! The generated traces run always, the real ones where `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real ones only if `TRACETREE_TRACES` names their folder.
 
 use crate::support::captures::{CaptureChange, Graphs};
 use crate::support::files::{real_traces, unpacked};
@@ -9,9 +10,9 @@ use crate::support::resnet::training;
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
 
-/// One thing changed: nearly all kernels find their launch, and no wrong one.
+/// Minimum for most changes: nearly all kernels are attributed to their launch.
 const SINGLE: f64 = 0.99;
-/// Names are gone and launches as well: what is left is the order, and words.
+/// Minimum if names and some launches are missing: only the order and common words remain as evidence.
 const FEW_SIGNS: f64 = 0.80;
 
 const CHANGES: [(&[CaptureChange], f64); 7] = [
@@ -34,10 +35,10 @@ const REAL: [&str; 7] = [
     "training/resnet50_ddp.a100.json.gz",
 ];
 
-/// What was changed, the share of kernels that are placed rightly, and the least share.
+/// The change, the share of kernels that are attributed correctly, and the minimum share.
 type Measured = (String, f64, f64);
 
-/// How the placing of a graph's kernels does on all changes.
+/// Measures the attribution of a graph's kernels on all changes.
 fn measured(name: &str, graphs: &Graphs, seed: u64) -> Vec<Measured> {
     let mut lines = Vec::new();
     for (changes, least) in CHANGES {
@@ -89,7 +90,7 @@ fn known_captures_of_real_traces_are_found() {
 
 /// The real capture and replay of SGLang, changed.
 #[test]
-fn a_real_capture_is_found_through_changes() {
+fn a_real_capture_is_found_despite_changes() {
     let names = [
         "inference/capture/sglang_decode.capture.mi300.json.gz",
         "inference/sglang_decode.mi300.json.gz",
@@ -107,7 +108,7 @@ fn a_real_capture_is_found_through_changes() {
 }
 
 #[test]
-fn the_capture_of_another_model_is_never_taken() {
+fn the_capture_of_another_model_is_never_used() {
     let made = |platform| {
         let json = training(platform, 3).json();
         let recording = Recording::read(json.as_bytes()).expect("a built trace is a trace");

@@ -1,4 +1,4 @@
-//! Captured graphs: their calls below the graph launch, which capture is taken, and what is said.
+//! Captured graphs: their calls below the graph launch, the choice of the capture, and the notes.
 
 use crate::support::captures::Graphs;
 use crate::support::laws;
@@ -18,7 +18,7 @@ fn read(name: &str, json: &str) -> Trace {
     Trace::from_reader(name, json.as_bytes(), &ReadOptions::default()).expect("a trace")
 }
 
-/// A module that multiplies, adds and applies an activation; its launches run nothing.
+/// A module that multiplies, adds and applies an activation. Its launches are only captured.
 fn captured_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.launch(LAUNCH).nothing());
@@ -27,7 +27,7 @@ fn captured_block(t: &mut HostThread<'_>, name: &str) {
     });
 }
 
-/// The same, run at once.
+/// The same module, run eagerly.
 fn eager_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.kernel("gemm_kernel", 5.0));
@@ -61,7 +61,7 @@ fn replay_blocks(t: &mut HostThread<'_>, blocks: usize) {
     });
 }
 
-/// Replays of graphs with so many blocks each, below a frame.
+/// Replays of one graph per entry of `blocks`, with that many blocks each, below a frame.
 fn replays_of(blocks: &[usize]) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.frame("engine.py(7): replay", |t| {
@@ -92,14 +92,14 @@ fn kernels(tree: &CallTree) -> Vec<CallId> {
     tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu).collect()
 }
 
-/// The module that each kernel stands below.
+/// The innermost module above each kernel.
 fn modules(tree: &CallTree) -> Vec<String> {
     let name = |module| ModuleName::instance_or_name(tree.name(module)).to_owned();
     kernels(tree).iter().map(|&kernel| tree.module(kernel).map_or_else(String::new, name)).collect()
 }
 
 #[test]
-fn a_replayed_kernel_stands_below_the_op_that_launched_it() {
+fn a_replayed_kernel_is_below_the_op_that_launched_it() {
     let tree = with(&replays_of(&[2]), &[&capture_of(&["Block_0", "Block_1"])]);
     let kernel = kernels(&tree)[5];
     let above: Vec<&str> = tree.ancestors(kernel).map(|call| tree.name(call)).collect();
@@ -109,7 +109,7 @@ fn a_replayed_kernel_stands_below_the_op_that_launched_it() {
     assert_eq!(tree.name(kernel), "relu_kernel");
     assert_eq!(
         note(&tree, "CAPTURE_READ").split(',').next(),
-        Some("6 of 6 kernels of 1 graph launches stand below the ops that launched them")
+        Some("6 of 6 kernels of 1 graph launch are attributed to the ops that launched them")
     );
     assert_eq!(modules(&tree), ["Block_0", "Block_0", "Block_0", "Block_1", "Block_1", "Block_1"]);
 }
@@ -124,7 +124,7 @@ fn captured_calls_are_marked_and_take_no_time() {
     };
     assert_eq!(host(&tree), host(&bare));
     let captured: Vec<CallId> = tree.calls().filter(|&call| tree.is_captured(call)).collect();
-    // A module, three ops, three launches; what asked whether a capture runs is left out.
+    // A module, three ops and three launches. The query whether a capture is running is left out.
     assert_eq!(captured.len(), 7);
     assert!(captured.iter().all(|&call| tree.duration(call) == Nanos::ZERO));
     assert!(captured.iter().all(|&call| tree.kind(call) != CallKind::Gpu));
@@ -135,7 +135,7 @@ fn captured_calls_are_marked_and_take_no_time() {
 }
 
 #[test]
-fn a_captured_call_is_named_by_its_launch_and_its_place_in_the_capture() {
+fn a_captured_call_is_identified_by_its_graph_launch_and_its_uid_in_the_capture() {
     let tree = with(&replays_of(&[1, 1]), &[&capture_of(&["Block_0"])]);
     let trace = tree.trace();
     let mm: Vec<CallId> = tree.calls().filter(|&call| tree.name(call) == "aten::mm").collect();
@@ -144,7 +144,7 @@ fn a_captured_call_is_named_by_its_launch_and_its_place_in_the_capture() {
     let places: Vec<_> =
         events.iter().map(|&event| *trace.captured(event).expect("captured")).collect();
     assert_eq!(labels.len(), 2);
-    assert_ne!(labels[0], labels[1], "each replay has its own");
+    assert_ne!(labels[0], labels[1], "each replay has its own labels");
     for ((event, place), label) in events.iter().zip(&places).zip(&labels) {
         assert_eq!(*label, format!("{}:{}", place.launch.0, place.uid.0));
         assert_eq!(trace.captured_at(place.launch, place.uid), Some(*event));
@@ -199,7 +199,7 @@ fn a_replay_is_compared_with_an_eager_run_op_by_op() {
 }
 
 #[test]
-fn what_is_known_of_one_side_only_is_no_difference() {
+fn a_capture_of_one_side_only_is_not_a_difference() {
     let replay = replays_of(&[2]);
     let known = with(&replay, &[&capture_of(&["Block_0", "Block_1"])]);
     let bare = CallTree::build(read("replay", &replay));
@@ -216,7 +216,7 @@ fn what_is_known_of_one_side_only_is_no_difference() {
 }
 
 #[test]
-fn a_kernel_without_captured_launch_stays_at_the_graph_launch() {
+fn a_kernel_without_a_captured_launch_stays_directly_below_the_graph_launch() {
     let names = ["Block_0"; 12];
     let mut lines = capture_of(&names);
     // One launch of the last block is not in the capture.
@@ -233,11 +233,11 @@ fn a_kernel_without_captured_launch_stays_at_the_graph_launch() {
         .filter(|&kernel| tree.parent(kernel).is_some_and(|above| tree.is_graph_launch(above)))
         .collect();
     assert_eq!(bare.iter().map(|&kernel| tree.name(kernel)).collect::<Vec<_>>(), ["relu_kernel"]);
-    assert!(note(&tree, "CAPTURE_INCOMPLETE").starts_with("1 kernels"));
+    assert!(note(&tree, "CAPTURE_INCOMPLETE").starts_with("1 kernel of replayed graphs"));
 }
 
 #[test]
-fn the_capture_of_another_model_is_not_taken() {
+fn the_capture_of_another_model_is_not_used() {
     let other = TraceBuilder::rocm().thread("main", |t| {
         captured_graph(t, |t| {
             for _ in 0..2 {
@@ -254,7 +254,7 @@ fn the_capture_of_another_model_is_not_taken() {
             .iter()
             .all(|&kernel| tree.launch(kernel).is_some_and(|l| tree.is_graph_launch(l)))
     );
-    assert!(note(&tree, "CAPTURE_MISFIT").contains("graph 0 of capture0 (6 launches)"));
+    assert!(note(&tree, "CAPTURE_MISFIT").contains("graph 0 of capture0 (launches: 6)"));
     let fewer = with(&replays_of(&[5]), &[&capture_of(&["Block_0", "Block_1"])]);
     assert!(matches!(fewer.replays()[0].misfit, Some((_, Misfit::OtherKernels(6)))));
 }
@@ -278,7 +278,7 @@ fn replay_sized(size: u64) -> String {
 }
 
 #[test]
-fn the_capture_of_the_right_batch_is_taken() {
+fn the_capture_for_the_right_batch_size_is_used() {
     let captures = [sized(64), sized(32), sized(40), sized(16)];
     let captures = captures.each_ref().map(String::as_str);
     assert_eq!(modules(&with(&replay_sized(32), &captures))[0], "Batch_32");
@@ -287,11 +287,11 @@ fn the_capture_of_the_right_batch_is_taken() {
     let tree = with(&replay_sized(32), &[&sized(64), &sized(16)]);
     assert_eq!(modules(&tree)[0], "");
     assert!(matches!(tree.replays()[0].misfit, Some((_, Misfit::OtherBatch(32)))));
-    assert!(note(&tree, "CAPTURE_MISFIT").contains("the replay has a batch of 32"));
+    assert!(note(&tree, "CAPTURE_MISFIT").contains("the replay has batch size 32"));
 }
 
 #[test]
-fn graphs_of_equal_length_are_told_apart_by_their_order() {
+fn graphs_of_equal_length_are_distinguished_by_their_order() {
     let pieces = TraceBuilder::rocm().thread("main", |t| {
         for name in ["Piece_0", "Piece_1", "Piece_2"] {
             captured_graph(t, |t| captured_block(t, name));
@@ -308,15 +308,15 @@ fn graphs_of_equal_length_are_told_apart_by_their_order() {
         launches.filter_map(module).map(name).collect::<Vec<_>>()
     };
     assert_eq!(firsts(&[1, 1, 1, 2, 1, 1, 1, 2]), [round, round].concat());
-    // A trace that begins in the midst of a round.
+    // A trace that begins in the middle of a round.
     assert_eq!(firsts(&[1, 2, 1, 1, 1, 2]), [&round[2..], &round].concat());
     let tree = with(&replays_of(&[1, 1, 1, 2]), &[&pieces]);
-    assert!(note(&tree, "CAPTURE_BY_ORDER").contains("the order in which they were captured"));
+    assert!(note(&tree, "CAPTURE_BY_ORDER").contains("in the order of their capture"));
     assert_eq!(tree.replays().iter().map(|replay| replay.equals).collect::<Vec<_>>(), [2, 2, 2, 0]);
 }
 
 #[test]
-fn captures_of_no_use_are_told() {
+fn useless_captures_are_reported() {
     let replay = replays_of(&[1]);
     let eager = with(&replay, &[&eager_of(&["Block_0"])]);
     assert!(note(&eager, "CAPTURE_WITHOUT_GRAPH").starts_with("capture0: no graph"));
@@ -326,7 +326,7 @@ fn captures_of_no_use_are_told() {
     });
     let cut = with(&replay, &[&cut.json()]);
     assert!(note(&cut, "CAPTURE_CUT_OFF").contains("1 of 1 captured graphs"));
-    assert_eq!(cut.replays()[0].placed, 3, "what was captured is of use all the same");
+    assert_eq!(cut.replays()[0].placed, 3, "a truncated capture is still used");
     let twice = capture_of(&["Block_0"]);
     let twice = with(&replay, &[&twice, &twice]);
     assert_eq!((twice.replays()[0].placed, twice.replays()[0].equals), (3, 1));
@@ -349,7 +349,7 @@ fn a_trace_with_its_own_capture_needs_no_other() {
 }
 
 #[test]
-fn captures_beside_a_trace_are_found_and_said() {
+fn captures_next_to_a_trace_are_found_and_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("replay.json");
     fs::write(&path, replay_sized(32)).expect("a file");
@@ -393,7 +393,7 @@ fn a_useless_capture_is_an_error_under_strict() {
 }
 
 #[test]
-fn a_known_graph_beside_an_unknown_one_pairs_with_the_known_one() {
+fn kernels_stay_matched_if_one_side_lacks_the_capture_of_a_graph() {
     let replay = replays_of(&[1, 4]);
     let both = TraceBuilder::rocm().thread("main", |t| {
         captured_graph(t, |t| captured_block(t, "Block_0"));
@@ -411,7 +411,7 @@ fn a_known_graph_beside_an_unknown_one_pairs_with_the_known_one() {
 }
 
 #[test]
-fn the_command_line_shows_captured_calls_and_finds_them_by_launch_and_place() {
+fn the_command_line_shows_captured_calls_and_finds_them_by_their_label() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, json: String| {
         let path = folder.path().join(name);
@@ -432,7 +432,7 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_launch_and_place() {
     };
     let (code, shown, said) = run(&["tree", &replay, "--capture", &capture]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("CAPTURE_READ 3 of 3 kernels of 1 graph launches"), "{said}");
+    assert!(said.contains("CAPTURE_READ 3 of 3 kernels of 1 graph launch are"), "{said}");
     let line = shown.lines().find(|line| line.contains("aten::add")).expect("the op is shown");
     let (_, label) = line.split_once('[').expect("its place");
     let (label, rest) = label.split_once(']').expect("its place");
@@ -448,7 +448,7 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_launch_and_place() {
         run(&["explain", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
     assert!(why.contains(&format!("aten::add [{label}, captured]")), "{why}");
     let (_, info, _) = run(&["info", &replay, "--capture", &capture]);
-    assert!(info.contains("3 of 3 replayed captured"), "{info}");
+    assert!(info.contains("3 of 3 replayed kernels captured"), "{info}");
     let (code, _, said) = run(&["tree", &replay, "--capture", &eager, "--strict"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("CAPTURE_WITHOUT_GRAPH"), "{said}");
@@ -460,7 +460,7 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_launch_and_place() {
     assert!(graphs.lines().nth(1).is_some_and(|line| line.starts_with("trace1,")), "{graphs}");
 }
 
-/// The replay and the capture of a real pair, with what was found.
+/// The tree of a real replay with the calls of its capture.
 fn real_pair(name: &str) -> Option<CallTree> {
     let capture = real(&format!("inference/capture/{name}.capture.mi300.json.gz"))?;
     let replay = real(&format!("inference/{name}.mi300.json.gz"))?;
@@ -475,7 +475,7 @@ fn totals(tree: &CallTree) -> (usize, usize, usize) {
 }
 
 #[test]
-fn every_kernel_of_a_real_decode_stands_below_its_op_in_36_layers() {
+fn every_kernel_of_a_real_decode_is_below_its_op_in_36_layers() {
     let Some(tree) = real_pair("sglang_decode") else { return };
     assert_eq!(totals(&tree), (1, 544, 544));
     let trace = tree.trace();
@@ -499,7 +499,7 @@ fn every_kernel_of_a_real_decode_stands_below_its_op_in_36_layers() {
 }
 
 #[test]
-fn every_kernel_of_real_pieces_stands_below_its_op() {
+fn every_kernel_of_real_piecewise_graphs_is_below_its_op() {
     let Some(tree) = real_pair("vllm_prefill_decode_piecewise") else { return };
     assert_eq!(totals(&tree), (25, 361, 361));
     let numbers: Vec<usize> =
@@ -539,7 +539,7 @@ fn real_replays_with_and_without_capture_do_not_differ() {
 }
 
 #[test]
-fn a_real_capture_of_the_other_engine_is_refused() {
+fn a_real_capture_of_another_engine_is_rejected() {
     let Some(capture) =
         real("inference/capture/vllm_prefill_decode_piecewise.capture.mi300.json.gz")
     else {
@@ -551,18 +551,17 @@ fn a_real_capture_of_the_other_engine_is_refused() {
         .add_to(&tree, TreeOptions::default());
     assert_eq!(totals(&tree), (1, 0, 544));
     assert!(
-        note(&tree, "CAPTURE_MISFIT")
-            .starts_with("1 of 1 graph launches have no capture that fits")
+        note(&tree, "CAPTURE_MISFIT").starts_with("1 of 1 graph launches have no matching capture")
     );
 }
 
 #[test]
-fn a_made_graph_is_its_own_truth() {
+fn all_kernels_of_a_generated_graph_are_attributed_correctly() {
     let recording = Recording::read(eager_of(&["A_0", "B_0"]).as_bytes()).expect("a trace");
     let graphs = Graphs::of_eager(&recording).expect("launches");
     let tree = graphs.tree(&[]);
     assert_eq!(graphs.right(&tree), (6, 6));
-    // A tree without captures has nothing right.
+    // Without the capture, no call is marked as captured.
     let bare = CallTree::build(tree.trace().select(|event| !tree.trace().is_captured(event)));
     assert_eq!(bare.calls().filter(|&call| bare.is_captured(call)).count(), 0);
 }

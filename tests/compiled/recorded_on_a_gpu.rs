@@ -1,5 +1,5 @@
-//! Traces that were recorded on an H100 (`examples/traces/h100`): what each change did to the program is
-//! known, and counted again from the JSON.
+//! Traces that were recorded on an H100 (`examples/traces/h100`). The effect of each change on the program is
+//! known, and is recounted from the JSON.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -21,7 +21,7 @@ fn compare(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
     });
 }
 
-/// GPU events of the JSON by name.
+/// The number of GPU events in the JSON, by name.
 fn gpu_events(name: &str) -> BTreeMap<String, usize> {
     let bytes = unpacked(&h100(name)).expect("a trace");
     let document: Value = serde_json::from_slice(&bytes).expect("a JSON document");
@@ -36,7 +36,7 @@ fn gpu_events(name: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Ops on the GPU path that have neither a partner nor a region that stands for them, by name.
+/// The number of ops on the GPU path that are neither matched nor replaced by a region, by name.
 fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     let tree = analysis.tree(side);
     let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op && tree.is_gpu_path(*call);
@@ -51,7 +51,7 @@ fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// The ops that are paired under two names, with how often.
+/// The two names of matched ops that were renamed, with their number.
 fn renamed(analysis: &Analysis) -> BTreeMap<(&str, &str), usize> {
     let [a, b] = [Side::Baseline, Side::Candidate].map(|side| analysis.tree(side));
     let mut names = BTreeMap::new();
@@ -66,7 +66,7 @@ fn renamed(analysis: &Analysis) -> BTreeMap<(&str, &str), usize> {
 }
 
 #[test]
-fn the_same_program_again_pairs_every_call() {
+fn a_second_run_of_the_same_program_matches_every_call() {
     for again in ["resnet_eager_again", "resnet_eager_third"] {
         assert_eq!(gpu_events("resnet_eager"), gpu_events(again));
         compare("resnet_eager", again, |analysis| {
@@ -79,7 +79,7 @@ fn the_same_program_again_pairs_every_call() {
     }
 }
 
-/// Other kernels, but the same calls: nothing stands alone.
+/// These pairs run different kernels but make the same calls, so every op is matched.
 #[test]
 fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     for changed in ["resnet_channels_last", "resnet_tf32_off", "resnet_benchmark"] {
@@ -95,9 +95,9 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// The backends of attention: one op under another name, forward and backward.
+/// The back ends of attention are one op under two names, forward and backward.
 #[test]
-fn a_backend_of_attention_faces_the_other_one() {
+fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {
         compare("tfm_flash", &format!("tfm_{backend}"), |analysis| {
             let renamed = renamed(analysis);
@@ -116,7 +116,7 @@ fn a_backend_of_attention_faces_the_other_one() {
             }
             for side in Side::BOTH {
                 let mut alone = alone(analysis, side);
-                // The memory-efficient backward pass clears what it adds to.
+                // The memory-efficient backward pass clears the tensors to which it adds.
                 alone.retain(|name, _| !["aten::zero_", "aten::fill_"].contains(name));
                 assert_eq!(alone, BTreeMap::new(), "{backend}");
             }
@@ -135,7 +135,7 @@ fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     let name = |call: Option<CallId>| call.map_or("", |call| tree.name(call)).to_owned();
     let work = kernels.into_iter().map(|call| {
         let op = tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
-        // Below a graph CUPTI does not know what memory is set: `Memset (Unknown)`.
+        // CUPTI does not report the kind of memory that a memset in a graph sets: `Memset (Unknown)`.
         let kernel = tree.name(call).split(" (").next().unwrap_or_default();
         [kernel.to_owned(), name(op), name(tree.module(call))]
     });
@@ -150,10 +150,10 @@ fn with_capture(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
     check(comparison.analysis());
 }
 
-/// CUDA writes no names of kernels into a capture, so that the eager run tells what is right: each kernel
-/// of a replay stands below the op that launches it there.
+/// On CUDA, captures contain no kernel names, so the eager run is the reference: each kernel of a replay must
+/// be below the op that launches it in the eager run.
 #[test]
-fn kernels_of_a_replay_stand_below_the_ops_of_the_eager_run() {
+fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     for (eager, replay) in [
         ("decode_eager", "decode_graph"),
         ("decode_compiled", "decode_reduce_overhead"),
@@ -165,7 +165,7 @@ fn kernels_of_a_replay_stand_below_the_ops_of_the_eager_run() {
             if eager == "decode_compiled" {
                 two.retain(|[_, op, _]| !op.contains("copy_") && !op.is_empty());
             }
-            // What runs on two streams at once has no order.
+            // Kernels that run on two streams at once have no defined order.
             if eager == "decode_eager_streams" {
                 one.sort();
                 two.sort();
@@ -179,7 +179,7 @@ fn kernels_of_a_replay_stand_below_the_ops_of_the_eager_run() {
     }
 }
 
-/// How often these ops of one instance of a module were fused into one kernel, over all regions.
+/// How often these ops were fused into one kernel of a compiled region, over all regions.
 fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     let is_claimed = |row: &&FusionRow| {
         matches!(row.change, KernelChange::FusedIn(Side::Candidate, FusionEvidence::Names))
@@ -190,12 +190,12 @@ fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     analysis.fusions().iter().filter(is_claimed).map(|row| row.agreeing).sum()
 }
 
-/// The models are written so that it is known what there is to fuse: every layer has its own kernel.
+/// The models are written so that the fusions are known: each layer has its own fused kernels.
 #[test]
 fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("decode_eager", "decode_compiled", |analysis| {
-        // Two steps of two batch sizes; two norms in each of four blocks and one behind, the first of
-        // them without a sum in front.
+        // Two steps for each of two batch sizes. There are two norms in each of four blocks and one after
+        // them; the first norm has no sum before it.
         let (passes, norms) = (4, 9);
         assert_eq!(
             fused(analysis, &["aten::add", "aten::native_layer_norm"]),
@@ -213,7 +213,7 @@ fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("resnet_eager", "resnet_compiled", |analysis| {
         let (steps, blocks) = (2, 4);
         assert_eq!(fused(analysis, &["aten::add", "aten::clamp_min"]), steps * blocks);
-        // No kernel stands for the work of several layers.
+        // No kernel does the work of several layers.
         for row in analysis.fusions() {
             let norms = row.ops.baseline.iter().filter(|op| op.contains("batch_norm")).count();
             assert!(norms <= 2, "{row:#?}");
@@ -221,7 +221,7 @@ fn each_layer_of_a_region_has_its_own_fused_kernels() {
     });
 }
 
-/// Each region faces the calls of the model that was compiled, forward and backward.
+/// Each region is matched with the calls of the compiled model, forward and backward.
 #[test]
 fn time_of_both_sides_of_a_region_is_in_one_row() {
     for (eager, compiled, regions) in [
@@ -240,7 +240,7 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
                     assert!(times.0 > 0 && times.1 > 0, "{compiled}: {name}");
                 }
             }
-            // The optimizer copies gradients that have another layout; nothing else is alone.
+            // The optimizer copies gradients that have another layout; everything else is matched.
             for side in Side::BOTH {
                 let mut alone = alone(analysis, side);
                 alone.retain(|name, _| !name.contains("AccumulateGrad") && *name != "aten::copy_");
@@ -250,7 +250,7 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
     }
 }
 
-/// A model has a graph for each batch size, with all of its layers in each: that is no other model.
+/// A model has one graph per batch size, and each contains all its layers. It is still the same model.
 #[test]
 fn graphs_of_two_batch_sizes_are_one_model() {
     compare("decode_eager", "decode_graph", |analysis| {
@@ -260,9 +260,10 @@ fn graphs_of_two_batch_sizes_are_one_model() {
     });
 }
 
-/// What moved late may hold calls that found their partners before: every call is in the merged tree once.
+/// A call that is matched late as moved may contain calls that were matched before. Every call must still be
+/// in the merged tree exactly once.
 #[test]
-fn a_captured_replay_and_a_compiled_run_make_one_tree() {
+fn a_captured_replay_and_a_compiled_run_are_merged_into_one_tree() {
     with_capture("decode_compiled", "decode_reduce_overhead", |analysis| {
         let merged = analysis.diff().merged();
         for side in Side::BOTH {

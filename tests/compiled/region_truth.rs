@@ -1,6 +1,6 @@
-//! Runs of ops compiled into regions, or fused, in a known way → what the library says of them.
+//! Runs of ops compiled into regions, or fused, in a known way → how many of them the library finds.
 //!
-//! The generated traces run always, the real ones where `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real ones only if `TRACETREE_TRACES` names their folder.
 
 #![expect(
     clippy::print_stdout,
@@ -21,10 +21,11 @@ use tracetree::trace::{ReadOptions, Trace, Uid};
 use tracetree::tree::CallTree;
 use tracetree::{Analysis, Side};
 
-/// Least share of the regions that face exactly what they replaced, and of the fusions that are claimed.
+/// Minimum share of the regions that are matched with exactly what they replaced, and of the fusions that are
+/// reported.
 const REGIONS: f64 = 0.99;
 const CLAIMED: f64 = 0.95;
-/// Least share of the claims that are true.
+/// Minimum share of the reported fusions that are true.
 const TRUE: f64 = 0.98;
 
 const REAL: [&str; 10] = [
@@ -72,7 +73,7 @@ fn compared(baseline: &Recording, candidate: &Recording) -> TraceDiff {
     TraceDiff::new(tree(baseline), tree(candidate))
 }
 
-/// All regions of a side, with what they face.
+/// All regions of a side, with the calls with which they are matched.
 fn faced(diff: &TraceDiff, side: Side) -> Vec<PlantedRegion> {
     let uid = |side: Side, call| {
         let trace = diff.tree(side).trace();
@@ -92,7 +93,7 @@ fn faced(diff: &TraceDiff, side: Side) -> Vec<PlantedRegion> {
     found
 }
 
-/// How many planted regions face exactly what they replaced, and how many there are.
+/// The number of planted regions that are matched with exactly what they replaced, and of all of them.
 fn exact(recording: &Recording, seed: u64, lines: &mut Vec<String>) -> (usize, usize) {
     let Some((changed, planted)) = with_regions(recording, 20, &mut SplitMix::new(seed)) else {
         return (0, 0);
@@ -100,7 +101,7 @@ fn exact(recording: &Recording, seed: u64, lines: &mut Vec<String>) -> (usize, u
     let diff = compared(recording, &changed);
     let found = faced(&diff, Side::Candidate);
     let turned = faced(&compared(&changed, recording), Side::Baseline);
-    assert_eq!(found, turned, "the mirror says the same");
+    assert_eq!(found, turned, "the mirrored comparison must agree");
     let sorted = |region: &PlantedRegion| {
         let mut region = region.clone();
         region.replaced.sort_unstable();
@@ -152,23 +153,26 @@ fn regions_are_exact(traces: &[(String, Recording)]) {
 }
 
 #[test]
-fn regions_of_generated_traces_face_what_they_replaced() {
+fn regions_of_generated_traces_are_matched_with_what_they_replaced() {
     regions_are_exact(&generated());
 }
 
 #[test]
-fn regions_of_real_traces_face_what_they_replaced() {
+fn regions_of_real_traces_are_matched_with_what_they_replaced() {
     regions_are_exact(&real());
 }
 
-/// Planted, claimed among them, claims, true ones among those (of the right kernel, in the right
-/// direction), and those of all kernels that it stands for, and of no other.
+/// How many planted fusions are reported, and how many reported fusions are true.
 #[derive(Debug, Default, Clone, Copy)]
 struct Claims {
     planted: usize,
+    /// Planted fusions that are reported.
     claimed: usize,
+    /// All reported fusions.
     claims: usize,
+    /// Reported fusions whose fused side is correct and whose fused kernels are all planted ones.
     right: usize,
+    /// Number of the right ones that also have the right number of replaced kernels.
     exact: usize,
 }
 

@@ -1,5 +1,5 @@
-//! `tracetree fleet` on folders as they are found: what is missing, refused, doubled or half there has a status
-//! for each pair, or one error.
+//! `tracetree fleet` on imperfect folders: missing, unreadable, duplicate and incomplete files give each
+//! pair a status, or the run one error.
 #![cfg(feature = "cli")]
 
 use crate::support::ranks::Ranks;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const RANKS: Ranks = Ranks(16);
 
-/// Sixteen whole ranks before and after, without any plant.
+/// Sixteen complete ranks before and after, without planted faults.
 fn folders() -> TempDir {
     let place = tempfile::tempdir().expect("a folder");
     for folder in ["before", "after"] {
@@ -67,7 +67,7 @@ fn findings(document: &Value) -> Vec<(&str, &str, u64)> {
 }
 
 #[test]
-fn half_of_the_ranks_missing_is_one_finding_and_everything_adds_up() {
+fn half_of_the_ranks_missing_is_one_finding_and_the_counts_add_up() {
     let place = folders();
     for rank in (0..16).step_by(2) {
         fs::remove_file(place.path().join(format!("after/rank_{rank}.json"))).expect("a file");
@@ -75,13 +75,15 @@ fn half_of_the_ranks_missing_is_one_finding_and_everything_adds_up() {
     let (output, document) = run(&place, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert_eq!(counts(&document), [16, 8, 0, 8]);
-    assert_eq!(findings(&document), [("NO_PARTNER", "0 2 4 6 8 10 12 14", 8)]);
+    let expected =
+        [("NO_PARTNER", "0 2 4 6 8 10 12 14", 8), ("SAME_PROGRAM", "1 3 5 7 9 11 13 15", 8)];
+    assert_eq!(findings(&document), expected);
     let (output, _) = run(&place, &["--min-coverage", "0.6"]);
     assert_eq!(output.status.code(), Some(3));
 }
 
 #[test]
-fn a_rank_that_two_files_tell_is_told_and_not_guessed() {
+fn a_rank_that_two_files_claim_is_reported_and_not_guessed() {
     let place = folders();
     let twice = RANKS.trace(5, false);
     write(&place, "after/copy_of_rank_5.json", &twice);
@@ -95,11 +97,11 @@ fn a_rank_that_two_files_tell_is_told_and_not_guessed() {
     assert_eq!(counts(&document), [18, 15, 0, 3]);
     let codes: Vec<&str> = findings(&document).iter().map(|one| one.0).collect();
     assert_eq!(codes.iter().filter(|code| **code == "DUPLICATE_RANK").count(), 2, "{codes:?}");
-    assert!(told(&output).contains("is not the only file of rank 5"), "{}", told(&output));
+    assert!(told(&output).contains("is one of several files of rank 5"), "{}", told(&output));
 }
 
 #[test]
-fn worlds_of_different_sizes_are_told() {
+fn different_world_sizes_are_reported() {
     let place = folders();
     for rank in 0..16 {
         write(&place, &format!("after/rank_{rank}.json"), &Ranks(20).trace(rank, false));
@@ -107,13 +109,20 @@ fn worlds_of_different_sizes_are_told() {
     let (output, document) = run(&place, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     let notes = document["notes"].to_string();
-    assert!(notes.contains("the world size was 16 and is 20"), "{notes}");
-    assert!(notes.contains("4 of 20 ranks are in neither folder: 16-19"), "{notes}");
-    assert!(told(&output).contains("the world size was 16 and is 20"), "{}", told(&output));
+    assert!(
+        notes.contains("the world size differs: 16 in the baseline, 20 in the candidate"),
+        "{notes}"
+    );
+    assert!(notes.contains("4 of 20 ranks without a trace in either folder: 16-19"), "{notes}");
+    assert!(
+        told(&output).contains("the world size differs: 16 in the baseline, 20 in the candidate"),
+        "{}",
+        told(&output)
+    );
 }
 
 #[test]
-fn a_shard_of_another_version_is_left_out_and_said_so() {
+fn a_shard_of_another_version_is_left_out_and_reported() {
     let place = folders();
     run(&place, &[]);
     assert_eq!(fleet(&place, &["plan", "before", "after"]).status.code(), Some(0));
@@ -137,10 +146,10 @@ fn a_shard_of_another_version_is_left_out_and_said_so() {
 }
 
 #[test]
-fn a_disk_that_fills_up_is_one_error_and_leaves_no_half_shard() {
+fn a_full_disk_is_one_error_and_leaves_no_partial_shard() {
     let place = folders();
     assert_eq!(fleet(&place, &["plan", "before", "after"]).status.code(), Some(0));
-    // No file may get longer than 4 KB: to the program that is a disk that fills up. A shard has 12 KB.
+    // Files are limited to 4 KB, which looks to the program like a full disk. A shard has 12 KB.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "fleet", "map", "plan.json"])
@@ -149,15 +158,15 @@ fn a_disk_that_fills_up_is_one_error_and_leaves_no_half_shard() {
         .output()
         .expect("the program runs");
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("shards/") && told(&output).contains("make room there"));
+    assert!(told(&output).contains("shards/") && told(&output).contains("free some space"));
     assert_eq!(told(&output).lines().count(), 1, "{}", told(&output));
     assert!(shards(&place).is_empty(), "{:?}", shards(&place));
-    // With room it goes on.
+    // With enough room, the next run completes the work.
     assert_eq!(fleet(&place, &["map", "plan.json", "-o", "out"]).status.code(), Some(0));
     assert_eq!(shards(&place).len(), 16);
 }
 
-/// Runs the program as somebody whom permissions hold for: nobody, where the tests run as root.
+/// Runs the program as a user to whom permissions apply: if the tests run as root, as `nobody`.
 #[cfg(unix)]
 fn as_nobody(place: &TempDir, arguments: &[&str]) -> Option<Output> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -187,7 +196,7 @@ fn forbid(path: &Path) {
 
 #[test]
 #[cfg(unix)]
-fn a_folder_that_may_not_be_listed_is_one_error() {
+fn a_folder_without_read_permission_is_one_error() {
     let place = folders();
     forbid(&place.path().join("after"));
     let Some(output) = as_nobody(&place, &["run", "before", "after", "-o", "out"]) else { return };
@@ -198,7 +207,7 @@ fn a_folder_that_may_not_be_listed_is_one_error() {
 
 #[test]
 #[cfg(unix)]
-fn a_file_that_may_not_be_read_is_a_status_and_no_shard() {
+fn a_file_without_read_permission_gets_a_status_and_no_shard() {
     let place = folders();
     assert_eq!(fleet(&place, &["plan", "before", "after"]).status.code(), Some(0));
     forbid(&place.path().join("after/rank_3.json"));
@@ -209,14 +218,14 @@ fn a_file_that_may_not_be_read_is_a_status_and_no_shard() {
     let Some(output) = as_nobody(&place, &["plan", "before", "after", "-o", "again.json"]) else {
         return;
     };
-    // Its name tells the rank, so that it has a partner and a status of its own.
+    // The file name contains the rank, so the file still has a counterpart and its own status.
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("16 planned = 16 pairs + 0 unmatched"), "{text}");
 }
 
 #[test]
 #[cfg(unix)]
-fn a_folder_that_may_not_be_written_is_one_error() {
+fn an_output_folder_without_permissions_is_one_error() {
     let place = folders();
     assert_eq!(fleet(&place, &["plan", "before", "after"]).status.code(), Some(0));
     fs::create_dir(place.path().join("out")).expect("a folder");
@@ -227,7 +236,7 @@ fn a_folder_that_may_not_be_written_is_one_error() {
 }
 
 #[test]
-fn a_hundred_thousand_files_are_planned_and_what_is_wrong_is_said_in_a_few_lines() {
+fn a_hundred_thousand_files_are_planned_with_few_lines_of_warnings() {
     let place = tempfile::tempdir().expect("a folder");
     for folder in ["before", "after"] {
         fs::create_dir(place.path().join(folder)).expect("a folder");
@@ -237,7 +246,7 @@ fn a_hundred_thousand_files_are_planned_and_what_is_wrong_is_said_in_a_few_lines
             &TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm")).json(),
         );
     }
-    // Ranks that wrote nothing; those of other files are no traces.
+    // Ranks that wrote nothing, and log files, which are not traces.
     for rank in 1..50_000 {
         write(&place, &format!("after/rank_{rank}.json"), "");
         write(&place, &format!("after/rank_{rank}.log"), "");
@@ -245,7 +254,7 @@ fn a_hundred_thousand_files_are_planned_and_what_is_wrong_is_said_in_a_few_lines
     let output = fleet(&place, &["plan", "before", "after"]);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("50000 planned = 1 pairs + 49999 unmatched"), "{text}");
+    assert!(text.contains("50000 planned = 1 pair + 49999 unmatched"), "{text}");
     assert!(told(&output).lines().count() < 30, "{}", told(&output).lines().count());
-    assert!(told(&output).contains("… and 49979 more: the plan has all"));
+    assert!(told(&output).contains("… and 49979 more; see the plan"));
 }

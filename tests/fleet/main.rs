@@ -1,4 +1,4 @@
-//! Folders of ranks: pairs, stragglers, what is missing.
+//! Folders of ranks: matching, stragglers, missing files.
 
 #[path = "../support/mod.rs"]
 mod support;

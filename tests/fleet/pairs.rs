@@ -1,4 +1,4 @@
-//! `tracetree diff DIR_A DIR_B`: ranks paired, compared, and the straggler told.
+//! `tracetree diff DIR_A DIR_B` matches ranks, compares them and reports the straggler.
 #![cfg(feature = "cli")]
 
 use crate::support::trace_builder::TraceBuilder;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// Rank `rank` computes for this many µs before each of two collectives that end at 1000 µs.
+/// A rank that twice computes for `compute` µs and spends the rest of 1000 µs in a collective.
 fn rank(rank: i64, compute: f64) -> String {
     TraceBuilder::cuda()
         .header("distributedInfo", json!({"backend": "nccl", "rank": rank, "world_size": 3}))
@@ -24,7 +24,7 @@ fn rank(rank: i64, compute: f64) -> String {
         .json()
 }
 
-/// Two folders; the candidate's files have other names, and its rank 1 is slow.
+/// Two folders. The candidate's files have different names, and its rank 1 is slow.
 fn fleet() -> TempDir {
     let place = tempfile::tempdir().expect("a temporary folder");
     for (folder, times) in [("a", [100.0, 110.0, 105.0]), ("b", [100.0, 800.0, 105.0])] {
@@ -64,11 +64,11 @@ fn the_slow_rank_is_the_one_that_the_others_wait_for() {
     assert_eq!(column("without_wait_us_delta"), ["-1380.000", "0.000", "-1380.000"]);
     assert_eq!(column("account_is_exact"), ["yes"; 3]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("trace2: the other ranks wait for rank_1"), "{text}");
+    assert!(text.contains("candidate: the other ranks wait for rank_1"), "{text}");
 }
 
 #[test]
-fn each_rank_has_a_report_of_its_own() {
+fn each_rank_has_its_own_report() {
     let place = fleet();
     diff(&place, &[]);
     for rank in ["rank_0", "rank_1", "rank_2"] {
@@ -80,13 +80,13 @@ fn each_rank_has_a_report_of_its_own() {
 }
 
 #[test]
-fn a_rank_without_partner_is_left_out_with_a_warning() {
+fn an_unmatched_rank_is_left_out_with_a_warning() {
     let place = fleet();
     fs::write(place.path().join("b/late.json"), rank(9, 100.0)).expect("a trace");
     let output = diff(&place, &[]);
     assert_eq!(output.status.code(), Some(0));
     let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(warnings.contains("late.json has no partner"), "{warnings}");
+    assert!(warnings.contains("late.json has no counterpart"), "{warnings}");
     assert_eq!(table(&place.path().join("report/ranks.csv")).len(), 3);
 }
 
@@ -106,7 +106,7 @@ fn every_format_goes_to_stdout() {
 }
 
 #[test]
-fn folders_without_partners_are_an_error() {
+fn folders_without_matching_ranks_are_an_error() {
     let place = tempfile::tempdir().expect("a temporary folder");
     for (folder, name) in [("a", "one.json"), ("b", "two.json")] {
         fs::create_dir(place.path().join(folder)).expect("a folder");
@@ -116,14 +116,14 @@ fn folders_without_partners_are_an_error() {
     let output = diff(&place, &[]);
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(errors.contains("has a partner in b"), "{errors}");
+    assert!(errors.contains("has a counterpart in b"), "{errors}");
     fs::remove_file(place.path().join("b/two.json")).expect("the trace");
     let errors = String::from_utf8_lossy(&diff(&place, &[]).stderr).into_owned();
-    assert!(errors.contains("there is no trace in the folder"), "{errors}");
+    assert!(errors.contains("no trace in this folder"), "{errors}");
 }
 
 #[test]
-fn options_of_a_pair_hold_for_each_rank() {
+fn options_of_diff_apply_to_each_rank() {
     let place = fleet();
     assert_eq!(diff(&place, &["--fail-on", "1us"]).status.code(), Some(0));
     assert_eq!(diff(&place, &["--steps", "0..2"]).status.code(), Some(2));
@@ -131,7 +131,7 @@ fn options_of_a_pair_hold_for_each_rank() {
 }
 
 #[test]
-fn the_last_rank_is_told_for_each_collective_of_a_real_training_step() {
+fn the_last_rank_of_each_collective_of_a_real_training_step_is_reported() {
     let Some(one) = crate::support::traces::real("ranks/dlrm.v100/rank_0.json.gz") else { return };
     let folder = one.parent().expect("the folder of the ranks").to_path_buf();
     let place = tempfile::tempdir().expect("a temporary folder");
@@ -156,7 +156,7 @@ fn told(output: &Output) -> String {
 }
 
 #[test]
-fn a_rank_that_is_cut_off_says_so_on_the_screen_and_in_the_table() {
+fn a_truncated_rank_is_reported_on_the_screen_and_in_the_table() {
     let place = fleet();
     let path = place.path().join("b/host6_b.json");
     let text = fs::read_to_string(&path).expect("a trace");
@@ -173,33 +173,104 @@ fn a_rank_that_is_cut_off_says_so_on_the_screen_and_in_the_table() {
 }
 
 #[test]
-fn a_foreign_file_is_told_and_fails_no_fleet() {
+fn an_unrelated_file_is_reported_and_does_not_fail_the_run() {
     let place = fleet();
     fs::write(place.path().join("a/config.json"), r#"{"lr": 0.1}"#).expect("a file");
     let output = diff(&place, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    assert!(told(&output).contains("config.json is no trace and is left out"), "{}", told(&output));
+    assert!(
+        told(&output).contains("config.json is not a trace and is ignored"),
+        "{}",
+        told(&output)
+    );
     assert_eq!(table(&place.path().join("report/ranks.csv")).len(), 3);
 }
 
 #[test]
-fn pairing_by_name_is_told() {
+fn matching_by_file_name_is_reported() {
     let place = fleet();
-    assert!(!told(&diff(&place, &[])).contains("paired by their names"));
+    assert!(!told(&diff(&place, &[])).contains("matched by name"));
     for folder in ["a", "b"] {
         for (at, name) in ["one.json", "two.json"].into_iter().enumerate() {
-            // Both say that they are rank 5.
+            // Both files claim to be rank 5.
             fs::write(place.path().join(folder).join(name), rank(5, 100.0 + at as f64))
                 .expect("a trace");
         }
     }
     let output = diff(&place, &[]);
-    assert!(told(&output).contains("some are paired by their names"), "{}", told(&output));
+    assert!(told(&output).contains("some files are matched by name"), "{}", told(&output));
 }
 
 #[test]
-fn bounds_hold_when_the_ranks_are_looked_up() {
+fn size_limits_apply_when_ranks_are_looked_up() {
     let output = diff(&fleet(), &["--max-unpacked", "100"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(told(&output).contains("unpacks to more than 100 bytes"), "{}", told(&output));
+}
+
+/// Two folders with four ranks each. The candidate adds an op on all ranks, and another one on rank 2.
+fn changed_fleet() -> TempDir {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    for folder in ["a", "b"] {
+        fs::create_dir(place.path().join(folder)).expect("a folder");
+        for rank in 0..4 {
+            let header = json!({"backend": "nccl", "rank": rank, "world_size": 4});
+            let trace =
+                TraceBuilder::cuda().header("distributedInfo", header).thread("main", |t| {
+                    t.frame("train.py(1): step", |t| {
+                        t.op("aten::mm", |t| t.kernel("gemm", 100.0));
+                        if folder == "b" {
+                            t.frame("model.py(3): forward", |t| {
+                                t.op("aten::relu", |t| t.kernel("relu", 20.0));
+                            });
+                        }
+                    });
+                    t.frame("train.py(9): check", |t| {
+                        if folder == "b" && rank == 2 {
+                            t.op("aten::sin", |t| t.kernel("sin", 30.0));
+                        }
+                        t.op("aten::mm", |t| t.kernel("gemm", 100.0));
+                    });
+                });
+            let name = format!("{folder}/rank{rank}.json");
+            fs::write(place.path().join(name), trace.json()).expect("a trace");
+        }
+    }
+    place
+}
+
+#[test]
+fn changes_of_all_ranks_come_before_those_of_some() {
+    let place = changed_fleet();
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let document = fs::read_to_string(place.path().join("report/fleet.json")).expect("a document");
+    let document: Value = serde_json::from_str(&document).expect("JSON");
+    let findings = document["findings"].as_array().expect("findings");
+    let changes: Vec<(&str, &str)> = findings
+        .iter()
+        .filter(|finding| finding["code"] == "CHANGE")
+        .map(|finding| {
+            let message = finding["message"].as_str().expect("a text");
+            (finding["ranks"].as_str().expect("ranks"), message)
+        })
+        .collect();
+    assert_eq!(changes.len(), 2, "{findings:#?}");
+    assert_eq!((changes[0].0, changes[1].0), ("0-3", "2"));
+    // Each kernel follows the one before after 1 µs.
+    assert!(
+        changes[0].1.contains("aten::relu") && changes[0].1.contains("+0.021 ms"),
+        "{changes:?}"
+    );
+    assert!(
+        changes[1].1.contains("aten::sin") && changes[1].1.contains("+0.031 ms"),
+        "{changes:?}"
+    );
+    assert_eq!(findings[0]["code"], "CHANGE", "what all ranks have in common comes first");
+    assert_eq!(document["identical_ranks"], "");
+    let same = fleet();
+    diff(&same, &[]);
+    let document = fs::read_to_string(same.path().join("report/fleet.json")).expect("a document");
+    let document: Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!(document["identical_ranks"], "0-2");
 }

@@ -1,4 +1,5 @@
-//! `tracetree fleet` on ranks with planted faults: all are found, and nothing else; whoever is killed when.
+//! `tracetree fleet` on ranks with planted faults: it finds all of them and nothing else, even if the work
+//! is split or interrupted.
 #![cfg(feature = "cli")]
 
 use crate::support::ranks::Ranks;
@@ -55,7 +56,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn what_was_planted_is_found_and_nothing_else() {
+fn all_planted_faults_are_found_and_nothing_else() {
     let out = tempfile::tempdir().expect("a folder");
     let folder = out.path().to_str().expect("UTF-8");
     let output = fleet(&["run", "before", "after", "-o", folder, "--tables", "both"]);
@@ -64,6 +65,7 @@ fn what_was_planted_is_found_and_nothing_else() {
     let expected = [
         ("TRUNCATED".to_owned(), text(RANKS.truncated())),
         ("NO_PARTNER".to_owned(), text(RANKS.missing())),
+        ("SAME_PROGRAM".to_owned(), RANKS.unchanged()),
         ("STRAGGLER".to_owned(), text(RANKS.straggler())),
         ("COLLECTIVE_MISSING".to_owned(), text(RANKS.without_collective())),
         ("CAUSE".to_owned(), RANKS.of_role(RANKS.slow_role())),
@@ -82,7 +84,7 @@ fn what_was_planted_is_found_and_nothing_else() {
         told(&output)
     );
     let mut causes = document["causes"].as_array().expect("causes").iter();
-    // The collectives of all others take longer, because they wait.
+    // On the other ranks, collectives take longer because they wait.
     assert_eq!(causes.next().map(|cause| &cause["communication"]), Some(&true.into()));
     let cause = causes.next().expect("another one");
     assert_eq!((&cause["place"], &cause["spread"]), (&"aten::bmm".into(), &"role".into()));
@@ -94,7 +96,7 @@ fn what_was_planted_is_found_and_nothing_else() {
 }
 
 #[test]
-fn a_coverage_below_the_wanted_one_is_exit_code_three() {
+fn coverage_below_the_minimum_exits_with_3() {
     let out = tempfile::tempdir().expect("a folder");
     let folder = out.path().to_str().expect("UTF-8");
     let run =
@@ -105,7 +107,7 @@ fn a_coverage_below_the_wanted_one_is_exit_code_three() {
 }
 
 #[test]
-fn plan_map_and_reduce_give_the_bytes_of_run_and_no_pair_is_compared_twice() {
+fn plan_map_and_reduce_write_the_bytes_of_run_and_compare_no_pair_twice() {
     let (one, other) =
         (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let (run, parts) = (one.path().to_str().expect("UTF-8"), other.path().to_str().expect("UTF-8"));
@@ -113,7 +115,7 @@ fn plan_map_and_reduce_give_the_bytes_of_run_and_no_pair_is_compared_twice() {
     let plan = other.path().join("plan.json");
     let plan = plan.to_str().expect("UTF-8");
     assert_eq!(fleet(&["plan", "before", "after", "-o", plan]).status.code(), Some(0));
-    // Some pairs by hand, one of them twice; a shard that was cut off; then the rest.
+    // Maps some pairs by hand, one of them twice; truncates a shard; then maps the rest.
     for pair in ["3", "0", "3"] {
         let output = fleet(&["map", plan, "-o", parts, "--pair", pair]);
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));
@@ -126,7 +128,11 @@ fn plan_map_and_reduce_give_the_bytes_of_run_and_no_pair_is_compared_twice() {
     let bytes = fs::read(shard.path()).expect("a shard");
     fs::write(shard.path(), &bytes[..bytes.len() / 2]).expect("half a shard");
     let output = fleet(&["map", plan, "-o", parts]);
-    assert!(told(&output).contains("62 pairs compared, 1 were there already"), "{}", told(&output));
+    assert!(
+        told(&output).contains("62 pairs compared, 1 skipped because of an existing shard"),
+        "{}",
+        told(&output)
+    );
     assert_eq!(fleet(&["reduce", plan, "-o", parts]).status.code(), Some(0));
     fs::remove_file(plan).expect("the plan");
     assert_eq!(files(&one.path().join("shards")), files(&other.path().join("shards")));
@@ -138,7 +144,7 @@ fn plan_map_and_reduce_give_the_bytes_of_run_and_no_pair_is_compared_twice() {
 }
 
 #[test]
-fn pairs_that_were_not_compared_and_shards_of_others_are_told() {
+fn missing_and_foreign_shards_are_reported() {
     let out = tempfile::tempdir().expect("a folder");
     let folder = out.path().to_str().expect("UTF-8");
     let plan = out.path().join("plan.json");
@@ -152,11 +158,11 @@ fn pairs_that_were_not_compared_and_shards_of_others_are_told() {
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     let text = told(&output);
     assert!(text.contains("64 planned = 1 ok + 62 failed + 1 unmatched"), "{text}");
-    assert!(text.contains("NO_SHARD") && text.contains("1 shards in"), "{text}");
+    assert!(text.contains("NO_SHARD") && text.contains("1 shard in"), "{text}");
 }
 
 #[test]
-fn a_trace_that_changed_since_the_plan_is_told_and_not_kept() {
+fn a_trace_that_changed_since_the_plan_is_reported_and_gets_no_shard() {
     let place = tempfile::tempdir().expect("a folder");
     let small = Ranks(16);
     small.write(place.path()).expect("traces");

@@ -1,51 +1,48 @@
-//! What a gate says of runs recorded on an H100: a program that was run three times, known changes of it,
-//! and replays of graphs with and without what was recorded while they were captured.
+//! Gate results for runs recorded on an H100: one program run three times, known changes of it, and replays of
+//! graphs with and without their captures.
 
-use crate::support::files::inflated;
 use crate::support::gated::check;
 use crate::support::traces;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tracetree::gate::{
-    BASELINE_SCHEMA, Captured, Date, Digest, Digester, Gate, Outcome, Rules, Structure,
-};
+use tracetree::gate::{Captured, Date, FindingSite, Gate, Outcome, Recorder, Recording, Rules};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 
 /// The program that was run three times.
 const RUNS: [&str; 3] = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];
 
-fn runs(names: &[&str], captures: CaptureSource) -> Digest {
+fn runs(names: &[&str], captures: CaptureSource) -> Recording {
     let files: Vec<PathBuf> = names.iter().map(|name| traces::h100(name)).collect();
     let options = vec![ReadOptions::default(); files.len()];
-    Digester::default().captures(captures).read(&files, &options).expect("runs of one program")
+    Recorder::default().captures(captures).read(&files, &options).expect("runs of one program")
 }
 
-fn file(name: &str) -> Digest {
+fn file(name: &str) -> Recording {
     runs(&[name], CaptureSource::Nowhere)
 }
 
 /// A replay with its capture.
-fn captured(name: &str) -> Digest {
+fn captured(name: &str) -> Recording {
     runs(&[name], CaptureSource::Files(vec![traces::h100(&format!("{name}.capture"))]))
 }
 
-/// The rules that are broken.
+/// The rules that are violated.
 fn broken(gate: &Gate) -> BTreeSet<&str> {
     let broken = gate.checks.iter().filter(|check| !check.findings.is_empty());
     broken.map(|check| check.rule.as_str()).collect()
 }
 
-/// The classes of the innermost modules at which something is broken; `step` outside of modules.
+/// The classes of the innermost modules of all call sites; `step` outside of modules.
 fn classes(gate: &Gate) -> BTreeSet<String> {
-    let findings = gate.checks.iter().flat_map(|check| &check.findings);
-    let class = |finding: &tracetree::gate::Finding| {
-        let words = finding.place.words();
+    let sites = gate.findings.iter().flat_map(|finding| &finding.sites);
+    let class = |site: &FindingSite| {
+        let words = site.place.words();
         let modules = words.split(" / ").next().unwrap_or_default();
         let innermost = modules.rsplit('.').next().unwrap_or_default();
         innermost.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned()
     };
-    findings.map(class).collect()
+    sites.map(class).collect()
 }
 
 #[test]
@@ -68,86 +65,106 @@ fn three_runs_of_one_program_pass_in_every_order() {
 }
 
 #[test]
-fn a_change_of_how_libraries_compute_is_of_kernels_at_the_modules_that_call_them() {
+fn a_library_change_is_reported_as_kernels_at_the_calling_modules() {
     let before = runs(&RUNS, CaptureSource::Nowhere);
-    for (name, rules, modules) in [
-        // The mean and the last relu see the order of memory, too.
+    for (name, rules, modules, sentence) in [
+        // The memory order also affects the mean and the last relu.
         (
             "resnet_channels_last",
-            &["gone_kernel", "new_kernel"][..],
+            &["layout_change"][..],
             &["BasicBlock", "BatchNorm2d", "Conv2d", "MaxPool2d", "ResNet"][..],
+            "Tensors are channels_last instead of contiguous",
         ),
-        ("resnet_tf32_off", &["kernels_per_call", "new_kernel"], &["Conv2d"]),
-        ("resnet_benchmark", &["kernels_per_call", "new_kernel"], &["Conv2d"]),
+        (
+            "resnet_tf32_off",
+            &["kernels_per_call", "new_kernel"],
+            &["Conv2d"],
+            "Convolutions run in FP32 instead of TF32",
+        ),
+        (
+            "resnet_benchmark",
+            &["kernels_per_call", "new_kernel"],
+            &["Conv2d"],
+            "Convolutions run other kernels for the same tensors",
+        ),
     ] {
         let gate = check(&before, &file(name));
         assert_eq!(gate.outcome, Outcome::Fail, "{name}");
-        assert_eq!(broken(&gate), rules.iter().copied().collect(), "{name}");
-        let expected: BTreeSet<String> = modules.iter().map(|&class| class.to_owned()).collect();
-        assert_eq!(classes(&gate), expected, "{name}");
+        let [change, ..] = &gate.findings[..] else { panic!("a finding: {name}") };
+        assert!(change.what.starts_with(sentence), "{name}: {}", change.what);
+        assert_eq!(change.rules, rules, "{name}");
+        for class in modules {
+            assert!(classes(&gate).contains(*class), "{name}: {class} {:?}", classes(&gate));
+        }
     }
 }
 
 #[test]
-fn several_runs_a_side_break_the_rule_of_the_time_where_each_run_takes_longer() {
+fn several_runs_per_side_violate_the_time_rule_if_every_run_takes_longer() {
     let before = runs(&RUNS, CaptureSource::Nowhere);
     let after = runs(&["resnet_tf32_off", "resnet_tf32_off_again"], CaptureSource::Nowhere);
     let gate = check(&before, &after);
     let expected = BTreeSet::from(["gpu_time", "kernels_per_call", "new_kernel", "step_wall"]);
     assert_eq!(broken(&gate), expected);
-    // With fewer runs than that nobody knows; and less time is no finding.
+    // With one run the noise is unknown, and less time is not a finding.
     assert!(!broken(&check(&before, &file("resnet_tf32_off"))).contains("gpu_time"));
     assert!(!broken(&check(&after, &before)).contains("gpu_time"));
 }
 
 #[test]
-fn another_backend_of_attention_is_other_ops_in_the_attention_and_no_lost_fusion() {
+fn a_different_attention_backend_is_a_finding_in_the_attention() {
     let before = file("tfm_math");
-    for name in ["tfm_flash", "tfm_efficient", "tfm_cudnn"] {
+    for (name, backend) in
+        [("tfm_flash", "Flash"), ("tfm_efficient", "memory-efficient"), ("tfm_cudnn", "cuDNN")]
+    {
         let gate = check(&before, &file(name));
-        let expected = BTreeSet::from(["dtype_change", "gone_op", "new_op"]);
-        assert_eq!((gate.outcome, broken(&gate)), (Outcome::Fail, expected), "{name}");
-        // Views of what the attention got and gave belong to its linear layers.
-        let expected = ["Attention", "Linear"].map(str::to_owned);
-        assert_eq!(classes(&gate), BTreeSet::from(expected), "{name}");
-        let findings = || gate.checks.iter().flat_map(|check| &check.findings);
-        assert!(findings().all(|finding| finding.place.words().contains(".Attention_")), "{name}");
-        // The other way round a fused kernel is lost.
+        assert_eq!(gate.outcome, Outcome::Fail, "{name}");
+        let [change, ..] = &gate.findings[..] else { panic!("a finding: {name}") };
+        assert_eq!(change.what, format!("Attention runs {backend} instead of math kernels"));
+        let is_inside = |site: &FindingSite| site.place.words().contains(".Attention_");
+        assert!(change.sites.iter().all(is_inside), "{name}: {:?}", change.sites);
+        // In the other direction a fused kernel is lost.
         let back = check(&file(name), &before);
         assert!(broken(&back).contains("lost_fusion"), "{name}: {:?}", broken(&back));
     }
 }
 
 #[test]
-fn a_program_that_was_compiled_is_another_one_and_the_reason_says_so() {
+fn a_compiled_program_is_one_finding_and_not_another_program() {
     for (before, after) in [("resnet_eager", "resnet_compiled"), ("tfm_math", "tfm_compiled")] {
-        for (one, two) in [(before, after), (after, before)] {
-            let gate = check(&file(one), &file(two));
-            assert_eq!(gate.outcome, Outcome::Inconclusive, "{one} {two}");
-            let told = &gate.reasons[0];
-            assert!(
-                told.contains("another program") && told.contains("compiled regions"),
-                "{told}"
-            );
-        }
+        let gate = check(&file(before), &file(after));
+        assert_eq!(gate.outcome, Outcome::Fail, "{:?}", gate.reasons);
+        assert!(
+            gate.findings[0].what.contains("compiled regions replace"),
+            "{:?}",
+            gate.findings[0]
+        );
+        let back = check(&file(after), &file(before));
+        assert_eq!(back.outcome, Outcome::Fail, "{:?}", back.reasons);
+        assert!(
+            back.findings[0].what.contains("are gone; they replaced"),
+            "{:?}",
+            back.findings[0]
+        );
     }
 }
 
 #[test]
-fn a_replay_whose_ops_are_not_known_asks_for_its_capture() {
+fn a_replay_with_unknown_ops_is_one_finding_and_asks_for_its_capture() {
     let gate = check(&file("decode_eager"), &file("decode_graph"));
-    assert_eq!(gate.outcome, Outcome::Inconclusive);
-    let told = &gate.reasons[0];
-    assert!(told.contains(": 0 %") && told.contains("--new-capture"), "{told}");
+    assert_eq!(gate.outcome, Outcome::Fail, "{:?}", gate.reasons);
+    let [change] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
+    assert!(change.what.starts_with("Captured graphs are launched"), "{}", change.what);
+    assert!(gate.notes.iter().any(|note| note.contains("--new-capture")), "{:?}", gate.notes);
 }
 
 #[test]
-fn a_capture_puts_ops_and_modules_into_the_digest_and_is_no_launch() {
+fn a_capture_adds_ops_and_modules_to_the_recording_and_does_not_count_as_a_launch() {
     let (bare, shown) = (file("decode_graph"), captured("decode_graph"));
     assert_eq!((bare.setup.captured, shown.setup.captured), (Captured::No, Captured::Wholly));
     assert!(!bare.setup.has_modules && shown.setup.has_modules);
-    assert!(shown.len() > bare.len());
-    // Nothing that was captured ran again.
+    assert!(shown.tree().len() > bare.tree().len());
+    // Captured calls do not count as calls of the replay.
     assert_eq!(bare.counts, shown.counts);
     assert_eq!(bare.times.get("gpu_time"), shown.times.get("gpu_time"));
     let gate = check(&shown, &shown);
@@ -155,7 +172,7 @@ fn a_capture_puts_ops_and_modules_into_the_digest_and_is_no_launch() {
 }
 
 #[test]
-fn a_capture_on_one_side_alone_breaks_no_rule_and_is_told() {
+fn a_capture_on_one_side_only_violates_no_rule_and_is_reported() {
     for name in ["decode_graph", "decode_graph_streams", "decode_reduce_overhead"] {
         let (bare, shown) = (file(name), captured(name));
         for (one, two) in [(&bare, &shown), (&shown, &bare)] {
@@ -169,7 +186,7 @@ fn a_capture_on_one_side_alone_breaks_no_rule_and_is_told() {
 }
 
 #[test]
-fn kinds_of_work_are_not_held_against_each_other_where_captures_tell_them_on_one_side() {
+fn kinds_of_work_are_not_compared_if_only_one_side_has_captures() {
     let rules = "[[rule]]\nrule = \"gpu_time\"\ncategory = \"gemm\"\nlimit = \"3%\"";
     let rules = Rules::parse(rules, "rules.toml").expect("rules");
     let (bare, shown) = (file("decode_graph"), captured("decode_graph"));
@@ -180,32 +197,42 @@ fn kinds_of_work_are_not_held_against_each_other_where_captures_tell_them_on_one
 }
 
 #[test]
-fn a_captured_replay_is_held_against_eager_code_op_by_op() {
+fn a_captured_replay_is_compared_with_eager_code_op_by_op() {
     let (eager, shown) = (file("decode_eager"), captured("decode_graph"));
     let gate = check(&eager, &shown);
     assert_ne!(gate.outcome, Outcome::Inconclusive, "{:?}", gate.reasons);
     assert!(gate.notes.iter().any(|note| note.contains("captured calls")), "{:?}", gate.notes);
-    let structure = Structure::of(&eager, &shown);
-    assert!(!structure.is_flat && structure.has_shapes);
 }
 
 #[test]
 fn a_baseline_says_whether_it_was_recorded_with_a_capture() {
-    for (digest, told) in [
-        (file("decode_graph"), "has GPU events\n"),
+    for (recording, told) in [
+        (file("decode_graph"), "contains GPU events\n"),
         (captured("decode_graph"), "captures of its graphs"),
     ] {
-        let bytes = digest.to_baseline();
-        let text: serde_json::Value =
-            serde_json::from_slice(&inflated(&bytes).expect("gzip")).expect("JSON");
-        assert_eq!(text["schema"], BASELINE_SCHEMA);
-        let again = Digest::from_baseline("base.ttb", &inflated(&bytes).expect("gzip"))
-            .expect("a baseline");
-        assert_eq!(again.setup, digest.setup);
-        assert_eq!(again.to_baseline(), bytes);
+        let bytes = recording.to_baseline();
+        let again = Recording::from_baseline("base.ttb", &bytes).expect("a baseline");
+        assert_eq!(again.setup, recording.setup);
         let mut overview = Vec::new();
         again.write_overview(&mut overview).expect("memory takes every text");
         assert!(String::from_utf8_lossy(&overview).contains(told));
-        assert_eq!(check(&again, &digest).outcome, Outcome::Pass);
+        assert_eq!(check(&again, &recording).outcome, Outcome::Pass);
+    }
+}
+
+#[test]
+fn the_order_of_the_runs_changes_no_outcome_and_no_figure_of_a_gate() {
+    let of = |names: &[&str]| runs(names, CaptureSource::Nowhere);
+    let (off, off_again) = ("resnet_tf32_off", "resnet_tf32_off_again");
+    let [one, two, three] = RUNS;
+    let told = |base: [&str; 3], new: [&str; 2]| {
+        let gate = check(&of(&base), &of(&new));
+        format!("{:?} {} {:#?} {:#?}", gate.outcome, gate.candidate, gate.checks, gate.floors)
+    };
+    let named = told(RUNS, [off, off_again]);
+    for base in [[three, one, two], [two, three, one]] {
+        let other = told(base, [off_again, off]);
+        let line = named.lines().zip(other.lines()).find(|(a, b)| a != b);
+        assert!(named == other, "{base:?}: {line:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! Change points as an independent program finds them, and the history of baselines.
+//! Change points compared with those of an independent program, and the history of baselines.
 
 use serde_json::Value;
 use tracetree::gate::{Search, change_points};
 
-/// Series of Apache Otava's own tests and made ones with planted shifts, each with the change points
-/// that its release 0.8.0 (`otava.analysis.compute_change_points`) finds. Where a point is taken away the
-/// release works out its two right neighbours again, and not the left one; the data are those with both
-/// neighbours, and `as_released` says whether the release finds the same points.
+/// Series from Apache Otava's own tests and generated ones with planted shifts, each with the change points that
+/// its release 0.8.0 (`otava.analysis.compute_change_points`) finds. When that release removes a point, it
+/// recomputes the two neighbours to the right but not the one to the left. The data recompute both sides, and
+/// `as_released` says whether the release finds the same points.
 const ORACLE: &str = include_str!("../data/change_points.json");
 
 fn numbers(values: &Value) -> Vec<f64> {
@@ -15,12 +15,12 @@ fn numbers(values: &Value) -> Vec<f64> {
 }
 
 fn number(value: &Value) -> f64 {
-    // The oracle writes NaN where a mean is of nothing; none of these series has such.
+    // The oracle writes NaN for the mean of an empty range; none of these series has one.
     value.as_f64().expect("a number")
 }
 
 #[test]
-fn change_points_are_those_of_an_independent_program() {
+fn change_points_equal_those_of_an_independent_program() {
     let oracle: Value = serde_json::from_str(ORACLE).expect("JSON");
     let cases = oracle["expected"].as_array().expect("cases");
     let mut found_any = 0;

@@ -1,10 +1,10 @@
-//! What a gate and a comparison say of a training on an H100 with one known change, recorded by
-//! `examples/traces/record_changes.py`: the rule of the change at its place, and no other.
+//! Gate and comparison results for a training on an H100 with one known change, recorded by
+//! `examples/traces/record_changes.py`: they show the rule of the change at its call site, and no other.
 
-use crate::support::gated::{self, check, digest};
+use crate::support::gated::{self, check, record};
 use crate::support::traces;
 use std::path::PathBuf;
-use tracetree::gate::Gate;
+use tracetree::gate::{Gate, Outcome, State};
 use tracetree::{CallTree, Comparison, ComparisonOptions, Trace};
 
 fn path(variant: &str) -> PathBuf {
@@ -12,26 +12,37 @@ fn path(variant: &str) -> PathBuf {
 }
 
 fn gate(variant: &str) -> Gate {
-    let digest = |variant: &str| {
-        digest([CallTree::build(Trace::open(path(variant)).expect("a bundled trace"))])
+    let side = |variant: &str| {
+        record([CallTree::build(Trace::open(path(variant)).expect("a bundled trace"))])
     };
-    check(&digest("base"), &digest(variant))
+    check(&side("base"), &side(variant))
 }
 
 fn findings(variant: &str) -> Vec<String> {
     gated::findings(&gate(variant))
 }
 
-/// The same finding in each of the three blocks.
-fn in_each_block(told: &str) -> Vec<String> {
-    (0..3).map(|block| told.replace('#', &block.to_string())).collect()
+/// The call sites of the only finding, without repetitions, and what changed there.
+fn sites(variant: &str) -> Vec<(String, String)> {
+    let gate = gate(variant);
+    let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
+    finding.sites.iter().map(|site| (site.place.words(), site.what.clone())).collect()
 }
 
 #[test]
-fn the_same_program_again_passes_and_so_does_one_whose_loader_is_slow() {
-    for variant in ["again", "loader"] {
-        assert_eq!(findings(variant), [""; 0], "{variant}");
-    }
+fn the_same_program_again_passes_and_a_slow_loader_is_a_warning() {
+    assert_eq!(findings("again"), [""; 0]);
+    let gate = gate("loader");
+    let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
+    assert_eq!((finding.state, &finding.rules[..]), (State::Warned, &["python".to_owned()][..]));
+    assert!(finding.what.contains("load: <built-in function sleep>"), "{}", finding.what);
+    // What the sleep costs is for the rules about time, for which one run is not enough.
+    assert_eq!(gate.outcome, Outcome::Inconclusive);
+    assert!(
+        gate.reasons.iter().all(|reason| reason.starts_with("step_wall")),
+        "{:?}",
+        gate.reasons
+    );
 }
 
 #[test]
@@ -39,70 +50,68 @@ fn reading_the_loss_is_one_wait_among_many_reads_of_host_memory() {
     assert_eq!(
         findings("item"),
         [
-            "new_sync at step: aten::item: 0 → 1",
-            "new_copy at step: aten::item: 0 → 1",
-            "gone_op at step: aten::detach: 1 → 0"
+            "new_sync new_copy: The host reads a value of a tensor in record_changes.py: step: aten::item per step"
         ]
     );
 }
 
 #[test]
 fn a_block_that_is_gone_is_one_finding() {
-    let found = findings("layer_gone");
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].starts_with("gone_op at Net_0: module Block_2"), "{found:?}");
+    assert_eq!(findings("layer_gone"), ["gone_op: 2 instead of 3 Block calls per step"]);
+    let first = &sites("layer_gone")[0];
+    assert_eq!(*first, ("Net_0".to_owned(), "removed module Block_2".to_owned()));
 }
 
 #[test]
-fn another_batch_is_told_by_its_shapes_and_not_by_the_kernels_that_follow() {
-    let gate = gate("batch");
-    let found = gated::findings(&gate);
-    assert!(!found.iter().any(|told| told.contains("kernel")), "{found:?}");
-    let shapes = found.iter().filter(|told| told.starts_with("shape_change")).count();
-    assert!(shapes > 20 && found.len() - shapes == 3, "{found:?}");
+fn a_different_batch_is_one_finding_with_the_kernels_that_follow() {
+    let found = findings("batch");
+    let [only] = &found[..] else { panic!("one finding: {found:?}") };
+    // Twice the bytes are copied to the device.
+    assert!(only.starts_with("new_copy shape_change: Inputs are 2 times as large"), "{only}");
+    assert!(sites("batch").len() > 20);
+}
+
+#[test]
+fn optimizer_and_clipping_changes_are_one_finding_each() {
+    assert_eq!(findings("fused_adam"), ["new_op gone_op: AdamW runs fused instead of foreach"]);
+    assert_eq!(
+        findings("foreach_off"),
+        ["lost_fusion: AdamW runs one tensor at a time instead of foreach"]
+    );
+    // The 41 added casts are of norms that are already on their device, so they copy nothing.
+    let clip = findings("clip");
+    let [only] = &clip[..] else { panic!("one finding: {clip:?}") };
     assert!(
-        gate.notes.iter().any(|note| note.contains("changes of kernels follow from other shapes"))
+        only.starts_with(
+            "new_op: Added in record_changes.py: step: clip_grad_norm_ (41 × aten::to"
+        ),
+        "{only}"
     );
 }
 
 #[test]
-fn optimizers_and_clipping_are_told_at_the_step() {
-    assert_eq!(
-        findings("fused_adam"),
-        [
-            "new_op at step: aten::_fused_adamw_: 0 → 1",
-            "gone_op at step: aten::_foreach_add_: 2 → 1"
-        ]
-    );
-    assert_eq!(findings("foreach_off"), ["lost_fusion at step: aten::add_: 0 → 80"]);
-    // 41 casts of norms that are on their device already copy nothing.
-    assert_eq!(findings("clip"), ["new_op at step: aten::to: 2 → 43"]);
-}
-
-#[test]
-fn a_change_of_a_block_is_told_in_each_block() {
-    assert_eq!(
-        findings("dropout"),
-        in_each_block(
-            "new_op at Net_0.Block_#.Attention_#: module Dropout_#: none → aten::dropout"
-        )
-    );
-    assert_eq!(
-        findings("relu"),
-        [
-            in_each_block("new_op at Net_0.Block_#.Mlp_#: aten::relu: 0 → 1"),
-            in_each_block("gone_op at Net_0.Block_#.Mlp_#: aten::gelu: 1 → 0")
-        ]
-        .concat()
-    );
-    assert_eq!(
-        findings("gelu"),
-        [
-            in_each_block("new_op at Net_0.Block_#.Mlp_#: aten::mul: 0 → 4"),
-            in_each_block("gone_op at Net_0.Block_#.Mlp_#: aten::gelu: 1 → 0")
-        ]
-        .concat()
-    );
+fn a_changed_block_is_one_finding_with_a_site_in_each_block() {
+    for (variant, told, module, what) in [
+        (
+            "dropout",
+            "new_op: Added in Attention (record_changes.py: forward): 3 × Dropout per step, with their backward",
+            "Net_0.Block_#.Attention_#",
+            "added module Dropout_#",
+        ),
+        (
+            "relu",
+            "new_op gone_op: 3 × aten::relu instead of 3 × aten::gelu in Mlp (record_changes.py: forward) per step, with their backward",
+            "Net_0.Block_#.Mlp_#",
+            "added aten::relu",
+        ),
+    ] {
+        assert_eq!(findings(variant), [told]);
+        let sites = sites(variant);
+        for block in 0..3 {
+            let [module, what] = [module, what].map(|text| text.replace('#', &block.to_string()));
+            assert!(sites.contains(&(module, what)), "{variant}: {sites:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Runs held against a baseline: rules, changes with their place, history.
+//! Runs checked against a baseline: rules, changes with their call sites, history.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -9,4 +9,5 @@ mod h100;
 mod history;
 mod known_changes;
 mod one_change;
+mod one_engine;
 mod structure;

@@ -1,27 +1,27 @@
-//! What a gate says of a program with one change: the change at its place, and nothing that only looks
-//! like one or follows from it.
+//! Gate results for a program with one change: the change is found at its call site, and nothing that only
+//! resembles it or follows from it.
 
 use crate::support::compared;
-use crate::support::gated::{check, digest, findings};
+use crate::support::gated::{check, findings, record};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
-use tracetree::gate::{Digest, Structure};
+use tracetree::gate::Recording;
 use tracetree::tree::CallTree;
 
 /// Two equal steps on a GPU.
-fn program(step: impl Fn(&mut HostThread<'_>)) -> Digest {
+fn program(step: impl Fn(&mut HostThread<'_>)) -> Recording {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 0..2 {
             t.step(number, |t| step(t));
         }
     });
-    digest([CallTree::build(compared::trace("run", &trace.json()))])
+    record([CallTree::build(compared::trace("run", &trace.json()))])
 }
 
-fn told(baseline: &Digest, candidate: &Digest) -> Vec<String> {
+fn told(baseline: &Recording, candidate: &Recording) -> Vec<String> {
     findings(&check(baseline, candidate))
 }
 
-/// Reads a value; one of the GPU is copied and waited for.
+/// Reads a value; a value on the GPU is copied and waited for.
 fn item(t: &mut HostThread<'_>, is_on_gpu: bool) {
     t.op("aten::item", |t| {
         t.op("aten::_local_scalar_dense", |t| {
@@ -35,7 +35,7 @@ fn item(t: &mut HostThread<'_>, is_on_gpu: bool) {
     });
 }
 
-fn reading(host_values: usize, gpu_values: usize) -> Digest {
+fn reading(host_values: usize, gpu_values: usize) -> Recording {
     program(|t| {
         t.op("aten::mm", |t| t.kernel("gemm", 10.0));
         (0..host_values).for_each(|_| item(t, false));
@@ -44,37 +44,45 @@ fn reading(host_values: usize, gpu_values: usize) -> Digest {
 }
 
 #[test]
-fn only_what_waits_for_the_gpu_is_a_new_wait() {
+fn only_a_call_that_waits_for_the_gpu_is_a_new_wait() {
     let before = reading(10, 0);
-    assert_eq!(told(&before, &reading(12, 0)), ["new_op at step: aten::item: 10 → 12"]);
+    assert_eq!(
+        told(&before, &reading(12, 0)),
+        ["new_op: The host reads a value of a tensor: 2 × aten::item per step"]
+    );
     assert_eq!(
         told(&before, &reading(10, 1)),
-        ["new_sync at step: aten::item: 0 → 1", "new_copy at step: aten::item: 0 → 1"]
+        ["new_sync new_copy: The host reads a value of a tensor: aten::item per step"]
     );
-    assert_eq!(told(&reading(10, 1), &before), ["gone_op at step: aten::item: 11 → 10"]);
+    assert_eq!(
+        told(&reading(10, 1), &before),
+        ["gone_op: The host no longer reads a value of a tensor: aten::item per step"]
+    );
 }
 
 #[test]
-fn what_breaks_two_rules_explains_its_launches_once() {
+fn a_change_that_violates_two_rules_is_one_finding_and_explains_its_launches() {
     let with_kernels = |gpu_values: usize, memsets: usize| {
         program(move |t| {
             t.op("aten::mm", |t| {
                 t.kernel("gemm", 10.0);
-                // No rule speaks of a memset.
                 (0..memsets).for_each(|_| t.memset(64, 1.0));
             });
             (0..10).for_each(|_| item(t, false));
             (0..gpu_values).for_each(|_| item(t, true));
         })
     };
-    let found = told(&with_kernels(0, 0), &with_kernels(1, 1));
-    let launches = found.iter().find(|told| told.starts_with("launches_per_step"));
-    let launches = launches.unwrap_or_else(|| panic!("one launch is told by nothing: {found:?}"));
-    assert!(launches.ends_with("+1 are of changes at places"), "{launches}");
+    assert_eq!(
+        told(&with_kernels(0, 0), &with_kernels(1, 1)),
+        [
+            "new_sync new_copy: The host reads a value of a tensor: aten::item per step",
+            "kernels_per_call new_kernel: Matrix products run other kernels for the same tensors at 1 op per step"
+        ]
+    );
 }
 
 #[test]
-fn an_op_that_may_copy_and_does_not_is_no_copy() {
+fn an_op_that_could_copy_but_does_not_is_not_a_copy() {
     let casting = |idle: usize, copying: usize| {
         program(move |t| {
             t.op("aten::mm", |t| t.kernel("gemm", 10.0));
@@ -86,12 +94,12 @@ fn an_op_that_may_copy_and_does_not_is_no_copy() {
             }
         })
     };
-    assert_eq!(told(&casting(6, 1), &casting(9, 1)), ["new_op at step: aten::to: 7 → 10"]);
-    assert_eq!(told(&casting(6, 1), &casting(6, 2)), ["new_copy at step: aten::to: 1 → 2"]);
+    assert_eq!(told(&casting(6, 1), &casting(9, 1)), ["new_op: Added: 3 × aten::to per step"]);
+    assert_eq!(told(&casting(6, 1), &casting(6, 2)), ["new_copy new_op: Added: aten::to per step"]);
 }
 
 #[test]
-fn other_kernels_follow_from_other_shapes() {
+fn different_kernels_follow_from_different_shapes() {
     let product = |rows: i64, kernels: &'static [&'static str]| {
         program(move |t| {
             t.module("Net_0", |t| {
@@ -105,24 +113,16 @@ fn other_kernels_follow_from_other_shapes() {
     let split: &[&str] = &["gemm_b", "splitKreduce"];
     let larger = product(16, split);
     assert_eq!(told(&before, &larger).len(), 1);
-    assert!(told(&before, &larger)[0].starts_with("shape_change at Net_0"));
-    let follow = Structure::of(&before, &larger).follow;
-    assert_eq!(
-        follow.iter().map(|change| change.rule.label()).collect::<Vec<_>>(),
-        ["kernels_per_call"]
-    );
-    let gate = check(&before, &larger);
+    assert!(told(&before, &larger)[0].starts_with("shape_change: Inputs are 2 times as large"));
+    // If both sides have the same shapes, the change is the number of kernels.
     assert!(
-        gate.notes.iter().any(|note| note.starts_with("1 change of kernels")),
-        "{:?}",
-        gate.notes
+        told(&before, &product(8, split))[0]
+            .starts_with("kernels_per_call new_kernel: Matrix products")
     );
-    // With the same shapes the kernels are the change.
-    assert!(told(&before, &product(8, split))[0].starts_with("kernels_per_call at Net_0"));
 }
 
-/// A training of so many blocks, whose loader makes so many casts.
-fn training(blocks: usize, casts: usize) -> Digest {
+/// A training of `blocks` blocks whose loader makes `casts` casts.
+fn training(blocks: usize, casts: usize) -> Recording {
     program(|t| {
         (0..casts).for_each(|_| t.op("aten::_to_copy", |t| t.kernel("cast", 1.0)));
         t.module("Net_0", |t| {
@@ -143,18 +143,23 @@ fn training(blocks: usize, casts: usize) -> Digest {
 }
 
 #[test]
-fn what_the_optimizer_does_less_follows_from_a_layer_that_is_gone() {
+fn reduced_optimizer_work_follows_from_a_removed_layer() {
     let (before, after) = (training(4, 2), training(3, 2));
     let found = told(&before, &after);
-    assert!(
-        found.len() == 1 && found[0].starts_with("gone_op at Net_0: module Block_3"),
-        "{found:?}"
-    );
-    assert_eq!(Structure::of(&before, &after).follow.len(), 1);
-    // What else is gone outside of modules does not hide behind it.
+    assert_eq!(found, ["gone_op: 3 instead of 4 Block calls per step"]);
+    // Other work that is gone outside of modules is still reported.
     let less = told(&before, &training(3, 1));
-    assert!(
-        less.len() == 2 && less.iter().any(|told| told.starts_with("gone_op at step")),
-        "{less:?}"
-    );
+    assert!(less.len() == 2 && less.iter().any(|told| told.contains("aten::_to_copy")), "{less:?}");
+}
+
+#[test]
+fn a_wait_that_no_op_makes_is_found_by_its_count() {
+    let waiting = |waits: usize| {
+        program(move |t| {
+            t.op("aten::mm", |t| t.kernel("gemm", 10.0));
+            (0..waits).for_each(|_| t.synchronize("cudaDeviceSynchronize"));
+        })
+    };
+    assert_eq!(told(&waiting(1), &waiting(2)), ["new_sync: more waits for the GPU: waits"]);
+    assert_eq!(told(&waiting(2), &waiting(1)), [""; 0]);
 }

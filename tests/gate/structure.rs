@@ -1,33 +1,39 @@
-//! What a gate says of the structure of real pairs, of runs of one program, and of steps of one run.
+//! Structural gate results for real pairs, for runs of one program, and for steps of one run.
 
 use crate::support::files::inflated;
-use crate::support::gated::{check, check_structure, digest};
+use crate::support::gated::{changes, check, check_structure, record};
 use crate::support::trace_builder::TraceBuilder;
 use crate::support::traces::real;
 use std::path::Path;
-use tracetree::gate::{Date, Digest, Gate, Outcome, Rules, Structure, StructureRule};
+use tracetree::gate::{Date, Finding, Gate, Outcome, Recording, Rules};
 use tracetree::program::{Selection, Steps};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 
-fn file(path: &Path) -> Digest {
-    digest([CallTree::build(Trace::open(path).expect("a readable trace"))])
+fn file(path: &Path) -> Recording {
+    record([CallTree::build(Trace::open(path).expect("a readable trace"))])
 }
 
-fn cpu(name: &str) -> Option<Digest> {
+fn cpu(name: &str) -> Option<Recording> {
     Some(file(&real(&format!("cpu/{name}.pt.trace.json.gz"))?))
 }
 
-/// Rules and places of all changes.
-fn told(structure: &Structure) -> Vec<(&'static str, String)> {
-    structure.changes.iter().map(|c| (c.rule.label(), c.place.words())).collect()
+/// The rules of each finding about the structure, and its distinct call sites.
+fn told(gate: &Gate) -> Vec<(String, Vec<String>)> {
+    let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
+    let one = |finding: &Finding| {
+        let mut sites: Vec<String> = finding.sites.iter().map(|site| site.place.words()).collect();
+        sites.sort();
+        sites.dedup();
+        (finding.rules.join(" "), sites)
+    };
+    changes.map(one).collect()
 }
 
-fn assert_nothing(baseline: &Digest, candidate: &Digest, what: &str) {
+fn assert_nothing(baseline: &Recording, candidate: &Recording, what: &str) {
     for (one, two) in [(baseline, candidate), (candidate, baseline)] {
-        let structure = Structure::of(one, two);
-        assert_eq!(told(&structure), [], "{what}: {:?}", structure.changes);
         let gate = check_structure(one, two);
+        assert_eq!(changes(&gate), [""; 0], "{what}");
         assert_eq!(gate.outcome, Outcome::Pass, "{what}: {:?}", gate.reasons);
     }
 }
@@ -46,14 +52,14 @@ fn each_step_counts_what_it_launched_and_where_it_waited() {
                 t.synchronize("cudaStreamSynchronize");
             });
         }
-        // Outside of steps nothing counts.
+        // Calls outside of steps do not count.
         t.synchronize("cudaDeviceSynchronize");
     });
     let text = builder.json();
     let trace = Trace::from_reader("a trace", text.as_bytes(), &ReadOptions::default());
-    let digest = digest([CallTree::build(trace.expect("a trace"))]);
+    let recording = record([CallTree::build(trace.expect("a trace"))]);
     let counts =
-        digest.counts.iter().map(|(name, range)| (name.as_str(), (range.least, range.most)));
+        recording.counts.iter().map(|(name, range)| (name.as_str(), (range.least, range.most)));
     let expected = [
         ("collectives", 0),
         ("copies", 1),
@@ -77,11 +83,10 @@ fn runs_of_one_program_have_no_finding_in_either_direction() {
 }
 
 #[test]
-fn what_was_recorded_is_no_change_of_the_program() {
+fn recording_options_are_not_a_change_of_the_program() {
     for (one, two) in [("cnn", "cnn_nostack"), ("tfm", "tfm_nostack")] {
         let (Some(before), Some(after)) = (cpu(one), cpu(two)) else { return };
         assert_nothing(&before, &after, one);
-        assert!(Structure::of(&before, &after).is_flat);
     }
 }
 
@@ -100,17 +105,17 @@ const STEPPED: [&str; 11] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
-/// What each step of these calls depends on the data: numbers of workers, lengths of bags.
+/// Traces whose steps call data-dependent amounts of work: numbers of workers, lengths of bags.
 const DATA_DEPENDENT: [&str; 3] = [
     "training/eager.a100.json.gz",
     "training/compiled_graphs.v100.json.gz",
     "old/resnet50_2021.num_workers_4.json.gz",
 ];
 
-/// The steps of a trace, each as a tree of its own.
+/// The steps of a trace, each as a separate tree.
 fn steps(name: &str) -> Option<Vec<CallTree>> {
     let tree = CallTree::build(Trace::open(real(name)?).expect("a readable trace"));
-    // A step without any call cannot be cut out.
+    // A step without calls cannot be cut out.
     let one = |at: usize| {
         let range = at.to_string().parse().expect("a position");
         let selection = Selection { phase: None, steps: Some(range) };
@@ -123,7 +128,7 @@ fn steps(name: &str) -> Option<Vec<CallTree>> {
 fn every_step_of_a_run_has_no_finding_against_every_other() {
     for name in STEPPED.into_iter().filter(|name| !DATA_DEPENDENT.contains(name)) {
         let Some(steps) = steps(name) else { return };
-        let steps: Vec<Digest> = steps.into_iter().map(|step| digest([step])).collect();
+        let steps: Vec<Recording> = steps.into_iter().map(|step| record([step])).collect();
         for (at, one) in steps.iter().enumerate() {
             for two in &steps[at + 1..] {
                 assert_nothing(one, two, name);
@@ -132,7 +137,7 @@ fn every_step_of_a_run_has_no_finding_against_every_other() {
     }
 }
 
-/// One step tells nothing of what varies: several do.
+/// Compares halves, because a single step does not show what varies.
 #[test]
 fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
     for name in STEPPED {
@@ -145,27 +150,44 @@ fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
             let part = |wanted: bool| {
                 let chosen = steps.iter().enumerate();
                 let chosen = chosen.filter(|(at, _)| is_first(*at, steps.len()) == wanted);
-                digest(chosen.map(|(_, step)| step.clone()))
+                record(chosen.map(|(_, step)| step.clone()))
             };
             let (one, two) = (part(true), part(false));
-            assert_nothing(&one, &two, name);
+            if !DATA_DEPENDENT.contains(&name) {
+                assert_nothing(&one, &two, name);
+                continue;
+            }
+            for (one, two) in [(&one, &two), (&two, &one)] {
+                let gate = check_structure(one, two);
+                // Some steps may lack calls that each of the others has, which is inconclusive.
+                assert_ne!(gate.outcome, Outcome::Fail, "{name}: {:#?}", gate.findings);
+            }
         }
     }
 }
 
 #[test]
-fn an_op_that_was_added_is_new_at_its_module_and_nothing_else_is() {
+fn an_op_that_was_added_is_one_finding_at_its_module() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_extra_op")) else { return };
-    let structure = Structure::of(&before, &after);
-    assert_eq!(told(&structure), [("new_op", "CNN_0.Sequential_0.Block_1".to_owned())]);
-    let change = &structure.changes[0];
-    let site = change.site.as_ref().expect("the trace has stacks");
-    assert_eq!((site.file.as_str(), site.function.as_str()), ("gen.py", "forward"));
-    let what: Vec<&str> = change.items.iter().take(4).map(|item| item.what.as_str()).collect();
-    assert_eq!(what, ["aten::add", "aten::mul", "aten::pow", "aten::sin"]);
-    let back = Structure::of(&after, &before);
-    assert_eq!(told(&back), [("gone_op", "CNN_0.Sequential_0.Block_1".to_owned())]);
-    assert_eq!(check(&before, &after).outcome, Outcome::Fail);
+    let gate = check(&before, &after);
+    let [change] = &gate.findings[..] else { panic!("one finding: {:?}", changes(&gate)) };
+    assert_eq!(change.rules, ["new_op"]);
+    assert!(change.what.starts_with("Added in Block (gen.py: forward)"), "{}", change.what);
+    let forward: Vec<&str> = change
+        .sites
+        .iter()
+        .filter(|site| site.place.words() == "CNN_0.Sequential_0.Block_1")
+        .map(|site| site.what.as_str())
+        .collect();
+    for op in ["aten::sin", "aten::pow", "aten::mul", "aten::add"] {
+        assert!(forward.contains(&format!("added {op}").as_str()), "{op}: {forward:?}");
+    }
+    let line = change.sites[0].line.as_ref().expect("the trace has stacks");
+    assert_eq!((line.file.as_str(), line.function.as_str()), ("gen.py", "forward"));
+    assert_eq!(gate.outcome, Outcome::Fail);
+    let back = check(&after, &before);
+    let [change] = &back.findings[..] else { panic!("one finding: {:?}", changes(&back)) };
+    assert_eq!(change.rules, ["gone_op"]);
 }
 
 #[test]
@@ -173,49 +195,56 @@ fn without_stacks_an_added_op_is_new_in_the_step() {
     let (Some(before), Some(after)) = (cpu("cnn_nostack"), cpu("cnn_extra_op_nostack")) else {
         return;
     };
-    assert_eq!(told(&Structure::of(&before, &after)), [("new_op", "step".to_owned())]);
+    let [(rules, sites)] = &told(&check(&before, &after))[..] else { panic!("one finding") };
+    assert_eq!(rules, "new_op");
+    assert!(sites.iter().any(|site| site == "step"), "{sites:?}");
 }
 
 #[test]
 fn a_layer_that_was_added_is_one_finding_and_its_gradients_follow() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_extra_layer")) else { return };
-    let structure = Structure::of(&before, &after);
-    assert_eq!(told(&structure), [("new_op", "CNN_0.Sequential_0".to_owned())]);
-    let item = &structure.changes[0].items[0];
+    let gate = check(&before, &after);
+    assert_eq!(changes(&gate), ["4 instead of 3 Block calls per step"]);
+    let finding = &gate.findings[0];
+    assert_eq!(finding.rules, ["new_op"]);
+    let first = &finding.sites[0];
     assert_eq!(
-        item.what, "module Block_2",
+        (first.place.words().as_str(), first.what.as_str()),
+        ("CNN_0.Sequential_0", "added module Block_2"),
         "the one before the last, though the last is renumbered"
     );
-    assert!(!structure.follow.is_empty());
 }
 
 #[test]
-fn another_weight_is_a_change_of_shapes_at_its_module() {
+fn a_different_weight_is_one_shape_change_at_its_module() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_conv5x5")) else { return };
-    let structure = Structure::of(&before, &after);
-    assert_eq!(
-        told(&structure),
-        [("shape_change", "CNN_0.Sequential_0.Block_1.Conv2d_1".to_owned())]
-    );
+    let [(rules, sites)] = &told(&check(&before, &after))[..] else { panic!("one finding") };
+    assert_eq!(rules, "shape_change");
+    let module = "CNN_0.Sequential_0.Block_1.Conv2d_1";
+    assert!(sites.iter().any(|site| site.starts_with(module)), "{sites:?}");
+    assert!(sites.iter().all(|site| site.starts_with(module) || !site.contains("CNN_0")));
 }
 
 #[test]
-fn one_linear_that_became_three_is_a_lost_fusion_in_each_layer() {
+fn one_linear_split_into_three_is_new_work_in_each_layer() {
     let (Some(before), Some(after)) = (cpu("tfm"), cpu("tfm_unfused_qkv")) else { return };
-    let structure = Structure::of(&before, &after);
-    let expected = ["Layer_0", "Layer_1", "Layer_2"].map(|l| ("lost_fusion", format!("Tfm_0.{l}")));
-    assert_eq!(told(&structure), expected);
-    for change in &structure.changes {
-        let item = &change.items[0];
-        assert_eq!(
-            (item.what.as_str(), item.before.as_str(), item.after.as_str()),
-            ("aten::linear", "1", "3")
-        );
+    let gate = check(&before, &after);
+    assert_eq!(gate.outcome, Outcome::Fail);
+    let [first, ..] = &gate.findings[..] else { panic!("a finding") };
+    assert_eq!(first.rules, ["lost_fusion"]);
+    assert!(first.what.contains("9 × aten::linear"), "{}", first.what);
+    for layer in ["Tfm_0.Layer_0", "Tfm_0.Layer_1", "Tfm_0.Layer_2"] {
+        assert!(first.sites.iter().any(|site| site.place.words().starts_with(layer)), "{layer}");
     }
 }
 
+/// The baseline as it is read from the file that is written for it.
+fn recorded(side: &Recording) -> Recording {
+    Recording::from_baseline("base.ttb", &side.to_baseline()).expect("a baseline")
+}
+
 #[test]
-fn a_recorded_baseline_says_what_the_traces_say() {
+fn a_recorded_baseline_gives_the_same_result_as_its_traces() {
     let pairs = [
         ("cnn", "cnn_extra_op"),
         ("cnn", "cnn_conv5x5"),
@@ -224,44 +253,55 @@ fn a_recorded_baseline_says_what_the_traces_say() {
     ];
     for (one, two) in pairs {
         let (Some(before), Some(after)) = (cpu(one), cpu(two)) else { return };
-        let bytes = before.to_baseline();
-        let text = inflated(&bytes).expect("gzip");
-        let recorded = Digest::from_baseline("base.ttb", &text).expect("a baseline");
-        let [direct, by_file] = [&before, &recorded].map(|baseline| check(baseline, &after));
+        let file = recorded(&before);
+        let [direct, by_file] = [&before, &file].map(|baseline| check(baseline, &after));
         assert_eq!(direct.outcome, by_file.outcome);
-        assert_eq!(told(&Structure::of(&before, &after)), told(&Structure::of(&recorded, &after)));
+        assert_eq!(told(&direct), told(&by_file), "{one} {two}");
+        assert_eq!(changes(&direct), changes(&by_file), "{one} {two}");
         let states = |gate: &Gate| -> Vec<_> {
             gate.checks
                 .iter()
-                .map(|check| (check.title(), check.state, check.findings.clone()))
+                .map(|check| (check.title(), check.state, check.message.clone()))
                 .collect()
         };
         assert_eq!(states(&direct), states(&by_file), "{one} {two}");
-        // What was read is what is written again.
-        assert_eq!(recorded.to_baseline(), bytes);
     }
 }
 
 #[test]
-fn baselines_are_small_and_name_no_file() {
-    for name in [
-        "old/resnet50_2021.num_workers_0.json.gz",
-        "training/eager.a100.json.gz",
-        "training/resnet_act_checkpoint.mi300.json.gz",
-        "mi300_h100/timesformer.h100.json.gz",
-        "inference/vllm_eager.b200.json.gz",
-        "cpu/tfm.pt.trace.json.gz",
-    ] {
+fn the_runs_of_a_baseline_pass_against_it() {
+    for name in STEPPED.into_iter().chain(["inference/vllm_eager.b200.json.gz"]) {
         let Some(path) = real(name) else { return };
-        let bytes = file(&path).to_baseline();
-        assert!(bytes.len() <= 100_000, "{name}: {} bytes", bytes.len());
-        let text = String::from_utf8(inflated(&bytes).expect("gzip")).expect("UTF-8");
-        assert!(!text.contains("/work/") && !text.contains("/home/"), "{name}");
-        assert!(!text.contains("site-packages"), "{name}");
+        let side = file(&path);
+        let gate = check(&recorded(&side), &side);
+        assert_eq!(changes(&gate), [""; 0], "{name}");
+        assert_eq!(gate.outcome, check(&side, &side).outcome, "{name}: {:?}", gate.reasons);
     }
 }
 
-// What the short form without a baseline let pass, or failed for no reason.
+#[test]
+fn baselines_are_small_and_contain_no_file_names() {
+    for (name, most) in [
+        ("old/resnet50_2021.num_workers_0.json.gz", 40_000),
+        ("old/resnet50_2021.num_workers_4.json.gz", 100_000),
+        ("training/resnet_act_checkpoint.mi300.json.gz", 100_000),
+        ("mi300_h100/timesformer.h100.json.gz", 60_000),
+        ("inference/vllm_eager.b200.json.gz", 100_000),
+        ("cpu/tfm.pt.trace.json.gz", 40_000),
+        // Its steps differ, so each is recorded.
+        ("training/eager.a100.json.gz", 150_000),
+    ] {
+        let Some(path) = real(name) else { return };
+        let bytes = file(&path).to_baseline();
+        assert!(bytes.len() <= most, "{name}: {} bytes", bytes.len());
+        let text = String::from_utf8(zstd::decode_all(&bytes[..]).expect("zstd")).expect("UTF-8");
+        for folder in ["/work/", "/home/", "/usr/", "/opt/", "/root/"] {
+            assert!(!text.contains(folder), "{name}: {folder}");
+        }
+    }
+}
+
+// Cases that the short form without a baseline file used to pass, or to fail without a reason.
 
 #[test]
 fn a_trace_without_its_gpu_events_is_inconclusive() {
@@ -269,7 +309,7 @@ fn a_trace_without_its_gpu_events_is_inconclusive() {
     let trace = Trace::open(path).expect("a readable trace");
     let text = gpu_events_removed(&real("mi300_h100/vit.h100.json.gz").expect("a file"));
     let bare = Trace::from_reader("bare", text.as_bytes(), &Default::default()).expect("a trace");
-    let (before, after) = (digest([CallTree::build(trace)]), digest([CallTree::build(bare)]));
+    let (before, after) = (record([CallTree::build(trace)]), record([CallTree::build(bare)]));
     let gate = check(&before, &after);
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     let [damage, other] = &gate.reasons[..] else { panic!("two reasons: {:?}", gate.reasons) };
@@ -297,18 +337,18 @@ fn a_trace_that_is_cut_in_half_is_inconclusive() {
     let Some(path) = real("cpu/cnn.pt.trace.json.gz") else { return };
     let text = crate::support::files::unpacked(&path).expect("a file");
     let half = Trace::from_reader("half", &text[..text.len() / 2], &Default::default());
-    let half = digest([CallTree::build(half.expect("a trace"))]);
+    let half = record([CallTree::build(half.expect("a trace"))]);
     let gate = check(&file(&path), &half);
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     assert!(gate.reasons.iter().any(|reason| reason.contains("cut off")), "{:?}", gate.reasons);
 }
 
 #[test]
-fn another_model_and_another_device_are_inconclusive() {
+fn a_different_model_or_device_is_inconclusive() {
     let (Some(cnn), Some(tfm)) = (cpu("cnn"), cpu("tfm")) else { return };
     let gate = check(&cnn, &tfm);
     assert_eq!(gate.outcome, Outcome::Inconclusive);
-    assert!(gate.reasons[0].contains("another program"), "{:?}", gate.reasons);
+    assert!(gate.reasons[0].contains("different programs"), "{:?}", gate.reasons);
     let device =
         |name: &str| file(&real(&format!("mi300_h100/vit.{name}.json.gz")).expect("a file"));
     let gate = check(&device("mi300"), &device("h100"));
@@ -317,10 +357,10 @@ fn another_model_and_another_device_are_inconclusive() {
 }
 
 #[test]
-fn another_number_of_steps_is_inconclusive_unless_the_rules_tolerate_it() {
+fn a_different_number_of_steps_is_inconclusive_unless_tolerated() {
     let Some(steps) = steps("cpu/tfm.pt.trace.json.gz") else { return };
     let all = file(&real("cpu/tfm.pt.trace.json.gz").expect("a file"));
-    let one = digest(steps.into_iter().take(1));
+    let one = record(steps.into_iter().take(1));
     let gate = check(&all, &one);
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     assert!(gate.reasons[0].contains("different numbers of recorded steps: 3 | 1"), "{gate:?}");
@@ -343,20 +383,16 @@ fn new_kernels_are_found_where_they_are_launched() {
     }
     assert!(count > 10, "{count}");
     let changed = Trace::from_reader("changed", json.to_string().as_bytes(), &Default::default());
-    let changed = digest([CallTree::build(changed.expect("a trace"))]);
+    let changed = record([CallTree::build(changed.expect("a trace"))]);
     let gate = check(&file(&path), &changed);
     assert_eq!(gate.outcome, Outcome::Fail);
-    let broken: Vec<&str> = gate
-        .checks
-        .iter()
-        .filter(|check| !check.findings.is_empty())
-        .map(|check| check.rule.as_str())
-        .collect();
-    assert_eq!(broken, [StructureRule::NewKernel.label()]);
+    let [(rules, sites)] = &told(&gate)[..] else { panic!("one finding: {:?}", changes(&gate)) };
+    assert_eq!(rules, "new_kernel");
+    assert!(sites.len() > 10, "{sites:?}");
 }
 
 #[test]
-fn a_rule_that_speaks_of_nothing_is_inconclusive_and_names_what_is_near() {
+fn a_rule_that_matches_nothing_is_inconclusive_and_names_the_nearest_match() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_rerun")) else { return };
     let rules =
         Rules::parse("[[rule]]\nrule = \"new_op\"\npath = 'module(\"Blok_*\")'", "rules.toml")
@@ -367,7 +403,7 @@ fn a_rule_that_speaks_of_nothing_is_inconclusive_and_names_what_is_near() {
 }
 
 #[test]
-fn what_is_allowed_passes_until_its_day_is_over() {
+fn an_allowed_finding_passes_until_its_date_is_over() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_extra_op")) else { return };
     let text = r#"allow = [{ rule = "new_op", path = 'module("Block_1")', reason = "RFC 12", until = "2027-01-31" }]"#;
     let rules = Rules::parse(text, "rules.toml").expect("rules");

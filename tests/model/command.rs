@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Stdout and stderr of a run that ends with `code`.
+/// Stdout and stderr of a run that must exit with `code`.
 fn ends(code: i32, arguments: &[&str]) -> (String, String) {
     let output = run(arguments);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -44,17 +44,17 @@ fn a_report_goes_to_stdout_and_warnings_to_stderr() {
 }
 
 #[test]
-fn without_a_mapping_misses_keep_their_name() {
+fn without_a_mapping_misses_keep_their_op_name() {
     let (out, err) = ends(0, &[TRACE, PROFILE]);
     assert!(out.contains("aten.embedding.default"), "{out}");
     assert!(err.contains("OP_WITHOUT_KERNEL ×3") && err.contains("pass --op-mapping"), "{err}");
 }
 
 #[test]
-fn a_scenario_with_a_missing_file_is_skipped_and_strict_tells_the_exit_code() {
+fn a_scenario_with_a_missing_file_is_skipped_and_fails_under_strict() {
     let (out, err) = ends(0, &["--scenarios", SCENARIOS]);
     assert!(out.contains("TOTAL") && out.contains("not collected yet: skipped"), "{out}");
-    assert!(err.contains("warning: scenario not collected yet is skipped: "), "{err}");
+    assert!(err.contains("warning: scenario not collected yet was skipped: "), "{err}");
     let (out, _) = ends(2, &["--scenarios", SCENARIOS, "--strict"]);
     assert!(out.contains("TOTAL"), "{out}");
 }
@@ -64,11 +64,14 @@ fn one_scenario_of_a_file_can_be_chosen() {
     let (out, err) = ends(0, &["--scenarios", SCENARIOS, "--strict", "--scenario", "decoder"]);
     assert!(out.starts_with("decoder\n") && !err.contains("skipped"), "{err}");
     let (_, err) = ends(2, &["--scenarios", SCENARIOS, "--scenario", "encoder"]);
-    assert!(err.contains("no scenario `encoder` (it lists decoder, not collected yet)"), "{err}");
+    assert!(
+        err.contains("no scenario `encoder` (the scenarios are decoder, not collected yet)"),
+        "{err}"
+    );
 }
 
 #[test]
-fn a_condition_that_holds_exits_with_1_and_names_the_rows() {
+fn a_condition_that_is_met_exits_with_1_and_names_the_rows() {
     let (out, err) = ends(
         1,
         &["--scenarios", SCENARIOS, "--fail-on", "error>20%", "--fail-on", "unmodeled>50%"],
@@ -77,7 +80,7 @@ fn a_condition_that_holds_exits_with_1_and_names_the_rows() {
     let failed: Vec<&str> =
         err.lines().filter(|line| line.starts_with("tracetree: failed: ")).collect();
     assert_eq!(failed.len(), 3, "{err}");
-    assert_eq!(failed[2], "tracetree: failed: decoder: MemSet: error -100.0 % (error>20%)");
+    assert_eq!(failed[2], "tracetree: failed: decoder: MemSet: error -100.0% (error>20%)");
     ends(0, &["--scenarios", SCENARIOS, "--fail-on", "error>150%"]);
     let (_, err) = ends(2, &["--scenarios", SCENARIOS, "--fail-on", "MatMul: error>1%"]);
     assert!(err.contains("tracetree: error: MatMul: error>1%: neither the model"), "{err}");
@@ -98,7 +101,7 @@ fn bad_usage_exits_with_2() {
         assert!(out.is_empty() && err.starts_with("error: "), "{arguments:?}: {err}");
     }
     let (_, err) = ends(2, &[TRACE, PROFILE, "--forward-passes", "0"]);
-    assert!(err.contains("a whole number from 1"), "{err}");
+    assert!(err.contains("a whole number of at least 1"), "{err}");
 }
 
 #[test]
@@ -116,7 +119,7 @@ fn unreadable_input_exits_with_2_and_one_line() {
 }
 
 #[test]
-fn the_file_gets_the_format_of_its_ending_and_stdout_its_own() {
+fn the_file_gets_the_format_of_its_extension_independently_of_stdout() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name).display().to_string();
     for (name, start) in [
@@ -133,9 +136,9 @@ fn the_file_gets_the_format_of_its_ending_and_stdout_its_own() {
         assert!(written.starts_with(start), "{name}: {written}");
     }
     let names = std::fs::read_dir(folder.path()).expect("the folder").count();
-    assert_eq!(names, 5, "nothing is left beside the reports");
+    assert_eq!(names, 5, "no other files are left next to the reports");
     let (_, err) = ends(2, &[TRACE, PROFILE, "-o", &file("no/such/folder.json")]);
-    assert!(err.contains("cannot write the report"), "{err}");
+    assert!(err.contains("cannot write the file"), "{err}");
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn a_closed_pipe_is_not_an_error() {
 }
 
 #[test]
-fn compressed_input_is_recognised_whatever_its_name() {
+fn compressed_input_is_recognised_regardless_of_its_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let packed = |path: &str, name: &str| {
         let target = folder.path().join(name);

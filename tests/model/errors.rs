@@ -1,4 +1,4 @@
-//! Inputs that `model-diff` refuses: each error names the file, the place and the remedy.
+//! Inputs that `model-diff` rejects: each error names the file, the position and the remedy.
 
 use tracetree::model::{
     ForwardPasses, ModelTrace, Outcome, Profile, Scenario, scenarios_from_bytes,
@@ -13,7 +13,7 @@ fn profile_error(text: &str) -> Error {
     Profile::from_bytes(text.as_bytes(), "p.csv").expect_err(text)
 }
 
-/// The error's text, which is one line, starts with the file and ends with a remedy.
+/// The error's text, which must be one line that starts with the file and ends with a remedy.
 fn shown(error: &Error) -> String {
     let text = error.to_string();
     assert!(text.starts_with(&error.path().expect("a file").display().to_string()), "{text}");
@@ -29,11 +29,11 @@ fn a_trace_without_a_predicting_process_lists_its_pids() {
     ]"#;
     let error = trace_error(text);
     assert_eq!(error.kind(), ErrorKind::NotATrace);
-    assert!(shown(&error).contains("found the pids 1 (analytic (PID: 1)), 2 (no name)"), "{error}");
+    assert!(shown(&error).contains("the pids are 1 (analytic (PID: 1)), 2 (no name)"), "{error}");
 }
 
 #[test]
-fn a_long_list_of_pids_is_cut() {
+fn a_long_list_of_pids_is_shortened() {
     let events: Vec<String> =
         (0..500).map(|pid| format!(r#"{{"ph": "X", "pid": {pid}, "dur": 1}}"#)).collect();
     let text = shown(&trace_error(&format!("[{}]", events.join(","))));
@@ -46,8 +46,8 @@ fn a_predicting_process_without_ops_is_not_replaced_by_another() {
         {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "empirical"}},
         {"ph": "X", "name": "a", "pid": 2, "dur": 1}
     ]"#;
-    assert!(shown(&trace_error(text)).contains("holds no op"));
-    assert!(shown(&trace_error("[]")).contains("holds no op"));
+    assert!(shown(&trace_error(text)).contains("contains no ops"));
+    assert!(shown(&trace_error("[]")).contains("contains no ops"));
 }
 
 #[test]
@@ -56,7 +56,10 @@ fn a_negative_or_unreadable_op_duration_names_its_event() {
         trace_error(r#"[{"ph": "M"}, {"ph": "X", "name": "aten.mm", "pid": 0, "dur": -3}]"#);
     assert!(shown(&error).contains("event 1 (`aten.mm`): the duration is negative: -3.000 µs"));
     let error = trace_error(r#"[{"ph": "X", "name": "a", "pid": 0, "dur": "soon"}]"#);
-    assert!(shown(&error).contains("event 0 (`a`): the duration `soon` is no number"), "{error}");
+    assert!(
+        shown(&error).contains("event 0 (`a`): the duration `soon` is not a number"),
+        "{error}"
+    );
     let error = trace_error(
         r#"[{"ph": "X", "name": "a", "pid": 0, "dur": 3,
         "args": {"kernel_type": "K", "sub_kernel_durations": "[('K', -1.5)]"}}]"#,
@@ -65,7 +68,7 @@ fn a_negative_or_unreadable_op_duration_names_its_event() {
 }
 
 #[test]
-fn what_is_no_trace_names_the_byte() {
+fn the_error_for_a_malformed_trace_names_the_byte() {
     let error = trace_error("{\"traceEvents\": [\n{\"ph\": \"X\"},\n{\"ph\" \"X\"}]}");
     assert_eq!(error.kind(), ErrorKind::Malformed);
     assert_eq!(error.place().map(|place| place.offset), Some(37));
@@ -78,11 +81,11 @@ fn what_is_no_trace_names_the_byte() {
 }
 
 #[test]
-fn missing_columns_are_named_beside_those_found() {
+fn missing_columns_are_named_along_with_those_found() {
     let error = profile_error("Op Name,Type,Task Duration(us)\nA,B,1\n");
     assert!(
         shown(&error).contains(
-            "no column `Start Time(us)`, `Duration(us)`, found Op Name, Type, Task Duration(us)"
+            "no column `Start Time(us)`, `Duration(us)`; its columns are Op Name, Type, Task Duration(us)"
         ),
         "{error}"
     );
@@ -90,22 +93,22 @@ fn missing_columns_are_named_beside_those_found() {
 }
 
 #[test]
-fn a_bad_cell_names_its_line_and_byte() {
+fn the_error_for_a_bad_cell_names_its_line_and_byte() {
     let header = "Type,Start Time(us),Duration(us)\n";
     let error = profile_error(&format!("{header}A,1.0,1\nA,2.0,-1.5\n"));
     assert_eq!(error.place().map(|place| place.offset), Some(41));
     assert!(shown(&error).contains("line 3: the duration is negative: -1.500 µs"), "{error}");
     let error = profile_error(&format!("{header}A,2.0,1 ms\n"));
-    assert!(shown(&error).contains("line 2: `1 ms` in `Duration(us)` is no number"), "{error}");
+    assert!(shown(&error).contains("line 2: `1 ms` in `Duration(us)` is not a number"), "{error}");
     let error = profile_error(&format!("{header}A,yesterday,1\n"));
     assert!(shown(&error).contains("line 2: `yesterday` in `Start Time(us)`"), "{error}");
     let error = profile_error(&format!("{header}A,2.0\n"));
     assert!(shown(&error).contains("line 2: the line ends after 2 cells, before `Duration(us)`"));
-    assert!(shown(&profile_error(header)).contains("holds no kernel"));
+    assert!(shown(&profile_error(header)).contains("contains no kernels"));
 }
 
 #[test]
-fn a_damaged_gzip_file_is_no_silent_half() {
+fn a_damaged_gzip_file_is_an_error() {
     use std::io::Write;
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("t.json.gz");
@@ -142,7 +145,7 @@ fn a_list_of_scenarios_is_checked_before_anything_is_read() {
     let refused =
         |text: &str| shown(&scenarios_from_bytes(text.as_bytes(), "runs/s.toml").expect_err(text));
     let one = "[[scenario]]\nname = \"a\"\nmodel_trace = \"t\"\nprofile = \"p\"\n";
-    assert!(refused("").contains("lists no scenario"));
+    assert!(refused("").contains("lists no scenarios"));
     assert!(refused(&format!("{one}{one}")).contains("two scenarios are named `a`"));
     assert!(refused(&format!("{one}forward_passes = 0\n")).contains("forward_passes is 0"));
     assert!(refused(&format!("{one}passes = 2\n")).contains("unknown field `passes`"));
@@ -155,7 +158,7 @@ fn a_list_of_scenarios_is_checked_before_anything_is_read() {
 }
 
 #[test]
-fn there_is_no_number_of_forward_passes_below_one() {
+fn the_number_of_forward_passes_is_at_least_one() {
     assert_eq!(ForwardPasses::new(0), None);
     for text in ["0", "-1", "1.5", "", "many", "4294967296"] {
         assert!(text.parse::<ForwardPasses>().is_err(), "{text}");

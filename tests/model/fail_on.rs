@@ -1,8 +1,9 @@
-//! Which rows and scenarios a `--fail-on` condition names.
+//! The rows and scenarios that a `--fail-on` condition selects.
 
 use tracetree::model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
 
-/// MatMulV2 −14.6 % of 40 % of the time, BatchMatMulV2 +122 % of 4.5 %, MemSet unmodeled.
+/// MatMulV2 is off by −14.6% and has 40% of the time, BatchMatMulV2 is off by +122% and has 4.5%, and
+/// MemSet is unmodeled.
 fn decoder() -> ModelComparison {
     let scenarios =
         read_scenarios("tests/fixtures/model_decoder/scenarios.toml").expect("scenarios");
@@ -22,10 +23,10 @@ fn failing(condition: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_row_fails_whichever_way_it_is_off() {
+fn a_row_fails_whether_the_prediction_is_too_high_or_too_low() {
     let above = failing("error>20%");
     assert_eq!(above, ["FusedInferAttentionScore", "BatchMatMulV2", "MemSet"]);
-    // Two rows are off by exactly 20 %.
+    // Two rows are off by exactly 20%.
     let at_least = failing("error >= 20");
     assert_eq!(at_least.len(), 5);
     assert_eq!(at_least[2..4], ["QuantBatchMatmulV3", "RmsNorm"]);
@@ -39,51 +40,51 @@ fn all_bounds_of_a_condition_must_hold() {
 }
 
 #[test]
-fn a_condition_can_ask_one_kernel_type() {
+fn a_condition_can_apply_to_one_kernel_type() {
     assert_eq!(failing("MatMulV2: error>10%"), ["MatMulV2"]);
     assert_eq!(failing("MatMulV2:error>15%"), [""; 0]);
 }
 
 #[test]
-fn a_condition_can_ask_the_scenario() {
+fn a_condition_can_apply_to_the_scenario() {
     assert_eq!(failing("weighted_error>32%"), ["-"]);
     assert_eq!(failing("total_error > 19.9% & unmodeled > 0.2% & model_only > 1%"), ["-"]);
     assert_eq!(failing("total_error>20%"), [""; 0]);
 }
 
 #[test]
-fn an_undefined_error_holds_no_bound() {
+fn an_undefined_error_satisfies_no_bound() {
     assert_eq!(failing("aten.topk.default: error>=0%"), [""; 0]);
     assert_eq!(failing("aten.topk.default: share>=0%"), ["aten.topk.default"]);
 }
 
 #[test]
-fn a_failure_reads_scenario_row_value_condition() {
+fn a_failure_names_scenario_row_value_and_condition() {
     let condition: FailOn = " MemSet : error>20% ".parse().expect("a condition");
     let failures = failures(&[condition], &[&decoder()]).expect("a known type");
-    assert_eq!(failures[0].to_string(), "decoder: MemSet: error -100.0 % (MemSet : error>20%)");
+    assert_eq!(failures[0].to_string(), "decoder: MemSet: error -100.0% (MemSet : error>20%)");
 }
 
 #[test]
-fn a_gate_that_can_never_fail_is_an_error() {
+fn a_condition_that_can_never_fail_is_an_error() {
     let condition: FailOn = "MatMul: error>10%".parse().expect("a condition");
     let error = failures(&[condition], &[&decoder()]).expect_err("no such type");
     assert!(error.to_string().contains("neither the model nor the profile"), "{error}");
 }
 
 #[test]
-fn what_is_no_condition_is_refused_with_its_reason() {
+fn malformed_conditions_are_rejected_with_a_reason() {
     for (text, reason) in [
         ("", "expected `>`"),
         ("error", "expected `>`"),
         ("error=20%", "expected `>`"),
         ("errors>20%", "unknown quantity `errors`"),
-        ("error>", "no percentage"),
-        ("error>-5%", "no percentage"),
-        ("error>nan", "no percentage"),
+        ("error>", "not a percentage"),
+        ("error>-5%", "not a percentage"),
+        ("error>nan", "not a percentage"),
         ("error>20% &", "expected `>`"),
-        (": error>20%", "no kernel type"),
-        ("error>20% & unmodeled>5%", "about the scenario"),
+        (": error>20%", "missing kernel type"),
+        ("error>20% & unmodeled>5%", "another to the scenario"),
         ("MatMulV2: unmodeled>5%", "a kernel type needs"),
     ] {
         let error = text.parse::<FailOn>().expect_err(text).to_string();

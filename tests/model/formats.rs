@@ -18,27 +18,27 @@ fn smallest() -> Vec<Outcome> {
 }
 
 #[test]
-fn the_text_report() {
+fn the_text_report_matches_its_snapshot() {
     assert_snapshot("", "model_text", &render(&decoder(), Format::Text, 15));
 }
 
 #[test]
-fn the_markdown_report() {
+fn the_markdown_report_matches_its_snapshot() {
     assert_snapshot("", "model_markdown", &render(&decoder(), Format::Markdown, 5));
 }
 
 #[test]
-fn the_csv_report() {
+fn the_csv_report_matches_its_snapshot() {
     assert_snapshot("", "model_csv", &render(&decoder(), Format::Csv, 15));
 }
 
 #[test]
-fn the_json_report() {
+fn the_json_report_matches_its_snapshot() {
     assert_snapshot("", "model_json", &render(&smallest(), Format::Json, 15));
 }
 
 #[test]
-fn top_folds_the_rest_into_one_line_and_the_total_stays() {
+fn top_folds_the_rest_into_one_line_and_keeps_the_total() {
     let all = render(&decoder(), Format::Text, 15);
     let few = render(&decoder(), Format::Text, 2);
     let total = |report: &str| {
@@ -51,7 +51,7 @@ fn top_folds_the_rest_into_one_line_and_the_total_stays() {
 }
 
 #[test]
-fn csv_and_json_hold_every_row_whatever_top_says() {
+fn csv_and_json_contain_every_row_regardless_of_top() {
     for format in [Format::Csv, Format::Json] {
         assert_eq!(render(&decoder(), format, 0), render(&decoder(), format, 100));
     }
@@ -63,6 +63,6 @@ fn names_from_files_cannot_break_a_table() {
     let Some(Outcome::Compared(comparison)) = outcomes.first_mut() else { panic!("compared") };
     comparison.scenario.name = "a|b\n\u{1b}[31m*c*".to_owned();
     let markdown = render(&outcomes, Format::Markdown, 5);
-    assert!(markdown.starts_with("## a\\|b  \\[31m\\*c\\*\n"), "{markdown}");
-    assert!(render(&outcomes, Format::Text, 5).starts_with("a|b  [31m*c*\n"));
+    assert!(markdown.starts_with("## a\\|b\\\\n\\\\u001b\\[31m\\*c\\*\n"), "{markdown}");
+    assert!(render(&outcomes, Format::Text, 5).starts_with("a|b\\n\\u001b[31m*c*\n"));
 }

@@ -1,4 +1,4 @@
-//! What holds for every input of `model-diff`: nothing panics, and the account adds up.
+//! Properties of `model-diff` for every input: nothing panics, and the totals add up.
 
 use proptest::prelude::*;
 use tracetree::model::{
@@ -24,7 +24,7 @@ fn csv(rows: &[(usize, usize, u32, u32)]) -> String {
     std::iter::once(header).chain(rows.iter().map(line)).collect()
 }
 
-/// Ops of a model: kernel types, duration in µs, whether it is a miss.
+/// Ops of a model: the index of the kernel types in [`json`], and the duration in µs.
 fn ops() -> impl Strategy<Value = Vec<(usize, u32)>> {
     prop::collection::vec((0..6_usize, 0..100_u32), 1..40)
 }
@@ -49,7 +49,7 @@ fn compare(ops: &[(usize, u32)], rows: &[(usize, usize, u32, u32)]) -> ModelComp
     Scenario::new("t", "p").compare_values(&trace, &OpMapping::default(), &profile(rows))
 }
 
-/// Text that comes near to what the parsers read.
+/// Text that resembles what the parsers read.
 fn near(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(words), 0..40).prop_map(|words| words.concat())
 }
@@ -61,7 +61,7 @@ proptest! {
         let model: i64 = comparison.rows.iter().map(|row| row.amounts.model.0).sum();
         prop_assert_eq!(model, comparison.total.model.0);
         let durations: i64 = ops.iter().map(|op| i64::from(op.1) * 1_000).sum();
-        // Shares are rounded once for each kernel type: two types of three shares.
+        // Shares are rounded once per kernel type, and only two types get a third or two of an op.
         prop_assert!((model - durations).abs() <= 2, "{} {}", model, durations);
         let profile: i64 = comparison.rows.iter().map(|row| row.amounts.profile.0).sum();
         prop_assert_eq!(profile, comparison.total.profile.0);
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn shares_add_up_and_nobody_contributes_more_than_the_error(ops in ops(), rows in rows()) {
+    fn shares_add_up_and_contributions_do_not_exceed_the_error(ops in ops(), rows in rows()) {
         let accuracy = compare(&ops, &rows).accuracy;
         let covered: f64 = accuracy.coverage.iter().filter_map(|part| part.share_pct).sum();
         prop_assert!(covered == 0.0 || (covered - 100.0).abs() < 1e-6);
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn no_near_miss_makes_a_reader_panic(
+    fn no_almost_valid_input_makes_a_reader_panic(
         sub_kernels in near(&["[", "]", "(", ")", "'", "\\\"", "\\\\", "A", "µ", ",", " ", "1", ".", "e9", "-"]),
         cells in near(&["Type", "Start Time(us)", "Duration(us)", "Stream ID", ",", "\n", "\"", "hcom_", "1", "N/A", "-", "e", "\t", "9999999999999999999"]),
         yaml in near(&["operator_mappings:", "\n", "  ", "a", ": ", "{", "}", "&x ", "*x", "- ", "zero_cost: ", "true", "\t", "|", "'"]),

@@ -1,4 +1,4 @@
-//! A predicted trace against a measured profile.
+//! Comparison of a predicted trace with a measured profile.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,7 +1,7 @@
 //! `model-diff` on real files: a trace that TensorCast wrote and profiles of the Ascend profiler.
 //!
-//! `TRACETREE_TRACES` names the folder of sample traces; where it is not set, these tests say so
-//! and do nothing.
+//! `TRACETREE_TRACES` names the folder of sample traces. If it is not set, these tests print a message
+//! and are skipped.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tracetree::model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 use tracetree::trace::Nanos;
 
-/// The folder with the real files, or a message that they are not here.
+/// The folder with the real files. Prints a message if it is unknown.
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn files() -> Option<PathBuf> {
     let folder =
@@ -76,7 +76,7 @@ fn a_collective_of_a_real_profile_counts_once() {
     let mut rows = comparison.rows.iter();
     let row = rows.find(|row| row.kernel_type.as_str() == "hcom_allReduce_").expect("the row");
     assert_eq!((row.amounts.profile_count, row.amounts.model_count), (128.0, 128));
-    // The sum of the 128 rows without a stream, which is that of the 128 rows on stream 35.
+    // The sum of the 128 rows without a stream, which equals that of the 128 rows on stream 35.
     assert_eq!(row.amounts.profile, Nanos(49_513_744));
     assert_eq!(row.amounts.error_pct().map(|error| (error * 10.0).round()), Some(-150.0));
     assert_eq!((comparison.profile_rows.copies, comparison.profile_rows.aicpu), (129, 129));

@@ -73,7 +73,7 @@ fn several_kernels_share_the_time_equally_without_losing_a_nanosecond() {
 }
 
 #[test]
-fn sub_kernel_durations_give_each_kernel_its_own() {
+fn sub_kernel_durations_give_each_kernel_its_own_time() {
     let args = r#""kernel_type": "MatMulV2",
         "sub_kernel_durations": "[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]""#;
     let comparison = predicted(&[op("x.matmul_all_reduce.default", 32, args)], "");
@@ -95,7 +95,7 @@ fn unreadable_sub_kernel_durations_fall_back_to_equal_shares_and_are_counted() {
 }
 
 #[test]
-fn a_fused_all_reduce_that_is_not_listed_counts_without_time() {
+fn an_unlisted_fused_all_reduce_counts_without_time() {
     let ops = [
         op("x.Quant_All_Reduce.default", 40, r#""kernel_type": "QuantBatchMatmulV3""#),
         op("x.all_reduce.default", 8, r#""kernel_type": "hcom_allReduce_""#),
@@ -103,13 +103,13 @@ fn a_fused_all_reduce_that_is_not_listed_counts_without_time() {
     ];
     let comparison = predicted(&ops, "");
     assert_eq!(model(&comparison, "QuantBatchMatmulV3"), (40_000, 1, Status::Hit));
-    // One unsaid with 0 µs and one listed; a miss names no kernels and adds none.
+    // One unlisted with 0 µs and one listed. A miss names no kernels and adds none.
     assert_eq!(model(&comparison, "hcom_allReduce_"), (8_000, 2, Status::Hit));
     assert_eq!(model(&comparison, "x.all_reduce.default"), (5_000, 1, Status::Miss));
 }
 
 #[test]
-fn a_miss_gets_its_kernel_type_from_the_mapping_else_its_own_name() {
+fn a_miss_gets_its_kernel_type_from_the_mapping_or_from_its_own_name() {
     let ops = [
         op("torch.ops.aten.add.Tensor", 4, ""),
         op("aten.add.Tensor", 5, r#""kernel_type": "?""#),
@@ -134,7 +134,7 @@ fn hits_and_misses_of_one_kernel_type_are_partial() {
 }
 
 #[test]
-fn ops_without_cost_are_left_out_whoever_says_so() {
+fn zero_cost_ops_are_left_out_whether_trace_or_mapping_marks_them() {
     let ops = [
         op("aten.view", 3, r#""zero_cost": "True""#),
         op("aten.sigmoid", 3, r#""kernel_type": "Sigmoid""#),
@@ -172,7 +172,7 @@ fn only_the_predicting_process_is_read() {
 }
 
 #[test]
-fn the_only_process_is_taken_with_a_note_when_it_has_no_name() {
+fn the_only_process_is_used_with_a_note_if_it_has_no_name() {
     let text = r#"{"traceEvents": [{"ph": "X", "name": "a", "pid": 3, "dur": 1}]}"#;
     let trace = ModelTrace::from_bytes(text.as_bytes(), "t.json").expect("one process");
     assert_eq!(trace.process.pid, "3");
@@ -180,7 +180,7 @@ fn the_only_process_is_taken_with_a_note_when_it_has_no_name() {
 }
 
 #[test]
-fn the_first_of_several_predicting_processes_is_taken_with_a_note() {
+fn the_first_of_several_predicting_processes_is_used_with_a_note() {
     let text = r#"[
         {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "empirical"}},
         {"ph": "M", "name": "process_name", "pid": 2, "args": {"name": "profiling"}},
@@ -189,12 +189,12 @@ fn the_first_of_several_predicting_processes_is_taken_with_a_note() {
     let trace = ModelTrace::from_bytes(text.as_bytes(), "t.json").expect("two processes");
     assert_eq!((trace.process.pid.as_str(), trace.ops[0].name.as_str()), ("1", "a"));
     assert_eq!(trace.notes.get("SEVERAL_MODEL_PROCESSES").map(|note| note.count), Some(1));
-    // An op without a duration counts with 0 µs, and is counted.
+    // An op without a duration counts as 0 µs and adds to a note.
     assert_eq!(trace.notes.get("NO_OP_DURATION").map(|note| note.count), Some(1));
 }
 
 #[test]
-fn columns_are_found_by_name_in_any_order_behind_a_byte_order_mark() {
+fn columns_are_found_by_name_in_any_order_after_a_byte_order_mark() {
     let text =
         "\u{feff}Duration(us),X, Type ,Start Time(us)\r\n1.5,,A,\"1742880000600735.500\t\"\r\n";
     let profile = Profile::from_bytes(text.as_bytes(), "p.csv").expect("a profile");
@@ -229,7 +229,7 @@ fn a_collective_listed_twice_counts_once_with_the_longer_duration() {
 }
 
 #[test]
-fn rows_that_say_too_little_are_counted_and_left_out() {
+fn incomplete_rows_are_counted_and_left_out() {
     let profile =
         profile("2,N/A,1.0,5\n2,,1.0,5\n2,Add,1.0,N/A\n2,Add,1.0,5\nN/A,hcom_send_,N/A,5\n");
     assert_eq!((profile.rows.kept, profile.rows.incomplete), (2, 3));
@@ -251,7 +251,7 @@ fn the_profile_is_divided_by_its_forward_passes() {
 }
 
 #[test]
-fn the_error_is_empty_where_the_profile_has_nothing() {
+fn the_error_is_empty_if_the_profile_has_no_time() {
     let comparison =
         compare(&[op("a", 5, r#""kernel_type": "K""#)], "", "2,Other,1.0,10\n2,Nothing,1.0,0\n");
     let amounts = &row(&comparison, "K").amounts;
@@ -263,7 +263,7 @@ fn the_error_is_empty_where_the_profile_has_nothing() {
 }
 
 #[test]
-fn rows_stand_by_the_larger_of_their_times_then_by_name() {
+fn rows_are_sorted_by_the_larger_of_their_times_then_by_name() {
     let ops = [op("a", 5, r#""kernel_type": "Predicted""#), op("b", 1, r#""kernel_type": "B""#)];
     let comparison = compare(&ops, "", "2,Measured,1.0,6\n2,C,1.0,1\n2,A,1.0,1\n");
     let names: Vec<&str> = comparison.rows.iter().map(|row| row.kernel_type.as_str()).collect();
@@ -271,7 +271,7 @@ fn rows_stand_by_the_larger_of_their_times_then_by_name() {
 }
 
 #[test]
-fn errors_up_and_down_do_not_cancel_in_the_weighted_error() {
+fn positive_and_negative_errors_do_not_cancel_in_the_weighted_error() {
     let ops = [
         op("a", 15, r#""kernel_type": "Up""#),
         op("b", 5, r#""kernel_type": "Down""#),
@@ -279,7 +279,7 @@ fn errors_up_and_down_do_not_cancel_in_the_weighted_error() {
     ];
     let comparison = compare(&ops, "", "2,Up,1,10\n2,Down,1,10\n2,Even,1,20\n");
     assert_eq!(comparison.total.error_pct().map(f64::round), Some(-28.0));
-    // 5 + 5 + 20 missed of 40.
+    // Off by 5 + 5 + 20 of 40.
     assert_eq!(comparison.accuracy.weighted_error_pct, Some(75.0));
     let contributors: Vec<(&str, f64)> = comparison
         .accuracy

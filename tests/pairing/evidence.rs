@@ -1,5 +1,5 @@
-//! The evidence by which calls are paired: each test is about one piece of it, and fails where that
-//! piece is switched off.
+//! The evidence by which calls are matched. Each test covers one piece of it and fails if that piece is
+//! disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::{call, calls, relation};
@@ -13,7 +13,7 @@ fn dims(diff: &TraceDiff, side: Side, call: CallId) -> &str {
     tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.dims))
 }
 
-/// Whether every call of this name has a partner of the same shapes.
+/// Whether every baseline call with such a name has a counterpart with the same shapes.
 fn keep_their_shapes(diff: &TraceDiff, names: impl Fn(&str) -> bool) -> bool {
     let tree = diff.tree(Side::Baseline);
     tree.calls().filter(|&call| names(tree.name(call))).all(|call| {
@@ -24,7 +24,7 @@ fn keep_their_shapes(diff: &TraceDiff, names: impl Fn(&str) -> bool) -> bool {
     })
 }
 
-/// A linear layer, as it is recorded with stacks or without.
+/// A linear layer, as recorded with or without Python stacks.
 fn layer(t: &mut HostThread<'_>, stacks: bool, number: i64) {
     let ops = |t: &mut HostThread<'_>| {
         t.op(shaped("aten::linear", number), |t| {
@@ -43,7 +43,7 @@ fn layer(t: &mut HostThread<'_>, stacks: bool, number: i64) {
 }
 
 #[test]
-fn stacks_that_one_side_lacks_are_no_evidence_against_a_pair() {
+fn stacks_missing_on_one_side_are_not_evidence_against_a_match() {
     let run = |stacks: bool| {
         move |t: &mut HostThread<'_>| {
             for number in 1..30 {
@@ -59,7 +59,7 @@ fn stacks_that_one_side_lacks_are_no_evidence_against_a_pair() {
             }
         }
         assert!(keep_their_shapes(diff, |name| name == "aten::linear"));
-        // The frames stand where they stood, around the pairs.
+        // In the merged tree, the frames still enclose the matched calls.
         let merged = diff.merged();
         let linear = merged.of(Side::Baseline, calls(tree, "aten::linear")[0]);
         let above = merged.parent(linear).map(|parent| merged.node(parent));
@@ -69,7 +69,7 @@ fn stacks_that_one_side_lacks_are_no_evidence_against_a_pair() {
 }
 
 #[test]
-fn modules_in_the_other_order_are_paired_by_what_they_hold_not_by_their_numbers() {
+fn swapped_modules_are_matched_by_their_contents_and_not_by_their_numbers() {
     let norms = |rows: [i64; 2]| {
         move |t: &mut HostThread<'_>| {
             t.frame("model.py(5): forward", |t| {
@@ -87,7 +87,7 @@ fn modules_in_the_other_order_are_paired_by_what_they_hold_not_by_their_numbers(
 }
 
 #[test]
-fn the_running_number_of_a_generated_kernel_is_no_evidence() {
+fn the_running_number_of_a_generated_kernel_is_not_evidence() {
     let chain = |first: usize| {
         move |t: &mut HostThread<'_>| {
             for (number, rows) in (first..).zip([8, 16, 8, 32, 64, 8]) {
@@ -96,7 +96,7 @@ fn the_running_number_of_a_generated_kernel_is_no_evidence() {
             }
         }
     };
-    // One kernel more at the front: what was 0 is 1 now.
+    // The candidate runs one more kernel at the front, so number 0 becomes number 1.
     let one_more = move |t: &mut HostThread<'_>| {
         t.op(shaped("triton_red_fused_mean_0", 4), |t| t.kernel("triton_red_fused_mean_0", 5.0));
         chain(1)(t);
@@ -111,7 +111,7 @@ fn the_running_number_of_a_generated_kernel_is_no_evidence() {
 }
 
 #[test]
-fn a_word_that_many_names_have_makes_no_variant() {
+fn a_word_in_many_names_does_not_make_two_ops_variants() {
     let backward = |odd: &'static str, kernels: usize| {
         move |t: &mut HostThread<'_>| {
             for number in 0..12 {
@@ -132,7 +132,7 @@ fn a_word_that_many_names_have_makes_no_variant() {
 }
 
 #[test]
-fn a_word_that_few_names_have_makes_a_variant() {
+fn a_word_in_few_names_makes_two_ops_variants() {
     let convolution = |name: &'static str, inner: &'static str| {
         move |t: &mut HostThread<'_>| {
             t.op(shaped("aten::_convolution", 3), |t| {
@@ -148,7 +148,7 @@ fn a_word_that_few_names_have_makes_a_variant() {
 }
 
 #[test]
-fn what_a_compiler_made_is_no_op_under_another_name() {
+fn a_compiler_generated_op_is_never_a_rename() {
     let run = |name: &'static str| {
         move |t: &mut HostThread<'_>| {
             t.op(shaped("aten::matmul", 3), |t| {
@@ -164,10 +164,10 @@ fn what_a_compiler_made_is_no_op_under_another_name() {
 }
 
 #[test]
-fn a_step_that_is_gone_is_a_whole_one() {
+fn missing_calls_are_those_of_whole_steps() {
     let steps = |numbers: &'static [u32]| {
         move |t: &mut HostThread<'_>| {
-            // What stands before the first step pulls the hole away from where steps begin.
+            // An op before the first step draws the gap away from the step boundaries.
             t.op(shaped("aten::mul", 3), |t| t.kernel("k", 5.0));
             for &number in numbers {
                 t.step(number, |t| {
@@ -191,7 +191,7 @@ fn a_step_that_is_gone_is_a_whole_one() {
 }
 
 #[test]
-fn all_threads_agree_which_steps_have_no_partner() {
+fn all_threads_agree_which_steps_are_unmatched() {
     let steps = |count: u32, noisy: u32| {
         let trace = TraceBuilder::cuda().thread("main", |t| {
             for number in 0..count {
@@ -199,7 +199,7 @@ fn all_threads_agree_which_steps_have_no_partner() {
                     t.op(shaped("aten::mm", 3), |t| t.kernel("k", 5.0));
                     t.wait_for("autograd", |t| {
                         t.op(shaped("MmBackward0", 3), |t| {
-                            // Equal to the letter to a step of another position.
+                            // Makes this step exactly equal to a step at another position.
                             if number == noisy {
                                 t.call("cudaEventRecord");
                             }
@@ -224,7 +224,7 @@ fn all_threads_agree_which_steps_have_no_partner() {
 }
 
 #[test]
-fn a_call_that_casts_and_calls_itself_is_opened_though_the_op_is_lowered_otherwise() {
+fn an_op_that_casts_and_calls_itself_is_expanded_even_if_its_lowering_differs() {
     let convolution = |lowered: &'static str, kernel: &'static str| {
         move |t: &mut HostThread<'_>| {
             t.op("aten::convolution", |t| {
@@ -254,7 +254,8 @@ fn a_call_that_casts_and_calls_itself_is_opened_though_the_op_is_lowered_otherwi
     });
 }
 
-/// Ops that keep two places more than a layer apart.
+/// Adds 400 different ops, more than one layer contains, so that the calls before and after them are
+/// far apart.
 fn far(t: &mut HostThread<'_>, from: usize) {
     for number in from..from + 400 {
         t.leaf(shaped(&format!("aten::op_{number}"), 3));
@@ -266,7 +267,7 @@ fn mul(t: &mut HostThread<'_>) {
 }
 
 #[test]
-fn an_op_far_away_is_the_same_only_if_there_is_no_other() {
+fn a_distant_op_is_matched_only_if_there_is_no_other() {
     let to_front = |t: &mut HostThread<'_>| {
         mul(t);
         far(t, 0);
@@ -301,7 +302,7 @@ fn an_op_far_away_is_the_same_only_if_there_is_no_other() {
 }
 
 #[test]
-fn a_product_that_is_split_is_paired_with_the_longest_of_its_kernels() {
+fn a_split_product_is_matched_by_the_longest_of_its_kernels() {
     let product = |kernels: &'static [(&'static str, f64)]| {
         move |t: &mut HostThread<'_>| {
             t.op(shaped("aten::mm", 3), |t| {
@@ -320,7 +321,7 @@ fn a_product_that_is_split_is_paired_with_the_longest_of_its_kernels() {
 }
 
 #[test]
-fn a_module_that_another_one_calls_now_is_moved() {
+fn a_module_with_another_caller_is_moved() {
     let head = |t: &mut HostThread<'_>| {
         t.module("Head_0", |t| {
             t.op(shaped("aten::linear", 3), |t| {
@@ -349,14 +350,14 @@ fn a_module_that_another_one_calls_now_is_moved() {
 }
 
 #[test]
-fn a_frame_in_a_folder_of_another_name_is_renamed() {
+fn a_frame_in_a_renamed_folder_is_renamed() {
     let script = |folder: &'static str| {
         move |t: &mut HostThread<'_>| {
             for function in ["load", "prepare", "train"] {
                 t.frame(&format!("{folder}/run.py(12): {function}"), |t| {
                     t.leaf(shaped(&format!("aten::{function}"), 3));
                 });
-                // A frame that holds nothing is known by its code alone.
+                // An empty frame is identified only by its file and function.
                 t.frame(&format!("{folder}/log.py(3): {function}"), |_| ());
             }
         }
@@ -380,7 +381,7 @@ fn frames_of_other_functions_are_not_renamed() {
 }
 
 #[test]
-fn calls_of_one_name_that_change_places_are_told_by_their_arguments() {
+fn swapped_calls_of_one_name_are_matched_by_their_arguments() {
     let casts = |rows: [i64; 2]| {
         move |t: &mut HostThread<'_>| {
             for rows in rows {
@@ -396,8 +397,8 @@ fn calls_of_one_name_that_change_places_are_told_by_their_arguments() {
 }
 
 #[test]
-fn of_hundreds_of_threads_each_finds_its_partner() {
-    // Each thread of the candidate has a call more, so that none is equal.
+fn each_of_hundreds_of_threads_is_matched_with_its_counterpart() {
+    // Each thread of the candidate has one more call, so no thread is equal on both sides.
     let threads = |numbers: Vec<usize>, common: usize| {
         let built = numbers.into_iter().fold(TraceBuilder::cuda(), |built, number| {
             built.thread(&format!("worker {number}"), |t| {

@@ -1,4 +1,4 @@
-//! Each folder of `tests/fixtures` that shows a phenomenon: its files, and its snapshot.
+//! The folders of `tests/fixtures` that each show a phenomenon: their files and snapshots.
 
 use crate::support::compared::compare_files;
 use crate::support::fixtures::FIXTURES;
@@ -10,20 +10,20 @@ use std::fs;
 use std::path::Path;
 use tracetree::{PerSide, Side};
 
-/// Most lines that a screen holds.
+/// Maximum number of lines on a screen.
 const SCREEN: usize = 60;
 
 #[test]
-fn every_phenomenon_looks_like_its_snapshot() {
+fn every_phenomenon_matches_its_snapshot() {
     for phenomenon in phenomena::ALL {
         let text = compare_files(phenomenon.files(), screen);
-        assert!(text.lines().count() <= SCREEN, "{} is more than a screen", phenomenon.name);
+        assert!(text.lines().count() <= SCREEN, "{} is longer than a screen", phenomenon.name);
         assert_snapshot("", phenomenon.name, &text);
     }
 }
 
 #[test]
-fn the_files_are_what_the_closures_write() {
+fn the_files_match_what_the_closures_write() {
     for phenomenon in phenomena::ALL {
         let (texts, files) = (phenomenon.texts(), phenomenon.files());
         for side in Side::BOTH {
@@ -38,7 +38,7 @@ fn the_files_are_what_the_closures_write() {
 }
 
 #[test]
-fn every_pair_is_a_phenomenon_with_a_readme() {
+fn every_fixture_pair_is_a_phenomenon_with_a_readme() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let folders: BTreeSet<String> = fs::read_dir(root)
         .expect("the fixtures")
@@ -54,9 +54,9 @@ fn every_pair_is_a_phenomenon_with_a_readme() {
     }
 }
 
-/// What two recorders wrote of one program has no difference, whichever years they are of.
+/// Traces of one program do not differ, even if recorders of different years wrote them.
 #[test]
-fn recorders_of_other_years_tell_the_same_story() {
+fn recorders_of_different_years_show_no_differences() {
     for name in ["format_2021", "external_id_era"] {
         let phenomenon = Phenomenon::of(name);
         compare_files(phenomenon.files(), |analysis| {

@@ -1,5 +1,5 @@
-//! Structures that an alignment easily gets wrong: what is left over stands in another gap, or is
-//! known by its kernels alone, or is nothing that counts as evidence.
+//! Structures that an alignment easily gets wrong: counterparts in another gap, calls identified only
+//! by their kernels, and similarities that are not evidence.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped, steps_of};
 use crate::support::find::{call, calls, relation};
@@ -8,7 +8,7 @@ use tracetree::diff::Relation;
 use tracetree::{PerSide, Side};
 
 #[test]
-fn programs_that_share_only_that_they_launch_stay_one_sided() {
+fn programs_with_only_launch_calls_in_common_stay_unmatched() {
     let program = |library: &'static str, rows: i64| {
         move |t: &mut HostThread<'_>| {
             for number in 0..40 {
@@ -26,7 +26,7 @@ fn programs_that_share_only_that_they_launch_stay_one_sided() {
             }
         }
     });
-    // The same shapes are evidence enough: another name space of the same program.
+    // Equal shapes are sufficient evidence: this is the same program in another name space.
     look(program("aten", 8), program("jax", 8), |diff| {
         let tree = diff.tree(Side::Baseline);
         for op in calls(tree, "aten::op_3") {
@@ -36,7 +36,7 @@ fn programs_that_share_only_that_they_launch_stay_one_sided() {
 }
 
 #[test]
-fn a_wrapper_around_queries_alone_is_opened() {
+fn a_wrapper_that_contains_only_a_query_is_expanded() {
     let around = |t: &mut HostThread<'_>| {
         t.op("aten::mm", |t| t.kernel("gemm", 5.0));
         t.op("aten::empty", |t| t.call("cudaEventQuery"));
@@ -55,7 +55,7 @@ fn a_wrapper_around_queries_alone_is_opened() {
 }
 
 #[test]
-fn what_a_wrapper_holds_is_found_in_another_gap() {
+fn calls_inside_a_wrapper_are_matched_in_another_gap() {
     let flat = |t: &mut HostThread<'_>| {
         t.op(shaped("aten::sqrt", 3), |t| t.kernel("sqrt", 5.0));
         t.op(shaped("aten::div", 3), |t| t.kernel("div", 5.0));
@@ -80,7 +80,7 @@ fn what_a_wrapper_holds_is_found_in_another_gap() {
 }
 
 #[test]
-fn equal_launches_change_places_and_unlike_ones_do_not() {
+fn swapped_launches_are_matched_by_their_kernels() {
     let launches = |kernels: [&'static str; 2]| {
         move |t: &mut HostThread<'_>| {
             t.launch("cudaLaunchKernel").kernel(kernels[0], 5.0);
@@ -97,7 +97,7 @@ fn equal_launches_change_places_and_unlike_ones_do_not() {
 }
 
 #[test]
-fn launches_of_a_gap_are_paired_where_both_sides_have_as_many() {
+fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
     let algorithm = |steps: &'static [&'static str], copies: usize| {
         move |t: &mut HostThread<'_>| {
             t.op(shaped("aten::convolution_backward", 3), |t| {
@@ -111,7 +111,8 @@ fn launches_of_a_gap_are_paired_where_both_sides_have_as_many() {
             });
         }
     };
-    // One copy less before, so the op has another number of launches; behind the anchor as many.
+    // The candidate has one copy less before the anchor (`aten::empty`), so the number of launches in
+    // the op differs. After the anchor the numbers are equal.
     look(algorithm(&["volta_gemm"], 2), algorithm(&["ampere_gemm"], 1), |diff| {
         let gemm = relation(diff, Side::Baseline, "volta_gemm");
         assert_eq!(gemm, (Relation::Renamed, Some("ampere_gemm")));
@@ -119,7 +120,8 @@ fn launches_of_a_gap_are_paired_where_both_sides_have_as_many() {
         let copies = calls(tree, "layout").into_iter();
         assert_eq!(copies.filter(|&copy| diff.partner(Side::Baseline, copy).is_some()).count(), 1);
     });
-    // Behind the anchor another number of several: nothing tells which is which.
+    // After the anchor, one side has two launches and the other three, and there is no evidence for which
+    // of them match.
     look(algorithm(&["volta_a", "volta_b"], 1), algorithm(&["a", "b", "c"], 1), |diff| {
         let gemm = call(diff.tree(Side::Baseline), "volta_b");
         assert_eq!(diff.partner(Side::Baseline, gemm), None);
@@ -127,8 +129,8 @@ fn launches_of_a_gap_are_paired_where_both_sides_have_as_many() {
 }
 
 #[test]
-fn large_subtrees_are_aligned_alike_on_one_and_on_four_threads() {
-    // Four layers, each of more calls than one piece must have; the second and third one changed places.
+fn large_subtrees_are_aligned_equally_on_one_and_on_four_threads() {
+    // Four layers, each large enough for a piece of its own. The second and third are swapped.
     let layer = |t: &mut HostThread<'_>, layer: i64, but: i64| {
         t.op(format!("layer::{layer}").as_str(), |t| {
             for number in (0..900).filter(|number| number % 50 != but) {

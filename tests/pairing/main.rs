@@ -1,4 +1,4 @@
-//! Two traces → which call is which, on made, changed and real traces.
+//! Matching the calls of two traces, on generated, changed and real traces.
 
 #[path = "../support/mod.rs"]
 mod support;

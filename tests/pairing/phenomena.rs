@@ -1,4 +1,5 @@
-//! Two traces → which call is which: each test is a phenomenon, with a folder in `tests/fixtures`.
+//! Matching the calls of two traces: each test covers a phenomenon, mostly with a folder in
+//! `tests/fixtures`.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::find::{call, calls, relation};
@@ -12,7 +13,7 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&TraceDiff) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| look(analysis.diff()))
 }
 
-/// What stands at each point of difference: names of both sides, empty where there is none; and the
+/// The call names at each point of difference (baseline, candidate; empty if a side has none), and the
 /// name of the lowest common node.
 fn points(diff: &TraceDiff) -> Vec<[String; 3]> {
     let name = |node: MergedNode, side: Side| {
@@ -30,7 +31,7 @@ fn points(diff: &TraceDiff) -> Vec<[String; 3]> {
 }
 
 #[test]
-fn an_op_of_another_back_end_is_renamed_and_no_common_node() {
+fn an_op_of_another_back_end_is_renamed_and_not_a_common_node() {
     look("rename", |diff| {
         let (flash, efficient) = (
             "aten::_scaled_dot_product_flash_attention",
@@ -46,7 +47,7 @@ fn an_op_of_another_back_end_is_renamed_and_no_common_node() {
 }
 
 #[test]
-fn a_bias_add_inside_pairs_with_the_one_beside() {
+fn a_bias_add_inside_an_op_matches_one_next_to_it() {
     look("bias_add", |diff| {
         assert_eq!(
             relation(diff, Side::Baseline, "aten::add_"),
@@ -58,7 +59,7 @@ fn a_bias_add_inside_pairs_with_the_one_beside() {
 }
 
 #[test]
-fn a_wrapper_keeps_the_pairs_below_it() {
+fn calls_below_a_new_wrapper_stay_matched() {
     for (phenomenon, wrappers) in [
         ("wrapper", vec!["torch/amp/autocast_mode.py(44): decorate_autocast"]),
         (
@@ -82,7 +83,7 @@ fn a_wrapper_keeps_the_pairs_below_it() {
 }
 
 #[test]
-fn a_pair_hangs_below_the_wrapper_in_the_merged_tree() {
+fn a_matched_call_is_below_the_wrapper_in_the_merged_tree() {
     look("wrapper", |diff| {
         let merged = diff.merged();
         let linear = call(diff.tree(Side::Baseline), "aten::linear");
@@ -92,7 +93,7 @@ fn a_pair_hangs_below_the_wrapper_in_the_merged_tree() {
 }
 
 #[test]
-fn wrappers_on_both_sides_hide_nothing() {
+fn wrappers_on_both_sides_do_not_prevent_matches() {
     look("wrappers_on_both_sides", |diff| {
         for name in ["aten::linear", "aten::native_layer_norm", "layer_norm_kernel"] {
             assert_eq!(relation(diff, Side::Baseline, name), (Relation::Same, Some(name)));
@@ -103,11 +104,11 @@ fn wrappers_on_both_sides_hide_nothing() {
 }
 
 #[test]
-fn neighbours_that_change_places_are_moved() {
+fn one_of_two_swapped_neighbours_is_moved() {
     look("moved_neighbours", |diff| {
         let found = ["aten::cos", "aten::sin"].map(|name| relation(diff, Side::Baseline, name));
         let moved = found.iter().filter(|(relation, _)| *relation == Relation::Moved).count();
-        assert_eq!(moved, 1, "one stays in order, the other one moved: {found:?}");
+        assert_eq!(moved, 1, "one keeps its order and the other has moved: {found:?}");
         assert!(found.iter().all(|(_, partner)| partner.is_some()));
         assert_eq!(points(diff), <[[&str; 3]; 0]>::default());
     });
@@ -124,7 +125,7 @@ fn a_dropped_op_is_the_only_point_of_difference() {
 }
 
 #[test]
-fn a_memset_on_one_side_is_a_launch_of_that_side_alone() {
+fn a_memset_on_one_side_is_an_unmatched_launch() {
     look("memset_on_one_side", |diff| {
         assert_eq!(points(diff), [["", "cudaMemsetAsync", "aten::addmm"]]);
         assert_eq!(
@@ -147,7 +148,7 @@ fn the_kernels_of_two_graph_launches_are_aligned_as_a_sequence() {
 }
 
 #[test]
-fn unlinked_gpu_events_pair_by_name_only() {
+fn unlinked_gpu_events_are_matched_only_by_name() {
     look("unlinked_gpu_events", |diff| {
         let gemms = calls(diff.tree(Side::Baseline), "gemm_kernel");
         let paired = gemms.iter().filter(|&&c| diff.partner(Side::Baseline, c).is_some()).count();
@@ -157,7 +158,7 @@ fn unlinked_gpu_events_pair_by_name_only() {
 }
 
 #[test]
-fn threads_are_paired_by_what_runs_on_them() {
+fn threads_are_matched_by_the_calls_they_run() {
     look("threads_exchanged", |diff| {
         let loader = call(diff.tree(Side::Baseline), "thread 5617 (worker 0)");
         let partner = diff.partner(Side::Baseline, loader).expect("a partner");
@@ -167,7 +168,7 @@ fn threads_are_paired_by_what_runs_on_them() {
 }
 
 #[test]
-fn a_new_layer_shows_on_the_forward_and_on_the_backward_thread() {
+fn a_new_layer_is_a_difference_on_the_forward_and_on_the_backward_thread() {
     look("backward_thread", |diff| {
         let node = "autograd::engine::evaluate_function: AddmmBackward0";
         assert_eq!(
@@ -178,7 +179,7 @@ fn a_new_layer_shows_on_the_forward_and_on_the_backward_thread() {
 }
 
 #[test]
-fn instance_numbers_do_not_decide_which_module_is_which() {
+fn instance_numbers_do_not_decide_how_modules_are_matched() {
     look("module_numbers", |diff| {
         let pairs = [("Linear_0", "Linear_1"), ("Linear_1", "Linear_2"), ("Linear_2", "Linear_3")];
         for (old, new) in pairs.map(|(a, b)| (format!("nn.Module: {a}"), format!("nn.Module: {b}")))
@@ -190,7 +191,7 @@ fn instance_numbers_do_not_decide_which_module_is_which() {
 }
 
 #[test]
-fn a_uid_leads_to_its_partner_and_back() {
+fn a_uid_maps_to_its_counterpart_and_back() {
     look("module_numbers", |diff| {
         let uid = |side: Side, name: &str| {
             let tree = diff.tree(side);
@@ -207,7 +208,7 @@ fn a_uid_leads_to_its_partner_and_back() {
 }
 
 #[test]
-fn traces_that_share_nothing_are_one_sided() {
+fn traces_with_nothing_in_common_stay_unmatched() {
     let compute = TraceBuilder::cuda().thread("main", |t| {
         t.op("aten::matmul", |t| t.op("aten::mm", |t| t.kernel("gemm_kernel", 5.0)));
     });
@@ -229,7 +230,7 @@ fn traces_that_share_nothing_are_one_sided() {
 }
 
 #[test]
-fn repeated_siblings_are_told_apart_by_their_arguments_and_by_order() {
+fn repeated_equal_siblings_are_matched_in_order() {
     let layers = |count: usize| {
         let body = |t: &mut HostThread<'_>| {
             for _ in 0..count {

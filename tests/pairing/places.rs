@@ -1,5 +1,5 @@
-//! Equal calls, told apart by where they stand, how much they work on and what runs beside them: each test
-//! is about one piece of that evidence, and fails where that piece is switched off.
+//! Matching of equal calls by their position, the amount of their work and their neighbours. Each test
+//! covers one piece of that evidence and fails if that piece is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::calls;
@@ -7,7 +7,8 @@ use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
-/// Of the calls of a name in the baseline, which one of the candidate each has for its partner.
+/// For each baseline call of this name, the index of its counterpart among the candidate's calls of this
+/// name.
 fn partners(diff: &TraceDiff, name: &str) -> Vec<Option<usize>> {
     let theirs = calls(diff.tree(Side::Candidate), name);
     let mine = calls(diff.tree(Side::Baseline), name).into_iter();
@@ -23,7 +24,7 @@ fn relations(diff: &TraceDiff, name: &str) -> Vec<Relation> {
     mine.map(|call| diff.relation(Side::Baseline, call)).collect()
 }
 
-/// All calls of a name keep their order.
+/// The [`partners`] of `count` calls that all keep their order.
 fn in_order(count: usize) -> Vec<Option<usize>> {
     (0..count).map(Some).collect()
 }
@@ -32,7 +33,7 @@ fn op(t: &mut HostThread<'_>, name: &str) {
     t.op(shaped(&format!("aten::{name}"), 3), |t| t.kernel(name, 5.0));
 }
 
-/// An op that holds as many others.
+/// An op that contains `size` other ops.
 fn large(t: &mut HostThread<'_>, name: &str, size: usize) {
     t.op(shaped(&format!("aten::{name}"), 3), |t| {
         for part in 0..size {
@@ -43,7 +44,7 @@ fn large(t: &mut HostThread<'_>, name: &str, size: usize) {
 }
 
 #[test]
-fn the_equal_one_of_like_siblings_is_the_partner_and_not_a_larger_one() {
+fn of_similar_siblings_the_equal_one_is_matched_and_not_a_larger_one() {
     let f = |t: &mut HostThread<'_>, more: Option<&str>| {
         t.op(shaped("aten::f", 3), |t| {
             op(t, "mul");
@@ -63,9 +64,9 @@ fn the_equal_one_of_like_siblings_is_the_partner_and_not_a_larger_one() {
 }
 
 #[test]
-fn a_call_stands_behind_all_that_the_one_before_it_holds() {
-    // The second of two calls changes places with the large one before it, and the first one is gone:
-    // that one is nearer, if the place of a call is where the one before it begins.
+fn the_position_of_a_call_is_after_everything_inside_the_call_before_it() {
+    // The second `sigmoid` is swapped with the large call before it, and the first one is removed. The
+    // removed one would be nearer if the position of a call were the start of the call before it.
     let block = |t: &mut HostThread<'_>, before: bool, behind: bool| {
         large(t, "linear", 12);
         if before {
@@ -96,8 +97,8 @@ fn a_call_stands_behind_all_that_the_one_before_it_holds() {
 }
 
 #[test]
-fn calls_that_moved_in_one_place_each_do_not_cross() {
-    // What is between the two blocks is less than what each call moved over.
+fn calls_that_each_moved_within_their_block_do_not_cross() {
+    // The gap between the two blocks is smaller than the distance that each call moved.
     let block = |t: &mut HostThread<'_>, swapped: bool| {
         op(t, "add");
         if swapped {
@@ -122,7 +123,7 @@ fn calls_that_moved_in_one_place_each_do_not_cross() {
 }
 
 #[test]
-fn a_call_that_changed_places_with_a_whole_pass_is_still_beside_it() {
+fn a_call_swapped_with_a_whole_pass_is_still_its_neighbour() {
     let step = |t: &mut HostThread<'_>, number: usize, swapped: bool| {
         if !swapped {
             op(t, "zero_grad");
@@ -131,7 +132,7 @@ fn a_call_that_changed_places_with_a_whole_pass_is_still_beside_it() {
         if swapped {
             op(t, "zero_grad");
         }
-        // More siblings than a frame has, so that something is far.
+        // More siblings than a frame usually has, so that some of them are far away.
         for number in 0..40 {
             op(t, &format!("optimizer_{number}"));
         }
@@ -150,7 +151,7 @@ fn a_call_that_changed_places_with_a_whole_pass_is_still_beside_it() {
 }
 
 #[test]
-fn branches_are_told_by_what_they_hold_even_if_that_is_one_shape_of_many_calls() {
+fn branches_are_matched_by_their_contents_even_if_only_one_shape_differs() {
     let embedding = |t: &mut HostThread<'_>, number: usize, rows: i64| {
         t.module(&format!("Embedding_{number}"), |t| {
             t.frame("torch/nn/modules/sparse.py(189): forward", |t| {
@@ -176,7 +177,7 @@ fn branches_are_told_by_what_they_hold_even_if_that_is_one_shape_of_many_calls()
 }
 
 #[test]
-fn where_shapes_were_not_recorded_the_grid_tells_calls_apart() {
+fn without_recorded_shapes_calls_are_distinguished_by_their_launch_grid() {
     let gradient = |t: &mut HostThread<'_>, blocks: u32| {
         t.op("AccumulateGrad", |t| {
             t.launch("cudaLaunchKernel").grid([blocks, 1, 1], [128, 1, 1]).kernel("mul", 5.0);
@@ -196,7 +197,7 @@ fn where_shapes_were_not_recorded_the_grid_tells_calls_apart() {
 }
 
 #[test]
-fn a_copy_is_told_by_its_bytes() {
+fn copies_are_matched_by_their_number_of_bytes() {
     let run = |sizes: [u64; 2]| {
         move |t: &mut HostThread<'_>| {
             for bytes in sizes {
@@ -209,7 +210,7 @@ fn a_copy_is_told_by_its_bytes() {
     });
 }
 
-/// Layers of equal calls, on a thread of their own or not.
+/// A layer; all layers are equal.
 fn layer(t: &mut HostThread<'_>) {
     for name in ["linear", "view", "attention", "norm"] {
         op(t, name);
@@ -217,8 +218,8 @@ fn layer(t: &mut HostThread<'_>) {
 }
 
 #[test]
-fn what_another_thread_runs_now_is_the_whole_of_it() {
-    // What is left on the first thread behind the cut begins as the cut does.
+fn all_calls_that_moved_to_another_thread_are_matched_there() {
+    // The calls that stay on the first thread begin with the same op as the calls that moved.
     let head = |t: &mut HostThread<'_>| {
         op(t, "embedding");
         layer(t);
@@ -261,7 +262,7 @@ fn what_another_thread_runs_now_is_the_whole_of_it() {
 }
 
 #[test]
-fn a_block_that_moved_is_found_beside_more_that_is_new() {
+fn a_moved_block_is_found_next_to_new_calls() {
     let attention = |t: &mut HostThread<'_>| {
         for name in ["query", "key", "value", "softmax", "add", "norm"] {
             op(t, name);
@@ -293,7 +294,7 @@ fn a_block_that_moved_is_found_beside_more_that_is_new() {
 }
 
 #[test]
-fn what_was_cut_off_is_the_end() {
+fn the_missing_calls_of_a_truncated_sequence_are_its_end() {
     let whole = |t: &mut HostThread<'_>| {
         for name in ["begin", "relu", "relu", "mul", "relu", "add", "relu"] {
             op(t, name);
@@ -310,7 +311,7 @@ fn what_was_cut_off_is_the_end() {
 }
 
 #[test]
-fn modules_that_are_equal_are_told_by_their_numbers() {
+fn equal_modules_are_matched_by_their_instance_numbers() {
     let norm = |t: &mut HostThread<'_>, number: usize| {
         t.module(&format!("Norm_{number}"), |t| op(t, "norm"));
     };
@@ -340,7 +341,7 @@ fn modules_that_are_equal_are_told_by_their_numbers() {
 }
 
 #[test]
-fn numbers_tell_modules_that_hold_nearly_the_same_and_no_others() {
+fn instance_numbers_decide_only_between_modules_with_nearly_equal_contents() {
     let module = |t: &mut HostThread<'_>, number: usize, size: usize| {
         t.module(&format!("Layer_{number}"), |t| large(t, "linear", size));
     };
@@ -363,7 +364,7 @@ fn numbers_tell_modules_that_hold_nearly_the_same_and_no_others() {
         });
         partner
     };
-    // One call of twenty is gone; half of them are.
+    // One call of twenty is removed; then half of them are.
     assert_eq!(partner_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
     assert_eq!(partner_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
 }
@@ -374,8 +375,9 @@ fn row(letters: &'static str) -> impl Fn(&mut HostThread<'_>) {
 }
 
 #[test]
-fn equal_calls_keep_their_order_where_others_passed_them() {
-    // One x that moved to the front would explain these rows as well as y and z that moved a little.
+fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
+    // A single x that moved to the front would explain these rows as well as a y and a z that moved a
+    // little.
     look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
         for name in ["aten::x", "x"] {
             assert_eq!(partners(diff, name), in_order(4), "{name}");
@@ -386,14 +388,14 @@ fn equal_calls_keep_their_order_where_others_passed_them() {
 }
 
 #[test]
-fn one_call_that_moved_past_its_equals_is_not_told_as_three() {
+fn one_call_that_moved_past_its_equals_is_not_reported_as_three_moves() {
     look(row("axbxcxde"), row("abxcxdxe"), |diff| {
         assert_eq!(partners(diff, "aten::x"), [Some(2), Some(0), Some(1)]);
     });
 }
 
 #[test]
-fn equal_calls_keep_their_order_though_one_of_them_was_changed_inside() {
+fn equal_calls_keep_their_order_even_if_the_contents_of_one_changed() {
     let x = |t: &mut HostThread<'_>, parts: &[&str]| {
         t.op(shaped("aten::x", 3), |t| {
             parts.iter().for_each(|part| op(t, part));
@@ -421,7 +423,7 @@ fn equal_calls_keep_their_order_though_one_of_them_was_changed_inside() {
 }
 
 #[test]
-fn equal_calls_that_moved_with_what_stands_beside_them_stay_there() {
+fn equal_calls_that_moved_with_their_neighbours_stay_next_to_them() {
     let (before, after) = (row("apqrsdlnuvwdlne"), row("auvwdlnpqrsdlne"));
     look(before, after, |diff| {
         for name in ["aten::d", "aten::l", "aten::n"] {
@@ -431,7 +433,7 @@ fn equal_calls_that_moved_with_what_stands_beside_them_stay_there() {
 }
 
 #[test]
-fn equal_blocks_keep_their_order_though_one_of_them_was_changed() {
+fn equal_blocks_keep_their_order_even_if_one_of_them_changed() {
     let block = |t: &mut HostThread<'_>, inner: &str| {
         t.op(shaped("aten::up", 3), |t| op(t, inner));
         for name in ["relu", "down", "drop", "add", "norm"] {
@@ -460,7 +462,7 @@ fn equal_blocks_keep_their_order_though_one_of_them_was_changed() {
 }
 
 #[test]
-fn where_several_changed_places_equal_calls_keep_their_order() {
+fn equal_calls_keep_their_order_if_several_were_swapped() {
     let before = row("xyxyxyxyxyxyxyxyxyxyxyxyxyxyab");
     let after = row("xxyyxyxxyyxyxyxyxyxyxyxyxyxyab");
     look(before, after, |diff| {
@@ -470,8 +472,9 @@ fn where_several_changed_places_equal_calls_keep_their_order() {
 }
 
 #[test]
-fn a_few_that_moved_are_not_told_as_a_row_that_changed_places() {
-    // The second of seven x has moved to the front, and another one behind the y: in order, six would have moved.
+fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
+    // The second of seven x has moved to the front, and another x past a y. If all x kept their order,
+    // six of them would have moved.
     look(row("xyxyxyxyxyxyxye"), row("xxyxyxyyxxyyxye"), |diff| {
         let moved = relations(diff, "aten::x").into_iter();
         assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);
@@ -479,21 +482,21 @@ fn a_few_that_moved_are_not_told_as_a_row_that_changed_places() {
 }
 
 #[test]
-fn equal_calls_keep_their_order_though_a_wrapper_holds_some_of_them() {
+fn equal_calls_keep_their_order_even_if_a_wrapper_contains_some_of_them() {
     let after = |t: &mut HostThread<'_>| {
         t.op(shaped("aten::v", 3), |t| t.kernel("x", 5.0));
         row("xxx")(t);
         t.op(shaped("aten::wrapper", 3), row("xx"));
         row("e")(t);
     };
-    // The first one is called v now.
+    // In the candidate, the op around the first x is called `v`.
     look(row("xxxxxxe"), after, |diff| {
         assert_eq!(partners(diff, "x"), in_order(6));
     });
 }
 
 #[test]
-fn calls_that_are_equal_on_one_side_keep_their_order_whatever_their_partners_are_called() {
+fn calls_that_are_equal_on_one_side_keep_their_order_even_if_counterparts_are_renamed() {
     let after = |t: &mut HostThread<'_>| {
         row("y")(t);
         t.op(shaped("aten::v", 3), |t| t.kernel("x", 5.0));
@@ -505,7 +508,7 @@ fn calls_that_are_equal_on_one_side_keep_their_order_whatever_their_partners_are
 }
 
 #[test]
-fn a_call_that_has_another_name_and_changed_places_is_found_where_it_is_called_alike() {
+fn a_renamed_and_swapped_call_is_found_if_its_arguments_are_equal() {
     let product = |name: &'static str, rows: i64| {
         move |t: &mut HostThread<'_>| {
             t.op(shaped(name, rows), |t| op(t, "transpose"));
@@ -530,7 +533,7 @@ fn a_call_that_has_another_name_and_changed_places_is_found_where_it_is_called_a
 }
 
 #[test]
-fn a_call_that_changed_places_and_lost_what_it_held_is_found_in_a_long_row() {
+fn a_swapped_call_that_lost_its_contents_is_found_in_a_long_row() {
     const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
     let rows = |swapped: bool| {
         move |t: &mut HostThread<'_>| {
@@ -543,7 +546,7 @@ fn a_call_that_changed_places_and_lost_what_it_held_is_found_in_a_long_row() {
                 op(t, "beside");
             }
             row(LETTERS)(t);
-            // Another one, so that it is not the only one of its name.
+            // A second call, so that the name is not unique.
             large(t, "relu", 8);
         }
     };
@@ -553,7 +556,7 @@ fn a_call_that_changed_places_and_lost_what_it_held_is_found_in_a_long_row() {
 }
 
 #[test]
-fn nodes_of_autograd_that_changed_places_are_told_by_what_the_call_in_them_works_on() {
+fn swapped_autograd_nodes_are_matched_by_the_arguments_of_the_call_inside() {
     let node = |t: &mut HostThread<'_>, rows: i64, launches: bool| {
         t.op(Op::new("autograd::engine::evaluate_function: AccumulateGrad"), |t| {
             t.op(shaped("AccumulateGrad", rows), |t| match launches {
@@ -568,7 +571,7 @@ fn nodes_of_autograd_that_changed_places_are_told_by_what_the_call_in_them_works
         node(t, 647, true);
         row("b")(t);
     };
-    // The second one is first now, and has lost its launch.
+    // The second node now comes first, and has lost its launch.
     let after = |t: &mut HostThread<'_>| {
         node(t, 647, false);
         row("a")(t);
@@ -581,7 +584,7 @@ fn nodes_of_autograd_that_changed_places_are_told_by_what_the_call_in_them_works
 }
 
 #[test]
-fn what_stands_between_equal_calls_is_paired_once_they_are_in_order() {
+fn calls_between_equal_calls_are_matched_once_those_are_in_order() {
     let rows = |before: &'static str, behind: &'static str| {
         move |t: &mut HostThread<'_>| {
             row(before)(t);
@@ -596,7 +599,7 @@ fn what_stands_between_equal_calls_is_paired_once_they_are_in_order() {
 }
 
 #[test]
-fn a_frame_is_the_same_though_its_only_call_moved_out_of_it() {
+fn a_frame_stays_matched_even_if_its_only_call_moved_out_of_it() {
     let (wrapped, call) = ("graph_module.py(8): call_wrapped", "graph_module.py(3): __call__");
     let module = |t: &mut HostThread<'_>| {
         t.module("Graph_0", |t| large(t, "linear", 8));
@@ -627,7 +630,7 @@ fn a_frame_is_the_same_though_its_only_call_moved_out_of_it() {
 }
 
 #[test]
-fn frames_around_what_another_thread_runs_now_are_the_same() {
+fn frames_around_calls_that_moved_to_another_thread_stay_matched() {
     let first = |t: &mut HostThread<'_>| row("abc")(t);
     let second = |t: &mut HostThread<'_>| {
         t.frame("model.py(3): forward", |t| row("def")(t));

@@ -1,7 +1,7 @@
-//! Random traces, and random changes of them → what must hold for every pair, holds.
+//! Laws of every comparison, checked on random traces and on random changes of them.
 //!
-//! The same laws hold on the example traces and on real ones in `laws.rs`; here the trees are
-//! small and odd, and a failure shrinks to one that can be read.
+//! `tests/analysis/laws.rs` checks the same laws on example traces and real ones. The trees here are
+//! small and unusual, and a failing case shrinks to one that a person can read.
 
 use crate::support::laws;
 use crate::support::random_trace::{Shown, pair, strangers, trace};
@@ -34,7 +34,7 @@ fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     Ok(())
 }
 
-/// The same cases in every run; another seed or more cases are for a hunt by hand.
+/// Every run checks the same cases. To hunt for failures by hand, change the seed or add cases.
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: 400,

@@ -1,5 +1,6 @@
-//! Real traces of a program before and after one change, where `TRACETREE_TRACES` says where they
-//! are: each pair differs in the one thing that was changed, and in nothing else.
+//! Real traces of a program before and after one change: each pair differs in that change and in nothing
+//! else. The pairs that are not in this repository are compared only if `TRACETREE_TRACES` names their
+//! folder.
 
 use crate::support::compared::compare_files;
 use crate::support::find::calls;
@@ -23,7 +24,7 @@ fn h100(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
 }
 
 #[test]
-fn mixed_precision_leaves_every_op_of_the_forward_pass_with_its_partner() {
+fn mixed_precision_leaves_the_ops_of_the_forward_pass_matched() {
     h100("resnet_eager", "resnet_amp", |analysis| {
         let (diff, tree) = (analysis.diff(), analysis.tree(Side::Baseline));
         for name in ["aten::conv2d", "aten::convolution", "aten::cudnn_convolution", "aten::linear"]
@@ -38,7 +39,7 @@ fn mixed_precision_leaves_every_op_of_the_forward_pass_with_its_partner() {
 }
 
 #[test]
-fn all_calls_of_a_step_have_their_partners_in_one_step() {
+fn all_calls_of_a_step_have_their_counterparts_in_one_step() {
     h100("train_base", "train_five_steps", |analysis| {
         let diff = analysis.diff();
         let step = |side: Side, call| analysis.diff().program(side).steps().step(call);
@@ -66,16 +67,7 @@ fn a_rerun_shows_no_structural_difference() {
     }
 }
 
-#[test]
-fn recording_memory_changes_the_frames_of_the_profiler_alone() {
-    cpu("cnn", "cnn_mem", |analysis| {
-        let expected = BTreeMap::from([("torch/profiler/profiler.py(352): add_metadata_json", 1)]);
-        assert_eq!(outermost_alone(analysis.diff(), Side::Candidate), expected);
-        assert_eq!(outermost_alone(analysis.diff(), Side::Baseline), BTreeMap::new());
-    });
-}
-
-/// Names of the outermost calls that one side has alone, with how many there are.
+/// Names and counts of the outermost calls that only this side has.
 fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let mut names = BTreeMap::new();
     for point in diff.differences() {
@@ -88,7 +80,7 @@ fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// Names of the ops that one side has alone, at any depth, with how many there are.
+/// Names and counts of the ops, at any depth, that only this side has.
 fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let tree: &CallTree = diff.tree(side);
     let mut names = BTreeMap::new();
@@ -99,7 +91,8 @@ fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// `x + sin(x).pow(2) * 0.01` in each of three steps: its ops, theirs, and those of its backward.
+/// The ops that `x + sin(x).pow(2) * 0.01` adds in three steps, including nested ops and those of the
+/// backward pass.
 const EXTRA_OPS: [(&str, usize); 19] = [
     ("AddBackward0", 3),
     ("MulBackward0", 3),
@@ -123,7 +116,7 @@ const EXTRA_OPS: [(&str, usize); 19] = [
 ];
 
 #[test]
-fn an_extra_expression_shows_precisely_its_ops_in_three_steps() {
+fn an_extra_expression_adds_exactly_its_ops_in_three_steps() {
     for mode in ["", "_nostack"] {
         cpu(&format!("cnn{mode}"), &format!("cnn_extra_op{mode}"), |analysis| {
             let diff = analysis.diff();
@@ -134,12 +127,16 @@ fn an_extra_expression_shows_precisely_its_ops_in_three_steps() {
 }
 
 #[test]
-fn an_extra_layer_leaves_the_old_ones_paired_with_themselves() {
+fn an_extra_layer_leaves_the_old_ones_matched_with_themselves() {
     cpu("cnn", "cnn_extra_layer", |analysis| {
         let diff = analysis.diff();
         let old = diff.tree(Side::Baseline);
         for call in old.calls() {
-            assert!(diff.partner(Side::Baseline, call).is_some(), "{} is lost", old.name(call));
+            assert!(
+                diff.partner(Side::Baseline, call).is_some(),
+                "{} is unmatched",
+                old.name(call)
+            );
         }
         let dims = |side: Side, call: CallId| {
             let tree = diff.tree(side);
@@ -156,8 +153,8 @@ fn an_extra_layer_leaves_the_old_ones_paired_with_themselves() {
 fn unfused_projections_differ_under_the_attention_layers() {
     cpu("tfm", "tfm_unfused_qkv", |analysis| {
         let mut found = points_by_module(analysis.diff());
-        // The backward has no modules; its points are those of the same three layers and steps,
-        // and the additions of the gradients of the three projections.
+        // The backward pass has no modules. Its points of difference are those of the same three layers
+        // and steps, and the additions of the gradients of the three projections.
         let backward = found.remove("").expect("points on the backward thread");
         let expected = |name: &str| name.starts_with("autograd::engine::") || name == "aten::add_";
         assert!(backward.iter().all(|name| expected(name)), "{backward:?}");
@@ -180,7 +177,7 @@ fn layer(number: usize) -> &'static str {
     ["nn.Module: Layer_0", "nn.Module: Layer_1", "nn.Module: Layer_2"][number]
 }
 
-/// Names of the calls at the points of difference, by the module that they stand in.
+/// Names of the calls at the points of difference, by the module around them (`""` for none).
 fn points_by_module(diff: &TraceDiff) -> BTreeMap<&str, Vec<&str>> {
     let mut points: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for point in diff.differences() {

@@ -1,8 +1,9 @@
-//! Recordings in `examples/traces` changed in known ways → the UID map, pair by pair as before.
+//! The UID maps of recordings in `examples/traces` that were changed in known ways, compared with
+//! snapshots.
 //!
-//! The goals of `ground_truth` leave room for a rule that is lost. Here every change of a pair shows: a
-//! line has the change, how many host calls are paired, how many of these rightly, how many could be, and the
-//! CRC-32 of the map. Where more are right than before, accept the snapshot.
+//! The minimums in `ground_truth` are so loose that they are met even if one rule is lost. Here every changed match shows up: a line
+//! has the number of matched host calls, of correct ones among them and of possible ones, the CRC-32 of
+//! the map, the change and the mode. If more matches are correct than before, accept the snapshot.
 
 use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;
@@ -34,26 +35,26 @@ fn check(name: &str, file: &str) {
 }
 
 #[test]
-fn changes_of_a_resnet_are_paired_as_before() {
+fn changes_of_a_resnet_are_matched_as_before() {
     check("resnet_eager", "h100/resnet_eager.pt.trace.json.gz");
 }
 
 #[test]
-fn changes_of_a_transformer_are_paired_as_before() {
+fn changes_of_a_transformer_are_matched_as_before() {
     check("tfm_flash", "h100/tfm_flash.pt.trace.json.gz");
 }
 
 #[test]
-fn changes_of_a_compiled_transformer_are_paired_as_before() {
+fn changes_of_a_compiled_transformer_are_matched_as_before() {
     check("tfm_compiled", "h100/tfm_compiled.pt.trace.json.gz");
 }
 
 #[test]
-fn changes_of_an_inference_on_two_streams_are_paired_as_before() {
+fn changes_of_an_inference_on_two_streams_are_matched_as_before() {
     check("decode_eager_streams", "h100/decode_eager_streams.pt.trace.json.gz");
 }
 
 #[test]
-fn changes_of_a_convolutional_net_without_a_gpu_are_paired_as_before() {
+fn changes_of_a_convolutional_net_without_a_gpu_are_matched_as_before() {
     check("cnn_eager", "cnn_eager.pt.trace.json.gz");
 }

@@ -1,5 +1,5 @@
-//! Layers that recur under other names: what is found below the first of them is copied to the others,
-//! and only where nothing tells them apart.
+//! Repeated layers with renamed ops: matches found below the first layer are copied to the others, but
+//! only where nothing distinguishes the layers.
 
 use crate::support::compared::{compare_texts, shaped};
 use crate::support::find::calls;
@@ -7,7 +7,7 @@ use crate::support::trace_builder::{HostThread, TraceBuilder};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
-/// What each op is called on the two sides.
+/// The name of each op on the two sides.
 const NAMES: [[&str; 2]; 4] = [
     ["old::attention", "new::fused_attention"],
     ["old::scores", "new::qk"],
@@ -34,7 +34,8 @@ fn layer(t: &mut HostThread<'_>, side: usize, inside: impl Fn(&mut HostThread<'_
     t.op(shaped("aten::add", 64), |t| t.kernel("add", 5.0));
 }
 
-/// Aligns both sides; `inside` puts something more into an op of a layer.
+/// Aligns both sides and checks all layers. `inside` gets the side and the layer and may add calls to one
+/// op of that layer.
 fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     let traces = [0, 1].map(|side| {
         let builder = TraceBuilder::cuda().thread("main", |t| {
@@ -48,7 +49,7 @@ fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     compare_texts(&PerSide::new(one, two), |analysis| all_in_their_layers(analysis.diff()));
 }
 
-/// Every op of every layer, and its kernels, have their partners in the same layer.
+/// Every op of every layer and its kernels have their counterparts in the same layer.
 fn all_in_their_layers(diff: &TraceDiff) {
     let kernels = ["gemm_a", "gemm_b", "gemm_c", "bias", "divide", "aten::div"];
     for [mine, theirs] in NAMES.into_iter().chain(kernels.map(|name| [name; 2])) {
@@ -64,13 +65,13 @@ fn all_in_their_layers(diff: &TraceDiff) {
 }
 
 #[test]
-fn every_layer_has_the_partners_of_the_first_ones() {
+fn every_layer_is_matched_like_the_first() {
     align(|_, _, _| ());
 }
 
 #[test]
-fn a_query_more_in_one_layer_leaves_the_others_where_they_are() {
-    // Fingerprints leave queries out, since two runs differ in them at will.
+fn an_extra_query_in_one_layer_does_not_shift_the_others() {
+    // Fingerprints ignore queries, because two runs of one program may differ in them.
     let some = |t: &mut HostThread<'_>, side: usize, at: usize| {
         if (side, at) == (1, 5) || (side, at) == (0, 6) {
             t.call("cudaFuncGetAttributes");

@@ -1,4 +1,4 @@
-//! What kind of work every event is, and the tables that follow from it.
+//! The kind of work of every GPU event, and the tables built from it.
 
 use crate::support::compared::{compare_files, compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -22,7 +22,7 @@ fn compare_json<T>(
     compare_with(traces, options, look)
 }
 
-/// The only kernel's category and what decided it, as kernels.csv has them.
+/// The category of the only kernel and the source of that decision, such as `gemm by op`.
 fn kind(body: impl FnOnce(&mut HostThread<'_>)) -> String {
     kind_with(AnalysisOptions::default(), body)
 }
@@ -31,13 +31,13 @@ fn kind_with(options: AnalysisOptions, body: impl FnOnce(&mut HostThread<'_>)) -
     let json = TraceBuilder::cuda().thread("main", body).json();
     compare_json(&json, &json, options, |analysis| {
         let rows = analysis.by_kernel();
-        assert_eq!(rows.len(), 1, "one kernel at a time");
+        assert_eq!(rows.len(), 1, "expected exactly one kernel");
         let name = analysis.options().categories.name(rows[0].category.id);
         format!("{name} by {}", rows[0].category.source.label())
     })
 }
 
-/// Ops from the outermost inwards, then the kernel.
+/// A kernel below nested ops, outermost first.
 fn below(ops: &'static [&'static str], kernel: &'static str) -> impl FnOnce(&mut HostThread<'_>) {
     move |t| match ops {
         [op, rest @ ..] => t.op(*op, below(rest, kernel)),
@@ -46,7 +46,7 @@ fn below(ops: &'static [&'static str], kernel: &'static str) -> impl FnOnce(&mut
 }
 
 #[test]
-fn the_nearest_specific_op_decides_before_nearer_ones_that_serve_it() {
+fn the_nearest_specific_op_outranks_nearer_helper_ops() {
     let copy = ["aten::matmul", "aten::reshape", "aten::clone", "aten::copy_"];
     assert_eq!(
         kind(|t| t.op("aten::matmul", below(&["aten::clone", "aten::copy_"], "k"))),
@@ -68,7 +68,7 @@ fn the_nearest_specific_op_decides_before_nearer_ones_that_serve_it() {
 }
 
 #[test]
-fn ops_that_serve_others_decide_where_nothing_specific_is_above() {
+fn helper_ops_decide_if_no_specific_op_is_above_them() {
     assert_eq!(kind(below(&["aten::to", "aten::_to_copy", "aten::copy_"], "k")), "copy by op");
     assert_eq!(kind(below(&["aten::relu_", "aten::clamp_min_"], "k")), "activation by op");
     assert_eq!(kind(below(&["aten::cumsum", "aten::to", "aten::copy_"], "k")), "reduction by op");
@@ -77,9 +77,16 @@ fn ops_that_serve_others_decide_where_nothing_specific_is_above() {
 }
 
 #[test]
-fn of_two_ops_that_say_as_much_the_nearer_one_decides() {
+fn of_two_equally_specific_ops_the_nearer_one_decides() {
     assert_eq!(kind(below(&["aten::sum", "aten::index_select"], "k")), "indexing by op");
     assert_eq!(kind(below(&["aten::index_select", "aten::sum"], "k")), "reduction by op");
+}
+
+#[test]
+fn sage_attention_ops_are_attention() {
+    for op in ["aiter::sage_fwd", "sageattention::qk_int8_sv_f8_accum_f32_attn"] {
+        assert_eq!(kind(|t| t.op(op, |t| t.kernel("k", 5.0))), "attention by op", "{op}");
+    }
 }
 
 #[test]
@@ -93,7 +100,7 @@ fn gathers_and_scatters_are_indexing() {
 }
 
 #[test]
-fn the_kind_of_a_gpu_event_decides_before_its_op() {
+fn the_kind_of_a_gpu_event_outranks_its_op() {
     assert_eq!(kind(|t| t.op("aten::addmm", |t| t.memset(64, 1.0))), "memset by event");
     assert_eq!(
         kind(|t| t.op("aten::addmm", |t| t.memcpy("Memcpy DtoD", 64, 1.0))),
@@ -110,7 +117,7 @@ fn the_kind_of_a_gpu_event_decides_before_its_op() {
 }
 
 #[test]
-fn the_collective_beside_a_kernel_decides_whatever_the_kernel_is_called() {
+fn a_recorded_collective_decides_regardless_of_the_kernel_name() {
     let with = |args: serde_json::Value| {
         let kernel = serde_json::json!({"ph": "X", "cat": "kernel", "name": "fused_exchange",
             "pid": 0, "tid": 7, "ts": 100.0, "dur": 5.0, "args": args});
@@ -138,15 +145,15 @@ fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
     assert_eq!(kind(|t| t.op(view, |t| t.kernel("gemm", 1.0))), "gemm by kernel_name");
     let norm = |t: &mut HostThread<'_>| t.module("RMSNorm_3", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Block_0", norm)), "normalization by module");
-    // An outer module says nothing about what a module of its own does inside.
+    // An outer module says nothing about the work of the modules inside it.
     let inner = |t: &mut HostThread<'_>| t.module("Mystery_0", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Linear_0", inner)), "unclassified by none");
-    // A range that somebody named is no op.
+    // A range named by the user is not an op.
     assert_eq!(kind(|t| t.op("attention part", |t| t.kernel("k", 1.0))), "unclassified by none");
 }
 
 #[test]
-fn a_kernel_name_is_read_by_words_and_without_its_arguments() {
+fn a_kernel_name_is_read_word_by_word_without_its_arguments() {
     let by_name = |kernel: &'static str| kind(below(&[], kernel));
     assert_eq!(by_name("Cijk_Ailk_Bljk_BBS_BH_MT128x64x32_relu"), "gemm by kernel_name");
     assert_eq!(by_name(ADD_KERNEL), "elementwise by kernel_name");
@@ -173,11 +180,19 @@ fn a_kernel_name_is_read_by_words_and_without_its_arguments() {
     );
     assert_eq!(by_name("triton_poi_fused_add_mul_0"), "elementwise by kernel_name");
     assert_eq!(by_name("triton_poi_fused_add_silu_0"), "activation by kernel_name");
+    assert_eq!(by_name("sage_fwd"), "attention by kernel_name");
+    assert_eq!(by_name("_sage_fwd_no_mask"), "attention by kernel_name");
+    assert_eq!(
+        by_name(
+            "void qk_int_sv_f8_attn_kernel<128u, 64u, 32u, 64u, 128u, (DataType)1>(signed char*)"
+        ),
+        "attention by kernel_name"
+    );
     assert_eq!(by_name("prelude"), "unclassified by none");
 }
 
 #[test]
-fn rules_of_a_user_stand_before_the_built_in_ones() {
+fn user_rules_take_precedence_over_built_in_ones() {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
     let rules = "[[category]]\nname = \"mixing\"\nkernels = [\"mix\"]\nops = [\"addmm\"]\n\
                  [[category]]\nname = \"gemm\"\nkernels = [\"my_tiles\"]\n";
@@ -194,14 +209,17 @@ fn rules_of_a_user_stand_before_the_built_in_ones() {
 }
 
 #[test]
-fn an_error_in_a_rule_file_names_the_file_and_what_is_wrong() {
+fn an_error_in_a_rule_file_names_the_file_and_the_problem() {
     let missing = Categories::extended("no/such/rules.toml").expect_err("no file");
     assert_eq!(missing.kind(), ErrorKind::Io);
     for (text, says) in [
         ("[[category]\nname = 1", "rules.toml"),
         ("[[category]]\nnames = \"x\"", "unknown field `names`"),
-        ("[[category]]\nname = \"x\"\nops = [\"::\"]", "a pattern of `x` has no letter or digit"),
-        ("[[category]]\nname = \"x\"\n[[category]]\nname = \"x\"", "stands in the file twice"),
+        (
+            "[[category]]\nname = \"x\"\nops = [\"::\"]",
+            "a pattern of `x` contains no letter or digit",
+        ),
+        ("[[category]]\nname = \"x\"\n[[category]]\nname = \"x\"", "appears twice in the file"),
         ("[[category]]\nname = \"x\"\nstrength = \"huge\"", "unknown variant `huge`"),
     ] {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -231,7 +249,7 @@ fn times(analysis: &Analysis) -> BTreeMap<String, PerSide<f64>> {
 type Figure = (&'static str, f64, f64);
 
 #[test]
-fn the_mi300x_and_h100_pairs_have_the_figures_of_their_ops() {
+fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
     let expected: [(&str, &[Figure]); 3] = [
         (
             "bert",
@@ -243,7 +261,7 @@ fn the_mi300x_and_h100_pairs_have_the_figures_of_their_ops() {
                 ("gemm", 0.942, 0.735),
                 ("attention", 0.375, 0.123),
                 ("normalization", 0.140, 0.111),
-                // Without the two memsets of 2 µs each.
+                // The two memsets of 2 µs each are not included.
                 ("convolution", 0.053, 0.125),
             ],
         ),
@@ -278,7 +296,7 @@ fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
     sums
 }
 
-/// The lines of a table without what names a side; each line's sides exchanged where `turn`.
+/// One sorted line per row, independent of the side names. `turn` swaps the two sides of each line.
 fn lines<K>(
     rows: &[K],
     turn: bool,
@@ -299,7 +317,7 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
     PerSide::from_fn(|side| (tally.count(side), tally.total(side)))
 }
 
-/// What the three tables say, for the mirror law.
+/// The lines of the three tables, for the mirror law.
 fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [
@@ -328,7 +346,7 @@ fn verdicts(analysis: &Analysis) -> BTreeMap<String, Verdict> {
 }
 
 #[test]
-fn verdicts_turn_with_the_sides_and_a_trace_is_similar_to_itself() {
+fn swapping_the_sides_inverts_verdicts_and_a_trace_is_similar_to_itself() {
     let turned = |verdict: Verdict| match verdict {
         Verdict::Slower => Verdict::Faster,
         Verdict::Faster => Verdict::Slower,
@@ -348,7 +366,7 @@ fn verdicts_turn_with_the_sides_and_a_trace_is_similar_to_itself() {
 }
 
 #[test]
-fn every_table_adds_up_to_the_account_and_has_its_mirror() {
+fn every_table_adds_up_to_the_totals_and_mirrors() {
     for pair in traces::real_and_unlike_pairs() {
         let lines = compare_files(pair.as_ref(), |analysis| {
             let totals = analysis.account().totals.map(|totals| (totals.events, totals.time));
@@ -379,7 +397,7 @@ fn the_share_of_unclassified_time_of_every_real_trace_is_below_one_percent() {
 }
 
 #[test]
-fn equal_kernels_are_found_under_paired_ops_only() {
+fn equal_kernels_are_found_only_under_matched_ops() {
     let trace = |time, extra: &'static str| {
         TraceBuilder::cuda()
             .thread("main", |t| {
@@ -404,7 +422,7 @@ fn equal_kernels_are_found_under_paired_ops_only() {
 }
 
 #[test]
-fn stacks_are_taken_where_the_kernel_was_launched() {
+fn stacks_are_those_at_the_launch_of_a_kernel() {
     let json = TraceBuilder::cuda()
         .thread("main", |t| {
             t.frame("train.py(3): step", |t| {
@@ -438,7 +456,7 @@ fn stacks_are_taken_where_the_kernel_was_launched() {
 }
 
 #[test]
-fn stacks_of_two_instances_of_a_module_are_one() {
+fn stacks_of_two_instances_of_a_module_are_merged() {
     let json = TraceBuilder::cuda()
         .thread("main", |t| {
             for at in 0..2 {
@@ -458,7 +476,7 @@ fn stacks_of_two_instances_of_a_module_are_one() {
 }
 
 #[test]
-fn a_compilers_pointwise_and_reducing_kernels_are_no_product_and_no_attention() {
+fn pointwise_and_reduction_kernels_of_a_compiler_are_not_products_or_attention() {
     for name in [
         "triton_poi_fused_addmm_3",
         "triton_poi_fused_add_scaled_dot_product_attention_4",
@@ -477,7 +495,7 @@ fn a_compilers_pointwise_and_reducing_kernels_are_no_product_and_no_attention() 
 }
 
 #[test]
-fn pointwise_work_in_an_optimizers_step_is_the_optimizers_and_clearing_is_not() {
+fn pointwise_work_in_an_optimizer_step_is_optimizer_work_but_clearing_is_not() {
     let step = |op: &'static str| {
         kind(move |t| t.annotation("Optimizer.step#SGD.step", |t| t.op(op, |t| t.kernel("k", 5.0))))
     };
@@ -494,7 +512,7 @@ fn pointwise_work_in_an_optimizers_step_is_the_optimizers_and_clearing_is_not() 
 }
 
 #[test]
-fn a_word_inside_of_a_longer_pattern_and_pools_of_memory_say_nothing() {
+fn a_longer_pattern_outranks_the_words_inside_it() {
     assert_eq!(kind(below(&["aten::clamp_min"], "k")), "elementwise by op");
     assert_eq!(kind(below(&[], "store_kvcache_kernel")), "kv_cache by kernel_name");
     assert_eq!(kind(below(&[], "memory_pool_kernel")), "kv_cache by kernel_name");
@@ -507,7 +525,7 @@ fn a_word_inside_of_a_longer_pattern_and_pools_of_memory_say_nothing() {
 }
 
 #[test]
-fn a_kernel_without_ops_is_what_the_ops_of_the_other_side_say() {
+fn a_kernel_without_ops_is_classified_by_the_ops_of_the_other_side() {
     let kernel = "bmm_E4m3_tiles";
     let eager = TraceBuilder::cuda()
         .thread("main", |t| t.op("vllm::moe_forward", |t| t.kernel(kernel, 5.0)))
@@ -529,7 +547,7 @@ fn a_kernel_without_ops_is_what_the_ops_of_the_other_side_say() {
     });
 }
 
-/// Time of communication in µs, as the categories and as the steps have it.
+/// Communication time: the sum over the categories, and the sum over the steps.
 fn communication(analysis: &Analysis) -> [PerSide<Nanos>; 2] {
     let is_it = |name: &str| name == "communication";
     let mut by_category: PerSide<Nanos> = PerSide::default();
@@ -546,7 +564,7 @@ fn communication(analysis: &Analysis) -> [PerSide<Nanos>; 2] {
 }
 
 #[test]
-fn categories_and_steps_agree_on_communication_whatever_the_kernel_is_called() {
+fn categories_and_steps_agree_on_communication_regardless_of_the_kernel_name() {
     let json = TraceBuilder::cuda()
         .thread("main", |t| {
             t.op("symm_mem::multimem_all_reduce_", |t| t.kernel("an_unknown_name", 7.0));

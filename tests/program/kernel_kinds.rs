@@ -1,8 +1,9 @@
-//! The kind of work of a thousand kernels, judged by hand: `tests/data/kernels.csv`.
+//! The kind of work of more than a thousand kernels, checked against hand-assigned labels in
+//! `tests/data/kernels.csv`.
 //!
-//! Its columns are the kernel's name; the ops above its launch, outermost first; the kind that the row
-//! was judged to be; the GPU time in µs that it stands for in recorded traces; and whether it was
-//! recorded there or stands in public documentation.
+//! The columns of that file are the name of the kernel; the ops above its launch, outermost first; the
+//! label; the GPU time in µs that the row represents in recorded traces; and whether the kernel comes
+//! from a recording or from public documentation.
 
 use crate::support::compared::{compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -33,7 +34,7 @@ fn below(t: &mut HostThread<'_>, ops: &[&str], kernel: &str) {
     }
 }
 
-/// The kind of a kernel that is alone in its trace, and what it was decided by.
+/// The kind that a kernel gets as the only one in its trace, and the source of that decision.
 fn kind(row: &Judged) -> (String, &'static str) {
     let ops: Vec<&str> = row.ops.split(" > ").filter(|op| !op.is_empty()).collect();
     let json = TraceBuilder::cuda().thread("main", |t| below(t, &ops, &row.kernel)).json();
@@ -47,7 +48,8 @@ fn kind(row: &Judged) -> (String, &'static str) {
     })
 }
 
-/// The weight of the wrong rows of one source and of all; prints the wrong ones.
+/// The total weight of the misclassified rows of one source, and of all its rows. Prints the
+/// misclassified ones.
 #[expect(clippy::print_stdout, reason = "which rows are wrong is what the list is kept for")]
 fn wrong(source: &str, weight: fn(&Judged) -> f64) -> (f64, f64) {
     let (mut wrong, mut all) = (0.0, 0.0);
@@ -63,19 +65,19 @@ fn wrong(source: &str, weight: fn(&Judged) -> f64) -> (f64, f64) {
 }
 
 #[test]
-fn at_most_one_percent_of_the_recorded_time_is_of_a_wrong_kind() {
+fn at_most_one_percent_of_the_recorded_time_is_misclassified() {
     let (wrong, all) = wrong("recorded", |row| row.recorded_us.expect("a recorded time"));
     assert!(wrong * 100.0 <= all, "{wrong} of {all} us");
 }
 
 #[test]
-fn at_most_one_percent_of_the_publicly_known_kernels_is_of_a_wrong_kind() {
+fn at_most_one_percent_of_the_publicly_known_kernels_are_misclassified() {
     let (wrong, all) = wrong("public", |_| 1.0);
     assert!(wrong * 100.0 <= all, "{wrong} of {all}");
 }
 
 #[test]
-fn the_list_of_kernels_holds_each_row_once() {
+fn the_list_of_kernels_has_no_duplicate_rows() {
     let rows = judged();
     let mut keys: Vec<(&str, &str)> =
         rows.iter().map(|row| (row.kernel.as_str(), row.ops.as_str())).collect();

@@ -1,4 +1,4 @@
-//! Layers: found among modules and in graph replays, paired, and adding up.
+//! Layers: detection among modules and in graph replays, matching, and totals that add up.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -10,7 +10,8 @@ use tracetree::trace::{Nanos, ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// A block of two modules with a kernel each, of this many µs.
+/// A block of two modules: one kernel of `micros` µs in the first, and two kernels, of `micros` and
+/// twice `micros` µs, in the second.
 fn block(t: &mut HostThread<'_>, number: usize, micros: f64) {
     t.module(&format!("Block_{number}"), |t| {
         t.module(&format!("Attention_{number}"), |t| {
@@ -23,7 +24,7 @@ fn block(t: &mut HostThread<'_>, number: usize, micros: f64) {
     });
 }
 
-/// A model with embeddings, blocks of these times and a head.
+/// A model with embeddings, one [`block`] per entry of `blocks` (its `micros`) and a head.
 fn model(blocks: &[f64]) -> String {
     let builder = TraceBuilder::cuda().thread("main", |t| {
         t.step(0, |t| {
@@ -44,7 +45,7 @@ fn model(blocks: &[f64]) -> String {
     builder.unlinked_kernel("warm_up", 4.0).json()
 }
 
-/// Stack, layer numbers and time in µs of each row.
+/// Stack, layer number on each side, and time on each side in µs, of one row.
 type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 
 fn rows(analysis: &Analysis) -> Vec<Shown> {
@@ -81,7 +82,7 @@ fn blocks_are_layers_and_embeddings_are_not() {
     });
 }
 
-/// A call from `start` to `end` on the host.
+/// A host call from `start` to `end`, in µs.
 fn host(category: &str, name: &str, (start, end): (u32, u32), args: &str) -> String {
     format!(
         r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 1, "tid": 1, "ts": {start}, "dur": {}, "args": {{{args}}}}}"#,
@@ -101,7 +102,7 @@ fn launching(start: u32, correlation: u32) -> Vec<String> {
 }
 
 #[test]
-fn what_begins_where_the_last_layer_ends_is_behind_the_layers() {
+fn a_call_that_starts_when_the_last_layer_ends_comes_after_the_layers() {
     let mut events = vec![host("python_function", "nn.Module: Model_0", (0, 100), "")];
     for (number, start) in [(0, 10), (1, 20)] {
         let name = format!("nn.Module: Block_{number}");
@@ -118,7 +119,7 @@ fn what_begins_where_the_last_layer_ends_is_behind_the_layers() {
 }
 
 #[test]
-fn a_layer_that_one_side_has_alone_stands_alone() {
+fn a_layer_that_only_one_side_has_stays_unmatched() {
     let (one, two) = (model(&[10.0, 30.0]), model(&[10.0, 20.0, 30.0]));
     compare_texts(&PerSide::new(one, two), |analysis| {
         let layers: Vec<Shown> =
@@ -130,7 +131,7 @@ fn a_layer_that_one_side_has_alone_stands_alone() {
 }
 
 #[test]
-fn one_slow_layer_stands_out_on_its_side() {
+fn one_slow_layer_is_an_outlier_on_its_side() {
     let even = [10.0; 8];
     let mut slow = even;
     slow[5] = 14.0;
@@ -147,8 +148,9 @@ fn one_slow_layer_stands_out_on_its_side() {
 }
 
 #[test]
-fn a_layer_stands_out_from_three_and_a_half_deviations_on() {
-    // Of 7, 8, …, 13 and one more the scaled median deviation is 1.4826 × 2: 3.5 of them are 10.4.
+fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
+    // The scaled median deviation of 7, 8, …, 13 and one larger value is 1.4826 × 2; 3.5 times that is
+    // 10.4.
     let is_out = |last: f64| {
         let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
         let text = model(&times);
@@ -161,7 +163,7 @@ fn a_layer_stands_out_from_three_and_a_half_deviations_on() {
 }
 
 #[test]
-fn the_ops_of_a_layer_are_averaged_by_their_place() {
+fn ops_are_averaged_over_layers_by_their_position() {
     let text = model(&[10.0, 20.0]);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let pairs = LayerPairs::of(analysis);
@@ -214,7 +216,7 @@ fn backward_work_belongs_to_the_layer_of_its_forward_op() {
 }
 
 #[test]
-fn a_graph_replay_has_the_layers_that_its_kernels_repeat() {
+fn repeated_kernel_sequences_of_a_graph_replay_are_layers() {
     let text = TraceBuilder::rocm()
         .thread("main", |t| {
             t.op("aten::copy_", |t| t.kernel("input", 2.0));
@@ -248,7 +250,7 @@ fn a_graph_replay_has_the_layers_that_its_kernels_repeat() {
 }
 
 #[test]
-fn real_models_have_as_many_layers_as_they_have() {
+fn layers_of_real_models_are_counted_correctly() {
     for (name, layers) in [
         ("mi300_h100/bert.mi300.json.gz", 4),
         ("mi300_h100/bert.h100.json.gz", 4),
@@ -336,7 +338,7 @@ fn layers_add_up_and_mirror_on_real_traces() {
     }
 }
 
-/// The stacks of the baseline: what they are called and how many layers they have.
+/// Class and number of layers of each stack of the baseline.
 fn stacks(text: &str) -> Vec<(String, usize)> {
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
         let stacks = analysis.layers(Side::Baseline).stacks().iter();
@@ -344,7 +346,7 @@ fn stacks(text: &str) -> Vec<(String, usize)> {
     })
 }
 
-/// Kernels of a replayed diffusion transformer: the two kinds of blocks share most of their kernels.
+/// The kernels of a replayed diffusion transformer, whose two kinds of blocks have most kernels in common.
 fn diffusion_kernels() -> Vec<&'static str> {
     let double =
         ["norm", "mod", "gemm_qkv", "rope", "norm", "mod", "gemm_qkv", "attn", "gemm_out", "gelu"];
@@ -355,7 +357,7 @@ fn diffusion_kernels() -> Vec<&'static str> {
 }
 
 #[test]
-fn two_kinds_of_blocks_in_one_replay_are_two_stacks_and_little_stands_between() {
+fn two_kinds_of_blocks_in_one_replay_are_two_stacks_with_nothing_between() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             t.launch("cudaGraphLaunch").graph(|graph| {
@@ -373,7 +375,7 @@ fn two_kinds_of_blocks_in_one_replay_are_two_stacks_and_little_stands_between() 
     });
 }
 
-/// An encoder of this many layers, whose module numbers begin at `first`.
+/// An encoder whose layers have these module numbers. `extra` adds an op to each layer.
 fn encoder(t: &mut HostThread<'_>, number: usize, layers: std::ops::Range<usize>, extra: bool) {
     t.module(&format!("Encoder_{number}"), |t| {
         for layer in layers {
@@ -391,7 +393,7 @@ fn encoder(t: &mut HostThread<'_>, number: usize, layers: std::ops::Range<usize>
 }
 
 #[test]
-fn an_encoder_of_text_and_one_of_images_are_no_stack_but_two_of_their_layers() {
+fn two_encoders_are_two_stacks_of_layers_and_not_a_stack_of_encoders() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             t.module("Model_0", |t| {
@@ -405,7 +407,7 @@ fn an_encoder_of_text_and_one_of_images_are_no_stack_but_two_of_their_layers() {
 }
 
 #[test]
-fn siblings_of_one_class_that_do_unlike_work_are_no_layers() {
+fn siblings_of_one_class_that_do_different_work_are_not_layers() {
     let tower = |t: &mut HostThread<'_>, number: usize, ops: &[&str]| {
         t.module(&format!("Tower_{number}"), |t| {
             t.module(&format!("Inner_{number}"), |t| {
@@ -425,7 +427,7 @@ fn siblings_of_one_class_that_do_unlike_work_are_no_layers() {
 }
 
 #[test]
-fn a_small_kernel_that_repeats_in_a_replay_is_no_layer() {
+fn a_small_kernel_that_repeats_in_a_replay_is_not_a_layer() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             t.launch("cudaGraphLaunch").graph(|graph| {
@@ -439,7 +441,7 @@ fn a_small_kernel_that_repeats_in_a_replay_is_no_layer() {
 }
 
 #[test]
-fn graphs_captured_in_pieces_are_one_replay_of_each_step() {
+fn graphs_captured_in_pieces_are_one_replay_per_step() {
     let piece = |t: &mut HostThread<'_>, kernels: &[&str]| {
         t.launch("cudaGraphLaunch").graph(|graph| {
             kernels.iter().for_each(|name| graph.kernel(name, 3.0));

@@ -1,4 +1,4 @@
-//! The lowering fixtures → the lowest common op of every GPU event is the one that holds the same
+//! In the lowering fixtures, the lowest common op of every GPU event is the op that contains the same
 //! work on both sides.
 
 use crate::support::fixtures::{FIXTURES, Fixture};
@@ -28,7 +28,7 @@ fn lowest_common_ops(diff: &TraceDiff) -> Vec<String> {
 }
 
 #[test]
-fn the_lowest_common_op_holds_the_same_work_on_both_sides() {
+fn the_lowest_common_op_contains_the_same_work_on_both_sides() {
     for fixture in &FIXTURES {
         let files = PerSide::new("baseline.json", "candidate.json");
         let traces = files.map(|file| Trace::open(path(fixture, file)).expect("a fixture"));
@@ -39,7 +39,7 @@ fn the_lowest_common_op_holds_the_same_work_on_both_sides() {
 }
 
 #[test]
-fn the_fixtures_are_what_the_builder_writes_and_say_what_they_show() {
+fn the_fixtures_match_what_the_builder_writes_and_have_a_readme() {
     for fixture in &FIXTURES {
         for (file, fresh) in
             [("baseline.json", fixture.baseline), ("candidate.json", fixture.candidate)]

@@ -1,4 +1,4 @@
-//! Steps and phases: where launched work counts, what adds up, and what a selection leaves.
+//! Steps and phases: attribution of launched work, totals that add up, and selections.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::find::call;
@@ -13,13 +13,13 @@ use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// The steps of the rows of the table, each side by its position.
+/// The step index on each side for each row of the step table.
 fn places(analysis: &Analysis) -> Vec<[Option<u32>; 2]> {
     let places = analysis.step_places();
     places.iter().map(|place| Side::BOTH.map(|side| Some(place[side]?.0))).collect()
 }
 
-/// A step of one op whose kernels take this many µs.
+/// A step of one op with one kernel of `micros` µs.
 fn step(t: &mut HostThread<'_>, number: u32, micros: f64) {
     t.step(number, |t| t.op("aten::mm", |t| t.kernel("gemm", micros)));
 }
@@ -39,7 +39,7 @@ fn micros(rows: &[StepRow], side: Side) -> Vec<f64> {
 
 #[test]
 fn work_belongs_to_the_step_that_launched_it() {
-    // The first kernel runs far beyond the three steps of the host.
+    // The first kernel runs until long after the three steps have ended on the host.
     let text = steps(&[5000.0, 10.0, 20.0]);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let rows = analysis.step_rows();
@@ -49,7 +49,7 @@ fn work_belongs_to_the_step_that_launched_it() {
 }
 
 #[test]
-fn where_one_trace_has_more_steps_partners_are_those_of_the_calls_in_them() {
+fn if_one_trace_has_more_steps_they_are_matched_by_their_calls() {
     let one = |names: &[&str]| {
         let builder = TraceBuilder::cuda().thread("main", |t| {
             for (number, name) in names.iter().enumerate() {
@@ -76,9 +76,9 @@ fn where_one_trace_has_more_steps_partners_are_those_of_the_calls_in_them() {
     });
 }
 
-/// Two steps against five of one program, recorded.
+/// Recorded traces of one program: two steps in the baseline, five in the candidate.
 #[test]
-fn steps_with_a_partner_are_those_that_causes_are_of() {
+fn rows_with_a_step_on_both_sides_belong_to_matched_steps() {
     let paths = PerSide::new("train_base", "train_five_steps").map(traces::h100);
     compare_files(paths, |analysis| {
         let places = places(analysis);
@@ -96,7 +96,7 @@ fn steps_with_a_partner_are_those_that_causes_are_of() {
 }
 
 #[test]
-fn a_step_without_a_partner_and_work_outside_of_steps_stay() {
+fn unmatched_steps_and_work_outside_of_steps_keep_their_rows() {
     let one = TraceBuilder::cuda()
         .thread("main", |t| {
             step(t, 7, 10.0);
@@ -118,7 +118,7 @@ fn a_step_without_a_partner_and_work_outside_of_steps_stay() {
 }
 
 #[test]
-fn a_call_at_the_end_of_a_step_is_not_in_it() {
+fn a_call_that_starts_when_a_step_ends_is_not_in_it() {
     let event = |category: &str, name: &str, start: f64, micros: f64| {
         format!(
             r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 1, "tid": 1, "ts": {start}, "dur": {micros}}}"#
@@ -139,7 +139,7 @@ fn a_call_at_the_end_of_a_step_is_not_in_it() {
 }
 
 #[test]
-fn idle_time_goes_to_the_work_that_was_waited_for() {
+fn idle_time_is_attributed_to_the_work_that_ends_it() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             step(t, 0, 10.0);
@@ -155,7 +155,7 @@ fn idle_time_goes_to_the_work_that_was_waited_for() {
 }
 
 #[test]
-fn communication_is_exposed_only_where_nothing_computes() {
+fn communication_is_exposed_only_while_nothing_computes() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             t.step(0, |t| {
@@ -186,7 +186,7 @@ fn phases_of(text: &str, names: &[&str]) -> Vec<Phase> {
 }
 
 #[test]
-fn an_inference_engine_names_its_phases() {
+fn phases_are_read_from_the_annotations_of_inference_engines() {
     let text = TraceBuilder::rocm()
         .thread("main", |t| {
             t.annotation("execute_context_1(888_788544)_generation_0(0)", |t| {
@@ -207,7 +207,7 @@ fn an_inference_engine_names_its_phases() {
 }
 
 #[test]
-fn tokens_are_counted_where_the_annotation_tells_them() {
+fn tokens_are_counted_if_the_annotation_contains_them() {
     let text = TraceBuilder::rocm()
         .thread("main", |t| {
             for _ in 0..2 {
@@ -226,7 +226,7 @@ fn tokens_are_counted_where_the_annotation_tells_them() {
 }
 
 #[test]
-fn training_tells_its_phases_without_annotations() {
+fn training_phases_are_recognised_without_phase_annotations() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             t.module("Net_0", |t| {
@@ -259,7 +259,7 @@ fn training_tells_its_phases_without_annotations() {
 }
 
 #[test]
-fn a_forward_annotation_alone_is_no_training() {
+fn a_forward_annotation_alone_is_not_training() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             t.annotation("## forward ##", |t| t.op("aten::mm", |t| t.kernel("k", 5.0)));
@@ -269,7 +269,7 @@ fn a_forward_annotation_alone_is_no_training() {
 }
 
 #[test]
-fn an_annotation_says_nothing_about_another_thread() {
+fn an_annotation_does_not_apply_to_another_thread() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {
             t.annotation("step[DECODE bs=4]", |t| {
@@ -281,7 +281,7 @@ fn an_annotation_says_nothing_about_another_thread() {
 }
 
 #[test]
-fn a_selection_leaves_the_chosen_steps_with_their_uids() {
+fn a_selection_keeps_the_chosen_steps_and_their_uids() {
     let text = steps(&[5.0, 6.0, 7.0, 8.0]);
     let whole = trace("a trace", &text);
     let tree = CallTree::build(whole.clone());
@@ -301,7 +301,7 @@ fn a_selection_leaves_the_chosen_steps_with_their_uids() {
 }
 
 #[test]
-fn a_selection_of_nothing_is_an_error_that_tells_what_there_is() {
+fn an_empty_selection_is_an_error_that_lists_what_exists() {
     let text = steps(&[5.0, 6.0]);
     let whole = trace("a trace", &text);
     let tree = CallTree::build(whole);
@@ -309,11 +309,11 @@ fn a_selection_of_nothing_is_an_error_that_tells_what_there_is() {
     let error = Selection { steps, phase: None }.cut(&tree).expect_err("no such step");
     assert!(error.to_string().contains("it has 2 steps"), "{error}");
     let error = Selection { steps: None, phase: Some(Phase::Decode) }.cut(&tree);
-    assert!(error.expect_err("no decode").to_string().contains("the phases unknown"));
+    assert!(error.expect_err("no decode").to_string().contains("phases: unknown"));
 }
 
 #[test]
-fn a_selection_by_phase_accounts_that_phase_alone() {
+fn a_selection_by_phase_keeps_only_that_phase() {
     let path = traces::example_pairs()[1].baseline.clone();
     let whole = tracetree::trace::Trace::open(&path).expect("an example");
     let tree = CallTree::build(whole);
@@ -328,7 +328,7 @@ fn a_selection_by_phase_accounts_that_phase_alone() {
     assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [Phase::TrainForward]);
 }
 
-/// Steps and phases divide the same time.
+/// Steps and phases add up to the same time.
 fn adds_up(analysis: &Analysis) {
     let (steps, phases) = (analysis.step_rows(), analysis.phase_rows());
     for side in Side::BOTH {
@@ -362,7 +362,7 @@ fn adds_up(analysis: &Analysis) {
     }
 }
 
-/// Exchanging the sides exchanges the figures.
+/// Swapping the sides swaps the figures.
 fn mirrors(one: &Analysis, other: &Analysis) {
     let figures = |rows: Vec<StepRow>| rows.into_iter().map(|row| (row.place, row.figures));
     let turned = figures(other.step_rows()).map(|(place, figures)| (place, figures.swap()));
@@ -391,7 +391,7 @@ fn steps_and_phases_add_up_on_real_traces() {
 }
 
 #[test]
-fn real_inference_is_launched_inside_its_annotations() {
+fn all_work_of_real_inference_traces_has_the_phase_of_their_annotations() {
     for (name, phase) in [
         ("inference/vllm_decode_graph.mi300.json.gz", Phase::Decode),
         ("inference/vllm_prefill_decode_piecewise.mi300.json.gz", Phase::Mixed),

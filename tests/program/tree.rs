@@ -11,7 +11,7 @@ fn read(builder: TraceBuilder) -> Trace {
     trace("built", &builder.json())
 }
 
-/// An event as it stands in a file, on the only thread there is.
+/// An event as written in a file, on the only thread.
 fn event(category: &str, name: &str, start: f64, duration: f64, args: &Value) -> Value {
     json!({
         "ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": duration,
@@ -62,7 +62,7 @@ fn calls_nest_from_the_thread_down_to_the_kernel() {
 }
 
 #[test]
-fn of_two_calls_with_one_start_the_longer_is_outside() {
+fn of_two_calls_with_equal_start_the_longer_is_the_parent() {
     let trace = of_events([op("inner", 100.0, 10.0), op("outer", 100.0, 30.0)]);
     let tree = CallTree::build(trace);
     assert_eq!(below(&tree, call(&tree, "outer")), ["inner"]);
@@ -93,13 +93,13 @@ fn an_overhang_of_at_most_a_microsecond_is_timer_noise() {
     assert!(tree.notes().get("BROKEN_NESTING").is_none());
 }
 
-/// Ops of equal times, each of which nests in the one before.
+/// Ops with equal start and duration, each nested in the previous one.
 fn equal_ops(count: usize) -> CallTree {
     CallTree::build(of_events((0..count).map(|_| op("aten::add", 100.0, 50.0))))
 }
 
 #[test]
-fn calls_nested_too_deep_are_siblings_at_the_deepest_level_and_are_counted() {
+fn calls_nested_too_deep_become_siblings_at_the_deepest_level_and_are_counted() {
     let tree = equal_ops(2_000);
     assert_eq!(tree.len(), 2_001, "every call is in the tree");
     let deepest = tree.calls().map(|call| tree.ancestors(call).count()).max();
@@ -110,11 +110,11 @@ fn calls_nested_too_deep_are_siblings_at_the_deepest_level_and_are_counted() {
 }
 
 #[test]
-fn host_time_of_calls_nested_too_deep_is_that_of_the_call_above_them() {
+fn calls_nested_too_deep_do_not_count_host_time_twice() {
     let tree = equal_ops(2_000);
     let total: Nanos = tree.calls().map(|call| tree.self_time(call)).sum();
     assert_eq!(total, Nanos(50_000));
-    // What follows the deep calls is where it was.
+    // A call after the deep ones is still directly below the thread.
     let mut events: Vec<Value> = (0..600).map(|_| op("aten::add", 100.0, 50.0)).collect();
     events.push(op("aten::mul", 160.0, 7.0));
     let tree = CallTree::build(of_events(events));
@@ -133,7 +133,7 @@ fn kernels_launched_too_deep_keep_their_launch() {
 }
 
 #[test]
-fn a_call_that_bleeds_keeps_its_kernels_and_is_counted() {
+fn a_call_that_outlasts_its_parent_keeps_its_kernels_and_is_counted() {
     let trace = of_events([
         op("outer", 100.0, 10.0),
         op("late", 105.0, 20.0),
@@ -160,7 +160,7 @@ fn a_kernel_is_linked_by_correlation_and_not_by_external_id() {
 }
 
 #[test]
-fn without_runtime_calls_external_id_links_what_it_can() {
+fn without_runtime_calls_kernels_are_linked_by_external_id() {
     let trace = of_events([
         event("cpu_op", "op", 100.0, 10.0, &json!({"External id": 8})),
         kernel("k", 130.0, &json!({"correlation": 5, "External id": 8})),
@@ -190,7 +190,7 @@ fn correlation_zero_and_minus_one_link_nothing() {
 }
 
 #[test]
-fn a_graph_launch_holds_all_its_kernels_in_order() {
+fn a_graph_launch_contains_all_its_kernels_in_order() {
     let trace = read(TraceBuilder::rocm().thread("main", |t| {
         t.launch("hipGraphLaunch").graph(|g| {
             for number in 0..421 {
@@ -206,7 +206,7 @@ fn a_graph_launch_holds_all_its_kernels_in_order() {
 }
 
 #[test]
-fn a_call_is_on_the_gpu_path_where_a_gpu_event_is_at_or_below_it() {
+fn a_call_is_on_the_gpu_path_if_a_gpu_event_is_at_or_below_it() {
     let trace = read(TraceBuilder::cuda().thread("main", |t| {
         t.op("aten::relu", |t| {
             t.leaf("aten::empty");
@@ -238,7 +238,7 @@ fn a_call_knows_the_modules_around_it() {
 }
 
 #[test]
-fn self_time_is_the_time_outside_of_the_host_calls_below() {
+fn self_time_excludes_the_host_calls_below() {
     let trace = of_events([op("outer", 100.0, 30.0), op("a", 105.0, 10.0), op("b", 120.0, 4.0)]);
     let tree = CallTree::build(trace);
     assert_eq!(tree.self_time(call(&tree, "outer")), Nanos(16_000));
@@ -246,7 +246,7 @@ fn self_time_is_the_time_outside_of_the_host_calls_below() {
 }
 
 #[test]
-fn annotations_are_intervals_and_no_calls() {
+fn annotations_are_intervals_and_not_calls() {
     let trace = read(TraceBuilder::cuda().thread("main", |t| {
         t.step(4, |t| t.annotation("Optimizer.step#SGD.step", |t| t.leaf("aten::add_")));
     }));
@@ -256,7 +256,7 @@ fn annotations_are_intervals_and_no_calls() {
 }
 
 #[test]
-fn the_innermost_forward_op_leads_to_its_backward_op_on_another_thread() {
+fn the_innermost_forward_op_is_linked_to_its_backward_op_on_another_thread() {
     let trace = read(TraceBuilder::cuda().thread("main", |t| {
         t.op(Op::new("aten::linear").forward(6), |t| t.leaf(Op::new("aten::addmm").forward(6)));
         t.leaf(Op::new("aten::relu").forward(7));
@@ -274,7 +274,7 @@ fn the_innermost_forward_op_leads_to_its_backward_op_on_another_thread() {
 }
 
 #[test]
-fn the_links_are_a_graph_to_ask_and_to_export() {
+fn links_can_be_queried_and_exported_as_a_graph() {
     let trace = read(TraceBuilder::cuda().thread("main", |t| {
         t.op("aten::relu", |t| t.kernel("relu \"quoted\"", 5.0));
     }));
@@ -288,7 +288,7 @@ fn the_links_are_a_graph_to_ask_and_to_export() {
 }
 
 #[test]
-fn every_call_stands_in_the_subtree_of_those_above_it() {
+fn every_call_is_in_the_subtree_of_its_ancestors() {
     let trace = Trace::open("examples/traces/resnet.cuda.json.gz").expect("an example trace");
     let tree = CallTree::build(trace);
     assert_eq!(tree.roots().map(|root| tree.size(root)).sum::<usize>(), tree.len());

@@ -1,4 +1,4 @@
-//! Small texts with one kind of damage each, and inputs that would fill the memory.
+//! Small texts with one kind of damage each, and inputs that would exhaust memory.
 
 use std::io::{Read, Write};
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
@@ -31,7 +31,7 @@ fn repairs(trace: &Trace) -> String {
 }
 
 #[test]
-fn an_event_that_cannot_be_mended_is_lost_alone_and_keeps_its_place() {
+fn an_event_that_cannot_be_repaired_is_lost_alone_and_keeps_its_uid() {
     for broken in [
         r#"{"ph": "X" "cat": "cpu_op", "name": "x", "ts": 2}"#,
         r#"{"ph": "X", "name: "x", "ts": 2}"#,
@@ -44,24 +44,21 @@ fn an_event_that_cannot_be_mended_is_lost_alone_and_keeps_its_place() {
         assert_eq!(trace.uid(trace.events().nth(1).expect("c")), Uid(2), "{broken}");
         let lost = note(&trace, "LOST_EVENTS");
         let is_told = lost.starts_with("1 × event that cannot be read")
-            || repairs(&trace).contains("is no event");
+            || repairs(&trace).contains("is not an event");
         assert!(is_told, "{lost}");
         assert_eq!(trace.total_events(), 4, "{broken}");
     }
 }
 
 #[test]
-fn quotes_that_flip_the_rest_of_the_file_cost_nothing_but_a_note() {
+fn an_unbalanced_quote_costs_no_event() {
     let quoted =
         r#"{"ph": "X", "cat": "cpu_op", "name": "say "hi", "pid": 1, "tid": 1, "ts": 2, "dur": 1}"#;
     let many: Vec<String> = (3..2000).map(|ts| op("n", ts)).collect();
     let trace = events(&format!("{},{quoted},{}", op("a", 1), many.join(",")));
     assert_eq!(trace.len(), 1999);
     assert_eq!(names(&trace)[1], r#"say "hi"#);
-    assert_eq!(
-        repairs(&trace),
-        "1 × event with quotes that are not escaped (first: byte 146, event 1)"
-    );
+    assert_eq!(repairs(&trace), "1 × event with unescaped quotes (first: byte 146, event 1)");
 }
 
 #[test]
@@ -75,7 +72,7 @@ fn raw_source_text_as_a_name_is_kept() {
 }
 
 #[test]
-fn damage_in_the_last_event_does_not_take_the_rest_of_the_document() {
+fn damage_in_the_last_event_does_not_affect_the_rest_of_the_document() {
     let broken = r#"{"ph": "X" "cat": "cpu_op"}"#;
     let trace =
         trace(&format!(r#"{{"traceEvents": [{}, {broken}], "schemaVersion": 7}}"#, op("a", 1)));
@@ -84,7 +81,7 @@ fn damage_in_the_last_event_does_not_take_the_rest_of_the_document() {
 }
 
 #[test]
-fn damage_before_the_events_costs_only_what_stands_there() {
+fn damage_before_the_events_costs_no_event() {
     let text = format!(
         r#"{{"metadata": {{"note": "say "hi""}}, "schemaVersion": 1, "traceEvents": [{}]}}"#,
         op("a", 1)
@@ -95,7 +92,7 @@ fn damage_before_the_events_costs_only_what_stands_there() {
 }
 
 #[test]
-fn a_cut_is_told_whatever_else_is_damaged() {
+fn truncation_is_reported_whatever_else_is_damaged() {
     let text = format!(
         r#"{{"metadata": {{"note": "say "hi""}}, "traceEvents": [{}, {{"ph": "#,
         op("a", 1)
@@ -107,8 +104,8 @@ fn a_cut_is_told_whatever_else_is_damaged() {
 }
 
 #[test]
-fn a_cut_after_a_repair_keeps_all_whole_events() {
-    // What follows a repair is read in small windows at first: more than two of them here.
+fn truncation_after_a_repair_keeps_all_whole_events() {
+    // After a repair, the reader first uses small windows. Here there are more than two of them.
     let broken = r#"{"ph": "X", "cat": "cpu_op", "name": "say "hi"", "ts": 1, "dur": 1}"#;
     for count in [100, 150, 200, 250] {
         let events: Vec<String> = (0..count).map(|ts| op("a", ts)).collect();
@@ -118,7 +115,7 @@ fn a_cut_after_a_repair_keeps_all_whole_events() {
 }
 
 #[test]
-fn packed_data_may_be_cut_behind_the_end_of_the_trace() {
+fn compressed_data_may_be_truncated_after_the_end_of_the_trace() {
     let text = format!("[{}]", op("a", 1));
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(text.as_bytes()).expect("written");
@@ -129,7 +126,7 @@ fn packed_data_may_be_cut_behind_the_end_of_the_trace() {
         let cut = &packed[..packed.len() - cut];
         let trace = Trace::from_reader("t", cut, &ReadOptions::default()).expect("a trace");
         assert_eq!(names(&trace), ["a"]);
-        assert!(repairs(&trace).contains("cut off behind the end"), "{}", repairs(&trace));
+        assert!(repairs(&trace).contains("cut off after the end"), "{}", repairs(&trace));
     }
 }
 
@@ -143,7 +140,7 @@ fn missing_and_extra_commas_are_counted() {
 }
 
 #[test]
-fn text_after_the_end_is_told_and_blanks_are_not() {
+fn text_after_the_end_is_reported_but_whitespace_is_not() {
     assert!(trace(&format!("[{}]\n \t\r\n", op("a", 1))).notes().is_empty());
     for after in ["\0\0", "x", "]", "// done"] {
         let text = format!("[{}]\n{after}", op("a", 1));
@@ -154,9 +151,9 @@ fn text_after_the_end_is_told_and_blanks_are_not() {
 }
 
 #[test]
-fn words_that_json_does_not_know_are_counted_where_they_stand() {
+fn words_that_are_not_json_are_counted_with_their_position() {
     let odd = r#"{"metadata": [NaN, {"a": inf}], "traceEvents": [{"ph": "M"}], "otherData": N/A}"#;
-    assert_eq!(repairs(&trace(odd)), "3 × value that is no JSON (NaN, inf, N/A) (first: byte 14)");
+    assert_eq!(repairs(&trace(odd)), "3 × value that is not JSON (NaN, inf, N/A) (first: byte 14)");
 }
 
 #[test]
@@ -169,7 +166,7 @@ fn secrets_are_never_kept() {
 }
 
 #[test]
-fn impossible_durations_are_zero_and_kept_aside() {
+fn impossible_durations_become_zero_and_are_kept_separately() {
     let trace = events(
         r#"{"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": 10, "dur": -5},
            {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 20, "dur": 18446744073709551},
@@ -184,7 +181,7 @@ fn impossible_durations_are_zero_and_kept_aside() {
 }
 
 #[test]
-fn long_kernels_beside_communication_or_on_their_own_are_no_anomaly() {
+fn long_kernels_are_not_an_anomaly_for_communication_or_without_overlap() {
     let trace = events(
         r#"{"ph": "X", "cat": "kernel", "name": "ncclDevKernel", "pid": 0, "tid": 7, "ts": 0, "dur": 900000},
            {"ph": "X", "cat": "kernel", "name": "small", "pid": 0, "tid": 7, "ts": 10, "dur": 5},
@@ -195,7 +192,7 @@ fn long_kernels_beside_communication_or_on_their_own_are_no_anomaly() {
 }
 
 #[test]
-fn begins_without_ends_and_ends_without_begins_are_told() {
+fn unpaired_begin_and_end_events_are_reported() {
     let trace = events(
         r#"{"ph": "B", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1},
            {"ph": "B", "cat": "cpu_op", "name": "b", "pid": 1, "tid": 1, "ts": 2},
@@ -208,7 +205,7 @@ fn begins_without_ends_and_ends_without_begins_are_told() {
 }
 
 #[test]
-fn a_gpu_event_without_details_takes_them_from_its_thread() {
+fn a_gpu_event_without_a_stream_takes_it_from_its_thread() {
     let trace = events(
         r#"{"ph": "X", "cat": "Kernel", "name": "k", "pid": 3, "tid": "stream 7", "ts": 1, "dur": 1,
             "args": {"bytes": 12, "graph node id": 5, "Collective name": "allreduce"}}"#,
@@ -223,7 +220,7 @@ fn a_gpu_event_without_details_takes_them_from_its_thread() {
 }
 
 #[test]
-fn flows_that_are_not_kept_are_counted_and_checked_all_the_same() {
+fn flows_that_are_not_kept_are_still_counted_and_checked() {
     let text = r#"{"traceEvents": [
         {"ph": "s", "id": 1, "cat": "ac2g", "name": "ac2g", "pid": 1, "tid": 1, "ts": 1},
         {"ph": "f", "id": "no number", "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 7, "ts": 2}
@@ -249,7 +246,7 @@ fn assert_limit(input: impl Read + Send, options: &ReadOptions) -> String {
 }
 
 #[test]
-fn a_gigabyte_of_brackets_is_refused_at_once() {
+fn a_gigabyte_of_brackets_is_rejected_at_once() {
     let brackets = std::io::repeat(b'[').take(1 << 30);
     let message = assert_limit(brackets, &ReadOptions::default());
     assert!(message.contains("nested too deep"), "{message}");
@@ -261,7 +258,7 @@ fn a_gigabyte_of_brackets_is_refused_at_once() {
 }
 
 #[test]
-fn a_name_of_a_hundred_megabytes_is_refused() {
+fn a_name_of_a_hundred_megabytes_is_rejected() {
     let name = br#"[{"ph": "X", "name": ""#.chain(std::io::repeat(b'x').take(100 << 20));
     let message = assert_limit(name.chain(&br#"", "ts": 1}]"#[..]), &ReadOptions::default());
     assert!(message.contains("longer than 16 MiB"), "{message}");
@@ -269,7 +266,7 @@ fn a_name_of_a_hundred_megabytes_is_refused() {
 }
 
 #[test]
-fn a_bomb_is_refused() {
+fn a_gzip_bomb_is_rejected() {
     let bomb = || br#"{"traceEvents": [{}"#.chain(std::io::repeat(b' ').take(200 << 20));
     let mut packed = flate2::read::GzEncoder::new(bomb(), flate2::Compression::fast());
     let mut bytes = Vec::new();
@@ -280,7 +277,7 @@ fn a_bomb_is_refused() {
 }
 
 #[test]
-fn strict_refuses_damage_and_reads_what_is_sound() {
+fn strict_rejects_damage_and_reads_sound_text() {
     let options = ReadOptions::default().strict();
     let sound = format!("[{}]", op("a", 1));
     assert!(Trace::from_reader("t", sound.as_bytes(), &options).is_ok());
@@ -290,7 +287,7 @@ fn strict_refuses_damage_and_reads_what_is_sound() {
         .expect_err("a comma");
     assert_eq!(
         error.to_string(),
-        "t: byte 110, event 1: extra comma (without --strict it is repaired and counted)"
+        "t: byte 110, event 1: extra comma (without --strict, it is repaired or skipped, and counted)"
     );
     let cut = Trace::from_reader("t", &sound.as_bytes()[..50], &options);
     assert_eq!(cut.map(|t| t.len()).expect_err("cut").kind(), ErrorKind::Malformed);
@@ -306,7 +303,7 @@ fn strict(text: &[u8]) -> Result<usize, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A sound text, all ops at once.
+/// A sound text with `count` ops.
 fn many(count: u32) -> String {
     let ops: Vec<String> = (1..=count).map(|ts| op("n", ts)).collect();
     format!(r#"{{"schemaVersion": 1, "traceEvents": [{}], "traceName": "t"}}"#, ops.join(",\n"))
@@ -322,14 +319,14 @@ fn a_hole_that_starts_in_one_string_and_ends_in_another_is_a_loss() {
     let trace = Trace::from_reader("t", &bytes[..], &ReadOptions::default()).expect("a trace");
     assert_eq!(trace.len(), 19);
     let lost = note(&trace, "LOST_EVENTS");
-    assert!(lost.starts_with("1 × event that a hole of zero bytes runs through"), "{lost}");
+    assert!(lost.starts_with("1 × event damaged by a hole of zero bytes"), "{lost}");
     let hint = trace.notes().get("LOST_EVENTS").map_or("", |note| note.hint);
-    assert!(hint.contains("uids behind it may be shifted"), "{hint}");
+    assert!(hint.contains("the uids after them may be shifted"), "{hint}");
     assert!(strict(&bytes).is_err_and(|error| error.contains("hole")));
 }
 
 #[test]
-fn control_bytes_are_told_in_strings_that_nobody_wants() {
+fn control_bytes_are_reported_even_in_ignored_strings() {
     for place in [r#""cat": "cpu_op"#, r#""ph": "X"#, r#"External id"#, r#"traceName": "t"#] {
         let text = many(30);
         let at = text.rfind(place).expect("the place") + place.len();
@@ -343,7 +340,7 @@ fn control_bytes_are_told_in_strings_that_nobody_wants() {
 }
 
 #[test]
-fn odd_bytes_and_escapes_are_told_in_events_that_look_like_those_before() {
+fn bad_bytes_and_escapes_are_reported_in_events_that_resemble_earlier_ones() {
     for damaged in [&b"\xff"[..], b"\\x", b"\\u12", b"\x1f"] {
         let text = many(30).replace(r#""args": {"#, r#""args": {"extra": "some text", "#);
         let at = text.rfind("some text").expect("the place") + 4;
@@ -355,7 +352,7 @@ fn odd_bytes_and_escapes_are_told_in_events_that_look_like_those_before() {
 }
 
 #[test]
-fn numbers_and_brackets_that_are_no_json_are_told_where_nobody_wants_them() {
+fn bad_numbers_and_brackets_are_reported_even_in_ignored_values() {
     for value in ["{1]", "020", "20.", "20x", "0x14", "[1,]", "[1 2]", "{\"a\":}", "1.2.3", "-"] {
         let text = many(30).replace(r#""args": {"#, r#""args": {"extra": 7, "#);
         let at = text.rfind("\"extra\": 7").expect("the place") + 9;
@@ -369,7 +366,7 @@ fn numbers_and_brackets_that_are_no_json_are_told_where_nobody_wants_them() {
 }
 
 #[test]
-fn an_event_that_is_not_closed_costs_itself_alone() {
+fn an_unclosed_event_costs_only_itself() {
     for (whole, cut) in [
         (r#""args": {"External id": 17}}"#, r#""args": {"External id": 17"#),
         (r#""args": {"External id": 17}}"#, r#""args": {"Input Dims": [[1, 2], [3]"#),
@@ -381,7 +378,7 @@ fn an_event_that_is_not_closed_costs_itself_alone() {
         assert_eq!((trace.len(), trace.total_events()), (399, 400), "{cut}");
         assert!(trace.notes().get("TRUNCATED").is_none(), "{cut}");
         let lost = note(&trace, "LOST_EVENTS");
-        assert!(lost.starts_with("1 × event that cannot be read and is left out,"), "{lost}");
+        assert!(lost.starts_with("1 × event that cannot be read, skipped,"), "{lost}");
     }
 }
 
@@ -400,15 +397,15 @@ fn a_stray_bracket_between_events_costs_no_event() {
 }
 
 #[test]
-fn a_bracket_that_is_missing_behind_the_events_is_told_and_no_cut() {
+fn a_missing_bracket_after_the_events_is_reported_but_not_as_truncation() {
     let trace = trace(&many(20).replace("], \"traceName\"", ", \"traceName\""));
     assert_eq!(trace.len(), 20);
-    assert!(repairs(&trace).contains("bracket missing"), "{}", repairs(&trace));
+    assert!(repairs(&trace).contains("missing bracket"), "{}", repairs(&trace));
     assert!(trace.notes().get("TRUNCATED").is_none());
 }
 
 #[test]
-fn another_trace_behind_the_end_is_a_loss_that_is_told() {
+fn another_trace_after_the_end_is_reported_as_lost() {
     let one = many(20);
     for (count, text) in [
         (20, format!("{one}{one}")),
@@ -417,23 +414,23 @@ fn another_trace_behind_the_end_is_a_loss_that_is_told() {
     ] {
         let trace = trace(&text);
         let lost = note(&trace, "LOST_EVENTS");
-        let told = format!("{count} × event of another trace behind the end of this one");
+        let told = format!("{count} × event of another trace after the end of this one");
         assert!(lost.starts_with(&told), "{lost}");
         assert!(lost.contains("% of the text"), "{lost}");
         assert!(strict(text.as_bytes()).is_err());
     }
     let other = note(&trace(&format!("{one}{{\"a\": 1}}")), "LOST_EVENTS");
-    assert!(other.starts_with("1 × other document behind the end"), "{other}");
+    assert!(other.starts_with("1 × other document after the end"), "{other}");
 }
 
 #[test]
-fn events_on_lines_are_read_with_and_without_a_list_before_them() {
+fn one_event_per_line_is_read_with_and_without_a_list_before() {
     let lines: Vec<String> = (2..50).map(|ts| op("n", ts)).collect();
     let whole = trace(&lines.join("\n"));
     assert_eq!(whole.len(), 48);
     assert_eq!(
         repairs(&whole),
-        "1 × list of events without its brackets, one event a line (first: byte 0)"
+        "1 × list of events without brackets, one event per line (first: byte 0)"
     );
     let behind = trace(&format!("[{}],\n{}", op("a", 1), lines.join(",\n")));
     assert_eq!(behind.len(), 49);
@@ -444,29 +441,29 @@ fn events_on_lines_are_read_with_and_without_a_list_before_them() {
 }
 
 #[test]
-fn what_is_lost_is_counted_by_the_events_in_it() {
+fn a_lost_stretch_counts_the_events_in_it() {
     let text = many(100);
     let start = text.match_indices("{\"ph\"").nth(50).expect("an event").0;
-    // Of two events, the brackets that tell their ends and beginnings are gone.
+    // The brackets between two events are missing, and so is the colon of a key in the first one.
     let broken = text[start..].replacen("}},\n{", "", 1).replacen("\"cat\":", "\"cat\"", 1);
     let trace = trace(&format!("{}{broken}", &text[..start]));
     assert_eq!((trace.len(), trace.total_events()), (98, 100));
     let lost = note(&trace, "LOST_EVENTS");
-    assert!(lost.starts_with("2 × event that cannot be read and is left out, 2"), "{lost}");
+    assert!(lost.starts_with("2 × event that cannot be read, skipped, 2"), "{lost}");
     assert_eq!(trace.events().last().map(|event| trace.uid(event)), Some(Uid(99)));
 }
 
 #[test]
-fn a_cut_file_says_what_is_known_of_its_size() {
+fn the_note_on_a_truncated_file_says_what_is_known_about_its_size() {
     let text = many(100);
     let plain = trace(&text[..text.len() / 2]);
     let cut = note(&plain, "TRUNCATED");
-    assert!(cut.contains("how much is missing the file does not say"), "{cut}");
+    assert!(cut.contains("how much is missing is unknown"), "{cut}");
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(text.as_bytes()).expect("written");
     let mut packed = encoder.finish().expect("packed");
     let body = packed.len() / 2;
-    // The block says another length than its check: the rest cannot be unpacked.
+    // The second half of the packed data is replaced by other bytes.
     packed.truncate(body);
     packed.extend_from_slice(&[0xff; 4000]);
     let damaged = Trace::from_reader("t", &packed[..], &ReadOptions::default()).expect("a trace");
@@ -474,7 +471,7 @@ fn a_cut_file_says_what_is_known_of_its_size() {
 }
 
 #[test]
-fn times_that_no_clock_shows_are_told() {
+fn impossible_times_are_reported() {
     let zeros = events(
         &(0..40)
             .map(|at| op("n", if at % 2 == 0 { 0 } else { 3_000_000_000 + at }))
@@ -488,19 +485,19 @@ fn times_that_no_clock_shows_are_told() {
     for absurd in ["1e300", "1234567890123456789012345678901234567890", "-1e300"] {
         let event = op("n", 1).replace("\"ts\": 1", &format!("\"ts\": {absurd}"));
         let anomaly = note(&events(&event), "CLOCK_ANOMALY");
-        assert!(anomaly.starts_with("1 × ts that no clock shows"), "{absurd}: {anomaly}");
+        assert!(anomaly.starts_with("1 × ts out of range"), "{absurd}: {anomaly}");
     }
 }
 
 #[test]
-fn an_event_of_five_megabytes_is_read_and_is_no_damage() {
+fn an_event_of_five_megabytes_is_read_and_is_not_damage() {
     let long = op("n", 2).replace("External id", &"x".repeat(5 << 20));
     let text = format!("[{},{long},{}]", op("a", 1), op("b", 3));
     assert_eq!(strict(text.as_bytes()), Ok(3));
 }
 
 #[test]
-fn an_argument_nested_too_deep_costs_its_event_alone() {
+fn an_argument_nested_too_deep_costs_only_its_event() {
     let deep = format!("{}{}", "[".repeat(600), "]".repeat(600));
     let deep = op("n", 2).replace("\"External id\": 2", &format!("\"deep\": {deep}"));
     let trace = events(&[op("a", 1), deep, op("b", 3)].join(","));
@@ -516,15 +513,15 @@ fn a_key_may_be_written_with_escapes() {
 }
 
 #[test]
-fn a_timeline_of_our_own_is_refused_with_a_hint() {
+fn a_timeline_written_by_tracetree_is_rejected_with_a_hint() {
     let text = format!(r#"{{"tracetree":{{"verdict":"x"}},"traceEvents":[{}]}}"#, op("a", 1));
     let error = read(&text).map(|trace| trace.len()).expect_err("no trace");
     assert_eq!(error.kind(), ErrorKind::NotATrace);
-    assert!(error.to_string().contains("tracetree wrote"), "{error}");
+    assert!(error.to_string().contains("written by tracetree"), "{error}");
 }
 
 #[test]
-fn files_of_other_encodings_are_named() {
+fn errors_name_the_encoding_of_the_file() {
     let wide: Vec<u8> = "[{\"ph\": 1}]".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     let error = Trace::from_reader("t", &wide[..], &ReadOptions::default()).map(|t| t.len());
     assert!(error.is_err_and(|error| error.to_string().contains("UTF-32")));
@@ -539,7 +536,7 @@ fn files_of_other_encodings_are_named() {
 }
 
 #[test]
-fn events_that_damage_put_into_a_member_are_lost_and_told() {
+fn events_that_damage_moved_into_a_member_are_reported_as_lost() {
     let list = [op("a", 1), op("b", 2)].join(", ");
     let text = format!(r#"{{"scratch": [{list}], "x" 1, "traceEvents": [{}]}}"#, op("c", 3));
     let found = trace(&text);
@@ -557,7 +554,7 @@ fn events_that_damage_put_into_a_member_are_lost_and_told() {
 }
 
 #[test]
-fn in_a_damaged_text_an_event_does_not_swallow_those_in_a_list_that_was_not_closed() {
+fn in_damaged_text_an_event_with_an_unclosed_list_does_not_swallow_others() {
     let swallows = r#"{"ph": "X", "cat": "cpu_op", "name": "s", "ts": 2, "deviceProperties": ["#;
     let text = format!(
         r#"{{"traceEvents": [{}], }} ] {}, {swallows} {}, {}], "traceName": "t"}}"#,
@@ -570,7 +567,7 @@ fn in_a_damaged_text_an_event_does_not_swallow_those_in_a_list_that_was_not_clos
 }
 
 #[test]
-fn where_the_list_begins_does_not_depend_on_how_much_is_read_at_once() {
+fn the_start_of_the_list_does_not_depend_on_the_block_size() {
     let long = format!(r#"{{"name": "{}", "ph": "X", "ts": 1}}"#, "n".repeat(700));
     let text = format!(r#"{{"x" 1, {long}, "traceEvents": [{}]}}"#, op("a", 2));
     let read = |block: usize| {
@@ -582,7 +579,7 @@ fn where_the_list_begins_does_not_depend_on_how_much_is_read_at_once() {
 }
 
 #[test]
-fn behind_an_object_that_is_cut_off_events_are_found_up_to_the_end() {
+fn events_after_a_truncated_object_are_found_up_to_the_end() {
     let cut = r#"], "x" {"id": 0, "name": [ "#;
     let text = format!(r#"{{"traceEvents": [{}{cut} {}, {}"#, op("a", 1), op("b", 2), op("c", 3));
     assert_eq!(names(&trace(&text)), ["a", "b", "c"]);
@@ -597,7 +594,7 @@ fn a_document_may_begin_like_an_event() {
 }
 
 #[test]
-fn events_in_a_member_behind_the_list_are_told_where_the_text_is_damaged() {
+fn in_damaged_text_events_in_a_member_after_the_list_are_reported_as_lost() {
     let text = format!(
         r#"{{"x" 1, "traceEvents": [{}], "distributedInfo": {{"a": [{}]}}, "y": [{}]}}"#,
         op("a", 1),
@@ -610,8 +607,8 @@ fn events_in_a_member_behind_the_list_are_told_where_the_text_is_damaged() {
 }
 
 #[test]
-fn a_key_that_a_block_cuts_is_no_other_key() {
-    // An event in a member that is damaged: wherever the first block ends, it is found.
+fn a_key_split_between_two_blocks_is_read_as_a_whole() {
+    // An event in a damaged member is found wherever the first block ends.
     let text = |blanks: usize| {
         let blanks = " ".repeat(blanks);
         format!(r#"{{"traceEvents": [], "y": [{{1], {blanks}{}, {}]}}"#, op("a", 1), op("b", 2))

@@ -1,6 +1,7 @@
-//! Every file of `malformed/` and `odd/` has its outcome: a trace with notes, or one clear error.
+//! Every file of `malformed/` and `odd/` gives the expected result: a trace with notes, or one clear error.
 //!
-//! The files are found through `TRACETREE_TRACES`; without it the tests are skipped, visibly.
+//! `TRACETREE_TRACES` names the folder of these files. If it is not set, the tests print a message and are
+//! skipped.
 
 use std::path::PathBuf;
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
@@ -27,7 +28,7 @@ fn note(trace: &Trace, code: &str) -> (u64, String) {
     trace.notes().get(code).map_or((0, String::new()), |note| (note.count, note.message.clone()))
 }
 
-/// A trace that was repaired: elements, kept events, repairs, and what the note says.
+/// Checks a repaired trace: elements, kept events, number of repairs, and text of the note.
 #[track_caller]
 fn assert_repaired(name: &str, elements: u64, kept: usize, repairs: u64, message: &str) {
     let Some(trace) = trace(name) else { return };
@@ -57,7 +58,7 @@ fn assert_strict_refuses(name: &str, refuses: bool) {
     }
 }
 
-/// The event that most files of `malformed/` have in front of the good ones.
+/// The name of the first event. Most files of `malformed/` have the damaged event in front of the good ones.
 #[track_caller]
 fn first_name(name: &str) -> Option<String> {
     let trace = trace(name)?;
@@ -102,7 +103,7 @@ fn backslashes_of_windows_paths_are_kept() {
         405,
         401,
         1,
-        "1 × text with backslashes that are not escaped (first: byte 372, event 0)",
+        "1 × text with unescaped backslashes (first: byte 372, event 0)",
     );
     assert_first_name(name, r"torch\cuda\__init__.py(219): _lazy_init");
     let name = "malformed/02_windows_backslash_valid_escapes.json";
@@ -111,14 +112,14 @@ fn backslashes_of_windows_paths_are_kept() {
 }
 
 #[test]
-fn quotes_that_are_not_escaped_are_kept_in_the_name() {
+fn unescaped_quotes_are_kept_in_the_name() {
     let name = "malformed/04_unescaped_quotes_in_name.json";
     assert_repaired(
         name,
         405,
         401,
         1,
-        "1 × event with quotes that are not escaped (first: byte 372, event 0)",
+        "1 × event with unescaped quotes (first: byte 372, event 0)",
     );
     assert_first_name(name, r#"{"device": "cpu", "dtype": "float32"}(12): run"#);
 }
@@ -139,7 +140,7 @@ fn odd_bytes_in_names_are_kept_or_replaced() {
 }
 
 #[test]
-fn words_that_json_does_not_know_are_no_values() {
+fn words_that_are_not_json_are_missing_values() {
     assert_repaired("malformed/10_bare_inf_bandwidth.json", 405, 401, 1, "NaN, inf, N/A");
     assert_repaired("malformed/11_bare_nan_infinity.json", 405, 401, 2, "NaN, inf, N/A");
     if let Some(trace) = trace("malformed/11_bare_nan_infinity.json") {
@@ -148,12 +149,12 @@ fn words_that_json_does_not_know_are_no_values() {
 }
 
 #[test]
-fn of_a_file_that_is_cut_off_all_whole_events_are_kept() {
+fn all_whole_events_of_a_truncated_file_are_kept() {
     for (name, kept, share) in [
         ("malformed/13_truncated_mid_event.json", 236, "up to byte 137521"),
         ("malformed/14_truncated_after_event_no_close.json", 276, "up to byte 159980"),
         ("malformed/15_truncated_after_comma.json", 276, "up to byte 159981"),
-        ("malformed/27_truncated.json.gz", 239, "the gzip data are cut off"),
+        ("malformed/27_truncated.json.gz", 239, "the gzip data is cut off"),
     ] {
         let Some(trace) = trace(name) else { return };
         assert_eq!(trace.total_events(), kept, "{name}");
@@ -165,7 +166,7 @@ fn of_a_file_that_is_cut_off_all_whole_events_are_kept() {
 }
 
 #[test]
-fn commas_and_empty_events_are_passed_over() {
+fn extra_commas_and_empty_events_are_skipped() {
     assert_repaired("malformed/16_trailing_comma.json", 404, 400, 1, "1 × extra comma");
     assert_repaired(
         "malformed/17_empty_event_tail.json",
@@ -178,19 +179,19 @@ fn commas_and_empty_events_are_passed_over() {
 }
 
 #[test]
-fn damage_of_the_archive_is_told() {
+fn damage_of_the_gzip_data_is_reported() {
     assert_repaired(
         "malformed/29_trailing_garbage.json.gz",
         404,
         400,
         1,
-        "something after the gzip data",
+        "unexpected data after the gzip data",
     );
     assert_repaired("malformed/32_bad_crc.json.gz", 404, 400, 1, "checksum");
 }
 
 #[test]
-fn files_without_events_say_what_they_are() {
+fn errors_for_files_without_events_say_what_the_files_are() {
     assert_refused("malformed/23_empty.json", ErrorKind::Malformed, "the file is empty");
     assert_refused("malformed/25_null_events.json", ErrorKind::NotATrace, "traceEvents is null");
     assert_refused(
@@ -217,7 +218,7 @@ fn integers_beyond_i64_keep_their_bits() {
 }
 
 #[test]
-fn times_of_zero_stay() {
+fn times_of_zero_are_kept() {
     let Some(dropped) = trace("malformed/34_ts0_dur0_kernels.json") else {
         return;
     };
@@ -259,7 +260,7 @@ fn correlations_that_link_nothing_are_kept() {
 }
 
 #[test]
-fn a_duration_over_the_next_kernels_is_left_out() {
+fn a_duration_that_extends_over_later_kernels_is_dropped() {
     let Some(trace) = trace("malformed/41_dur_overflow_next_slice.json") else {
         return;
     };
@@ -275,7 +276,7 @@ fn a_duration_over_the_next_kernels_is_left_out() {
 }
 
 #[test]
-fn the_last_of_duplicate_keys_counts() {
+fn the_last_of_duplicate_keys_wins() {
     assert_repaired("malformed/42_partial_overlap_item.json", 407, 403, 0, "");
     assert_repaired("malformed/43_duplicate_keys.json", 405, 401, 0, "");
     let Some(trace) = trace("malformed/43_duplicate_keys.json") else {
@@ -292,7 +293,7 @@ fn wrong_types_are_ignored_and_counted() {
         410,
         400,
         4,
-        "3 × element that is no event",
+        "3 × element that is not an event",
     );
     let Some(trace) = trace("malformed/44_args_wrong_types.json") else {
         return;
@@ -301,7 +302,7 @@ fn wrong_types_are_ignored_and_counted() {
 }
 
 #[test]
-fn begins_and_ends_are_joined() {
+fn begin_and_end_events_are_joined() {
     assert_repaired("malformed/46_begin_end_events.json", 120, 60, 0, "");
     let Some(trace) = trace("malformed/46_begin_end_events.json") else {
         return;
@@ -313,7 +314,7 @@ fn begins_and_ends_are_joined() {
 }
 
 #[test]
-fn the_profiler_without_kineto_gives_ops() {
+fn traces_of_the_profiler_without_kineto_have_ops() {
     let Some(trace) = trace("malformed/48_kineto_disabled_legacy_array.json") else {
         return;
     };
@@ -326,7 +327,7 @@ fn count(trace: &Trace, category: Category) -> usize {
 }
 
 #[test]
-fn ascend_and_rocprof_fold_by_their_processes() {
+fn ascend_and_rocprof_events_are_classified_by_their_processes() {
     let Some(ascend) = trace("odd/ascend_trace_view.json.gz") else {
         return;
     };
@@ -347,7 +348,7 @@ fn ascend_and_rocprof_fold_by_their_processes() {
 }
 
 #[test]
-fn small_traces_of_rocm_read_without_notes() {
+fn small_rocm_traces_are_read_without_notes() {
     for (name, elements, kept) in
         [("odd/gpu_only.mi210.json.gz", 2443, 1193), ("odd/minitoy.mi250.json.gz", 220, 112)]
     {

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, and the cases that were found with them, keep the laws.
+//! The seeds of the fuzz targets, and the cases found by fuzzing, satisfy the laws.
 
 use crate::support::laws;
 use std::path::Path;
@@ -13,21 +13,21 @@ fn check(folder: &str, law: impl Fn(&[u8])) {
     for case in cases {
         let bytes = std::fs::read(&case).expect("a readable case");
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| law(&bytes)));
-        assert!(outcome.is_ok(), "{} breaks a law", case.display());
+        assert!(outcome.is_ok(), "{} violates a law", case.display());
     }
 }
 
 #[test]
-fn reading_keeps_its_laws_on_every_case() {
+fn reading_satisfies_its_laws_on_every_case() {
     check("read", laws::hold_for_reading);
 }
 
 #[test]
-fn comparing_keeps_its_laws_on_every_case() {
+fn comparing_satisfies_its_laws_on_every_case() {
     check("compare", laws::hold_for_comparing);
 }
 
 #[test]
-fn damage_of_every_kind_is_told() {
+fn damage_of_every_kind_is_reported() {
     check("damage", crate::support::damage::hold_for_choices);
 }

@@ -1,15 +1,15 @@
-//! Laws of the reader on damaged text: it never panics, and what it gives depends neither on how
-//! much text it holds at once nor on how the text is packed.
+//! Laws of the reader on damaged text: it never panics, and its result depends neither on the block size nor
+//! on compression.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::io::Write;
 use tracetree::trace::{ReadOptions, Trace};
 
-/// A small trace with an event of every kind, as Kineto writes them, compact and spread out.
+/// A small trace with an event of every kind, as Kineto writes them, in compact and in multi-line form.
 const TEXT: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// All of the trace, or the error, as text.
+/// The whole trace, or the error, as text.
 fn outcome(bytes: &[u8], block_size: usize) -> String {
     let options = ReadOptions::default().block_bytes(block_size);
     match Trace::from_reader("t", bytes, &options) {
@@ -18,7 +18,7 @@ fn outcome(bytes: &[u8], block_size: usize) -> String {
     }
 }
 
-/// All that was read, without the hash of the bytes: they differ by how they are packed.
+/// Everything that was read, without the hash of the bytes, which depends on compression.
 fn contents(trace: &Trace) -> String {
     format!("{trace:?}").replace(&format!("content_hash: {}", trace.content_hash()), "")
 }
@@ -29,7 +29,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("finished")
 }
 
-/// The text with its events several times, so that most of them look like one before.
+/// The text with its events repeated, so that most of them resemble an earlier one.
 fn repeated(times: usize) -> String {
     let key = "\"traceEvents\": [";
     let start = TEXT.find(key).expect("events") + key.len();
@@ -38,7 +38,7 @@ fn repeated(times: usize) -> String {
 }
 
 #[test]
-fn events_that_look_like_those_before_read_the_same() {
+fn events_that_resemble_earlier_ones_are_read_equally() {
     let options = ReadOptions::default();
     let read = |text: &str| Trace::from_reader("t", text.as_bytes(), &options).expect("a trace");
     let (once, often) = (read(TEXT), read(&repeated(5)));
@@ -54,7 +54,7 @@ fn events_that_look_like_those_before_read_the_same() {
 }
 
 #[test]
-fn the_text_itself_is_sound_in_every_block_size() {
+fn the_sound_text_reads_equally_in_every_block_size() {
     let whole = Trace::from_reader("t", TEXT.as_bytes(), &ReadOptions::default().strict());
     let whole = contents(&whole.expect("a trace"));
     for block_size in [512, 513, 700, 1024, 4096] {
@@ -138,7 +138,7 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// Four sound copies of the events before one that is damaged, and sound ones behind it.
+/// The text with its events six times, with the changes applied to its last third.
 fn damaged_later(changes: &[Change]) -> Vec<u8> {
     let text = repeated(6);
     let at = text.len() * 2 / 3;
@@ -147,7 +147,7 @@ fn damaged_later(changes: &[Change]) -> Vec<u8> {
     [&text.as_bytes()[..at], &tail].concat()
 }
 
-/// Whether a text is read alike in blocks of that size, plain and packed, and in large ones.
+/// Checks that a text is read equally in blocks of this size, plain and compressed, and in large blocks.
 fn reads_alike(bytes: &[u8], block_size: usize) -> Result<(), TestCaseError> {
     let whole = outcome(bytes, 1 << 16);
     prop_assert_eq!(&outcome(bytes, block_size), &whole);
@@ -165,12 +165,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, rng_seed: RngSeed::Fixed(16), ..ProptestConfig::default() })]
 
     #[test]
-    fn block_size_and_packing_do_not_matter(changes in prop::collection::vec(change(), 1..4), block_size in 512..3000usize) {
+    fn block_size_and_compression_do_not_matter(changes in prop::collection::vec(change(), 1..4), block_size in 512..3000usize) {
         reads_alike(&damaged(&changes), block_size)?;
     }
 
     #[test]
-    fn neither_do_they_where_events_look_like_those_before(changes in prop::collection::vec(change(), 1..4), block_size in 512..3000usize) {
+    fn block_size_and_compression_do_not_matter_for_events_that_resemble_earlier_ones(changes in prop::collection::vec(change(), 1..4), block_size in 512..3000usize) {
         reads_alike(&damaged_later(&changes), block_size)?;
     }
 
@@ -196,16 +196,16 @@ proptest! {
     }
 
     #[test]
-    fn strict_refuses_every_text_that_is_no_json(changes in prop::collection::vec(change(), 1..3)) {
+    fn strict_rejects_every_text_that_is_not_json(changes in prop::collection::vec(change(), 1..3)) {
         let bytes = damaged_later(&changes);
         let strict = Trace::from_reader("t", &bytes[..], &ReadOptions::default().strict());
-        // Raw: `1e999` is JSON, though no number that a double holds.
+        // Raw values, because `1e999` is JSON although it does not fit in a double.
         let is_json = serde_json::from_slice::<Box<serde_json::value::RawValue>>(&bytes).is_ok();
         prop_assert!(is_json || strict.is_err());
     }
 
     #[test]
-    fn packed_bytes_may_be_damaged_too(at in 0..1500usize, byte in any::<u8>(), block_size in 512..3000usize) {
+    fn block_size_does_not_matter_for_damaged_compressed_bytes(at in 0..1500usize, byte in any::<u8>(), block_size in 512..3000usize) {
         let mut bytes = gzip(TEXT.as_bytes());
         let at = at % bytes.len();
         bytes[at] = byte;

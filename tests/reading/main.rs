@@ -1,4 +1,4 @@
-//! Bytes → events: whole, damaged and hostile files, and what the user is told.
+//! Bytes → events: sound, damaged and hostile files, and what is reported about them.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -180,7 +180,7 @@ def storage(server: int) -> Iterator[Storage]:
 
 @pytest.fixture
 def job(storage: Storage) -> Storage:
-    """Four ranks before and after; one of them is no trace after."""
+    """Four ranks before and after a change; the file of one of them is not a trace after it."""
     for rank in range(4):
         storage.put(f"before/rank_{rank}.json.gz", BEFORE)
         storage.put(f"after/rank_{rank}.json.gz", AFTER if rank != 3 else b'{"no": "trace"}')

@@ -16,7 +16,7 @@ import pytest
 from conftest import AFTER, BEFORE, BUCKET, EXAMPLES, Refusal, Request, Storage
 
 MIB = 1024 * 1024
-#: Behind a trace, spaces mean nothing; the file is read to its end all the same.
+#: Spaces after a trace mean nothing, but the file is still read to its end.
 PLAIN = b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}'
 LARGE = PLAIN + b" " * (20 * MIB)
 
@@ -66,7 +66,7 @@ def test_a_large_object_is_read_range_by_range(storage: Storage) -> None:
 def test_memory_does_not_grow_with_the_object(storage: Storage) -> None:
     def peak(content: bytes) -> int:
         storage.put("trace.json", content)
-        # A process counts the memory of the one that it was split from, so that a small one stands between.
+        # The peak memory of a forked process includes that of its parent, so a small process starts the command.
         small = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=2);" \
                 "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)"
         command = [sys.executable, "-c", small, os.environ["TRACETREE"], "info", s3("trace.json")]
@@ -99,7 +99,7 @@ def test_an_object_that_is_written_while_it_is_read_is_an_error(storage: Storage
 
     storage.watch = watch
     done = storage.run("info", s3("large.json"), code=2)
-    assert s3("large.json") in done.told and "it was written while it was read" in done.told
+    assert s3("large.json") in done.told and "it changed while it was being read" in done.told
     assert len(done.told.splitlines()) == 1
 
 
@@ -135,9 +135,9 @@ def test_a_web_server_is_read_from_and_not_listed(storage: Storage, tmp_path: Pa
         done = storage.run("diff", f"{root}/resnet.rocm.json.gz", EXAMPLES / "resnet.cuda.json.gz", "--no-report")
         assert "http://127.0.0.1" in done.out or done.out
         missing = storage.run("info", f"{root}/none.json.gz", code=2)
-        assert "there is nothing at this address" in missing.told
+        assert "nothing found at this address" in missing.told
         listed = storage.run("fleet", "plan", root, root, "-o", tmp_path / "plan.json", code=2)
-        assert "a web server has no folders" in listed.told
+        assert "a web server has no folder listings" in listed.told
         server.shutdown()
 
 
@@ -171,7 +171,7 @@ def test_a_fleet_in_a_bucket_is_the_fleet_in_a_folder(job: Storage, tmp_path: Pa
     job.run("fleet", "run", tmp_path / "before", tmp_path / "after", "-o", tmp_path / "out")
     files = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*") if path.is_file()}
     contents = job.contents("out/")
-    # The names of the shards tell of the paths.
+    # The names of the shards depend on the paths.
     tables = {name for name in files if not name.startswith("shards/")}
     assert {name for name in contents if not name.startswith("shards/")} == tables
     assert len(whole(contents)) == len(files - tables) == 4
@@ -189,7 +189,7 @@ def test_steps_on_several_machines_give_the_same_bytes_and_nothing_is_done_twice
         job.run("fleet", "map", s3("plan.json"), "-o", s3("two"), "--pair", str(pair))
     job.requests.clear()
     done = job.run("fleet", "map", s3("plan.json"), "-o", s3("two"))
-    assert "2 pairs compared, 2 were there already" in done.told
+    assert "2 pairs compared, 2 skipped because of an existing shard" in done.told
     written = job.asked("PUT", "/two/shards/")
     assert len(written) == 2
     job.run("fleet", "reduce", s3("plan.json"), "-o", s3("two"))
@@ -209,7 +209,7 @@ def test_a_shard_is_written_where_there_is_none_and_never_over_one(job: Storage)
     job.watch = watch
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert job.get(faster[0]) == b"of somebody who was faster"
-    # It is no shard, so that the next one writes it again.
+    # That file is not a shard, so the next run writes it again.
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert len(whole(job.contents("out/"))) == 1
 
@@ -238,7 +238,7 @@ def test_a_run_that_is_killed_leaves_whole_shards_and_goes_on(job: Storage) -> N
     assert len(before) == 2
     job.requests.clear()
     done = job.run("fleet", "map", s3("plan.json"), "-o", s3("two"))
-    assert "2 pairs compared, 2 were there already" in done.told
+    assert "2 pairs compared, 2 skipped because of an existing shard" in done.told
     assert not {request.path.rsplit("/", 1)[-1] for request in job.asked("PUT", "/two/")} & {name.removeprefix("shards/") for name in before}
     job.run("fleet", "reduce", s3("plan.json"), "-o", s3("two"))
     assert job.contents("two/") == job.contents("one/")
@@ -310,7 +310,9 @@ def test_reports_go_there_and_the_shard_comes_last(job: Storage, tmp_path: Path)
     assert "out/rank_0/report.html" in keys and "out/rank_0/summary.json" in keys
     order = [request.path.split("?")[0] for request in job.requests if request.method == "PUT"]
     of_rank = [path for path in order if "/rank_0/" in path]
-    assert of_rank[-1].endswith("summary.json")
+    assert of_rank[0].endswith("/manifest.json"), "the folder first says that its files are being replaced"
+    assert of_rank[-1].endswith("/manifest.json"), "and last that all of them are in place"
+    assert of_rank[-2].endswith("/summary.json")
     first_shard = next(at for at, path in enumerate(order) if "/shards/" in path)
     assert order.index(of_rank[-1]) < first_shard
     assert list(tmp_path.iterdir()) == [], "nothing is left on this machine"
@@ -337,19 +339,19 @@ def one_line(told: str) -> str:
 
 def test_a_missing_bucket_is_named(job: Storage, tmp_path: Path) -> None:
     listed = job.run("fleet", "plan", "s3://none/before", s3("after"), "-o", tmp_path / "plan.json", code=2)
-    assert "s3://none/before: cannot list the folder: there is no such bucket" in one_line(listed.told)
+    assert "s3://none/before: cannot list the folder: the bucket does not exist" in one_line(listed.told)
     assert "AWS_ENDPOINT_URL" in listed.told
     read = job.run("info", "s3://none/a.json", code=2)
-    assert "s3://none/a.json: cannot open the trace: there is no such bucket" in one_line(read.told)
+    assert "s3://none/a.json: cannot open the trace: the bucket does not exist" in one_line(read.told)
     written = job.run("fleet", "plan", s3("before"), s3("after"), "-o", "s3://none/plan.json", code=2)
-    assert "s3://none/plan.json: cannot write the file: there is no such bucket" in written.told
+    assert "s3://none/plan.json: cannot write the file: the bucket does not exist" in written.told
 
 
 def test_a_missing_object_and_an_empty_folder_say_so(job: Storage, tmp_path: Path) -> None:
     read = job.run("info", s3("none.json"), code=2)
-    assert f"{s3('none.json')}: cannot open the trace: there is nothing at this address" in one_line(read.told)
+    assert f"{s3('none.json')}: cannot open the trace: nothing found at this address" in one_line(read.told)
     listed = job.run("fleet", "plan", s3("none"), s3("after"), "-o", tmp_path / "plan.json", code=2)
-    assert f"{s3('none')}: there is no trace in the folder" in one_line(listed.told)
+    assert f"{s3('none')}: no trace in this folder" in one_line(listed.told)
     plan = job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), code=2)
     assert f"{s3('plan.json')}: cannot read the plan" in one_line(plan.told)
 

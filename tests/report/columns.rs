@@ -1,13 +1,13 @@
-//! The columns of all tables ↔ `docs/report.md`, which is written from them.
+//! Compares the columns of all tables with `docs/report.md`, which is generated from them.
 //!
-//! `UPDATE_DOCS=1 cargo test --all-features --test report columns` writes the page anew.
+//! `UPDATE_DOCS=1 cargo test --all-features --test report columns` updates the page.
 
 use std::path::Path;
 use tracetree::fleet::Fleet;
 use tracetree::tables::{ColumnInfo, ColumnType, Table, TableKind};
 use tracetree::{Comparison, ComparisonOptions, Side};
 
-/// All tables there are.
+/// All tables.
 fn tables() -> Vec<Table> {
     let comparison = Comparison::open(
         "examples/traces/resnet.rocm.json.gz",
@@ -21,7 +21,7 @@ fn tables() -> Vec<Table> {
     tables
 }
 
-/// The columns of a table as a Markdown table. Columns of both sides with one meaning are one line.
+/// The columns of a table as a Markdown table. Columns of both sides with the same meaning share a line.
 fn described(table: &Table) -> String {
     let mut text = String::from("| column | unit | meaning |\n|---|---|---|\n");
     let mut columns = table.columns().iter().peekable();
@@ -55,7 +55,7 @@ fn unit(column: &ColumnInfo) -> &str {
     }
 }
 
-/// The page with the columns of `table` in their place.
+/// The page with the columns of `table` inserted between its marks.
 fn with_columns(page: &str, table: &Table) -> String {
     let mark = format!("<!-- columns: {} -->\n", table.name());
     let (before, rest) = page.split_once(&mark).unwrap_or_else(|| {
@@ -80,7 +80,7 @@ fn the_page_describes_the_columns_as_the_tables_do() {
 }
 
 #[test]
-fn every_column_says_what_it_means_and_has_a_name_of_its_own() {
+fn every_column_has_a_description_and_a_unique_name() {
     for table in tables() {
         let mut names: Vec<&str> = table.columns().iter().map(|column| &*column.name).collect();
         assert!(table.columns().iter().all(|column| !column.meaning.is_empty()), "{table:?}");

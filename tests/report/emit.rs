@@ -31,7 +31,7 @@ fn run(folder: &TempDir, arguments: &[&str]) -> Output {
     output
 }
 
-/// Files of the report besides the tables, of which some are looked for.
+/// The files of the report that `--emit` selects; asserts that all tables are there.
 fn written(folder: &TempDir) -> BTreeSet<String> {
     let names: BTreeSet<String> = fs::read_dir(folder.path().join("report"))
         .expect("a report")
@@ -70,7 +70,7 @@ fn the_user_chooses_the_formats() {
 }
 
 #[test]
-fn tables_are_written_as_csv_or_parquet_or_both_and_those_of_the_run_before_go() {
+fn tables_are_written_as_csv_or_parquet_or_both_and_those_of_the_previous_run_are_removed() {
     let folder = folder_of(&model_pair());
     let has = |name: &str| folder.path().join("report").join(name).is_file();
     let is_there = || (has("diff_stats.csv"), has("diff_stats.parquet"));
@@ -123,7 +123,7 @@ fn the_summary_fits_its_width_and_has_no_colour_in_a_pipe() {
     for pair in [model_pair(), hostile_pair()] {
         let folder = folder_of(&pair);
         let text = String::from_utf8(run(&folder, &[]).stdout).expect("UTF-8");
-        // What a pipe is given is not shortened: a name that is longer stands alone on its line.
+        // Output to a pipe is not shortened, so a long name has its own line.
         let fits = |line: &str| line.chars().count() <= 100 || line.starts_with("void kernel<long");
         assert!(text.lines().all(fits), "{text}");
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
@@ -159,7 +159,7 @@ fn open_shows_the_page_in_a_browser() {
     let path = fake_browser(folder.path());
     let mut command = diff(&folder, &["--emit", "md", "--open"]);
     assert!(command.env("PATH", path).env("OPENED", &opened).status().expect("a run").success());
-    // The browser is not waited for.
+    // The command does not wait for the browser.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
     let page = loop {
         match fs::read_to_string(&opened) {
@@ -173,7 +173,7 @@ fn open_shows_the_page_in_a_browser() {
 }
 
 #[test]
-fn a_machine_without_a_browser_is_told_what_to_open() {
+fn without_a_browser_the_command_says_what_to_open() {
     let folder = folder_of(&model_pair());
     let output = diff(&folder, &["--open"]).env("PATH", folder.path()).output().expect("a run");
     assert!(output.status.success());

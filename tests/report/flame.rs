@@ -1,4 +1,4 @@
-//! `folded.txt` and `flamegraph.svg`: the account by stack, as other tools read it.
+//! `folded.txt` and `flamegraph.svg`: attributed time by stack, as other tools read it.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis, write};
 use crate::support::trace_builder::TraceBuilder;
@@ -6,7 +6,7 @@ use std::fs;
 use tracetree::PerSide;
 use tracetree::report::Emit;
 
-/// Both files of a pair: folded lines and the picture.
+/// Both files of a pair: folded lines and the SVG.
 fn files(pair: &PerSide<String>) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");
@@ -15,7 +15,7 @@ fn files(pair: &PerSide<String>) -> (String, String) {
     (read("folded.txt"), read("flamegraph.svg"))
 }
 
-/// A folded line as its calls and its two times.
+/// Parses a folded line into its calls and its two times.
 fn parse(line: &str) -> (Vec<&str>, [i64; 2]) {
     let mut parts = line.rsplitn(3, ' ');
     let candidate = parts.next().expect("trace2").parse().expect("a number");
@@ -89,5 +89,5 @@ fn a_candidate_without_time_gives_a_picture_that_says_so() {
     let idle = TraceBuilder::cuda().thread("python3", |t| t.leaf("aten::relu")).json();
     let (folded, picture) = files(&PerSide::new(model_pair().baseline, idle));
     assert!(folded.lines().all(|line| parse(line).1[1] == 0));
-    assert!(picture.contains("trace2 has no accounted time"));
+    assert!(picture.contains("trace2 has no attributed time"));
 }

@@ -1,4 +1,4 @@
-//! A comparison → the files of the report folder: columns, contents, and what stays in the folder.
+//! A comparison → the files of the report folder: columns, contents, and files that are kept.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::phenomena::Phenomenon;
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use tracetree::diff::{Relation, UidPair};
-use tracetree::report::{Report, SCHEMA_VERSION, read_uid_map};
+use tracetree::report::{CsvTexts, Report, ReportOptions, SCHEMA_VERSION, read_uid_map};
 use tracetree::trace::Uid;
 use tracetree::{ErrorKind, PerSide};
 
@@ -25,7 +25,7 @@ pub(crate) const FILES: [&str; 8] = [
     "uid_map.csv",
 ];
 
-/// The report of a phenomenon, in a folder that goes with the value.
+/// The report of a phenomenon, in a folder that is removed when the value is dropped.
 fn report(phenomenon: &str) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| {
@@ -56,7 +56,7 @@ fn json(folder: &TempDir, file: &str) -> Value {
 }
 
 #[test]
-fn the_folder_holds_the_files_and_nothing_else() {
+fn the_folder_contains_the_files_and_nothing_else() {
     let found = names(report("bias_add").path());
     for file in FILES {
         assert!(found.contains(file), "{file}");
@@ -76,7 +76,7 @@ aten::add_,1,0.006000,0.004000,-0.002000,0.002000
 }
 
 #[test]
-fn a_row_of_diff_stats_tells_both_sides() {
+fn a_row_of_diff_stats_shows_both_sides() {
     let rows = table(&report("bias_add"), "diff_stats.csv");
     let row = &rows[0];
     let expected = [
@@ -155,7 +155,7 @@ fn the_lowering_dictionary_names_ops_and_kernels() {
 }
 
 #[test]
-fn the_summary_has_a_version_totals_and_an_exact_account() {
+fn the_summary_has_a_version_and_exact_totals() {
     let summary = json(&report("unlinked_gpu_events"), "summary.json");
     assert_eq!(summary["schema_version"], SCHEMA_VERSION);
     assert_eq!(summary["account_is_exact"], true);
@@ -166,7 +166,7 @@ fn the_summary_has_a_version_totals_and_an_exact_account() {
     assert_eq!(summary["notes"][0]["code"], "LAUNCH_NOT_CAPTURED");
 }
 
-/// A batch of 4 tokens: an op with kernels of these times, and below `alone` an op that it has alone.
+/// A batch of 4 tokens: an op with kernels of these times, and one op with one kernel for each name in `alone`.
 fn batch(times: &[f64], alone: &[&str]) -> String {
     let builder = TraceBuilder::cuda().thread("main", |t| {
         t.annotation("step[DECODE bs=4]", |t| {
@@ -180,7 +180,7 @@ fn batch(times: &[f64], alone: &[&str]) -> String {
 }
 
 #[test]
-fn figures_stand_on_their_side_and_differences_are_candidate_minus_baseline() {
+fn figures_are_on_their_own_side_and_differences_are_candidate_minus_baseline() {
     let folder = TempDir::new().expect("a temporary folder");
     let texts = PerSide::new(batch(&[10.0], &[]), batch(&[20.0, 5.0, 1.0], &["aten::clamp"]));
     compare_texts(&texts, |analysis| {
@@ -223,16 +223,20 @@ fn foreign_files_are_kept_and_old_ones_replaced() {
     let folder = TempDir::new().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("notes.txt"), "mine").expect("a file");
-    fs::write(at("summary.json"), "old").expect("a file");
     compare_files(Phenomenon::of("rename").files(), |analysis| {
-        Report::new(analysis.clone()).write(folder.path()).expect("a writable folder");
+        let report = Report::new(analysis.clone());
+        report.write(folder.path()).expect("a writable folder");
+        let first = json(&folder, "manifest.json");
+        fs::write(at("summary.json"), "{}").expect("a file");
+        report.write(folder.path()).expect("a folder with an older report");
+        assert_eq!(json(&folder, "manifest.json"), first);
     });
     assert_eq!(text(&folder, "notes.txt"), "mine");
-    assert!(json(&folder, "summary.json").is_object());
+    assert!(json(&folder, "summary.json")["schema_version"].is_number());
 }
 
 #[test]
-fn a_file_in_the_way_stays_and_nothing_is_left_beside_it() {
+fn a_file_in_the_way_stays_and_no_other_file_is_left() {
     let parent = TempDir::new().expect("a temporary folder");
     let target = parent.path().join("report");
     fs::write(&target, "mine").expect("a file");
@@ -244,10 +248,10 @@ fn a_file_in_the_way_stays_and_nothing_is_left_beside_it() {
     assert_eq!(names(parent.path()), BTreeSet::from(["report".to_owned()]));
 }
 
-/// As a mounted folder is, too: files cannot be moved there from beside it.
+/// Files cannot be moved into a mounted folder from outside, either.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_linked_folder_of_another_file_system_takes_a_report() {
+fn a_report_can_be_written_to_a_linked_folder_on_another_file_system() {
     let here = TempDir::new().expect("a temporary folder");
     let elsewhere = TempDir::new_in("/dev/shm").expect("a folder in memory");
     let link = here.path().join("report");
@@ -263,7 +267,7 @@ fn a_linked_folder_of_another_file_system_takes_a_report() {
 }
 
 #[test]
-fn a_folder_in_the_way_of_a_file_is_told_before_anything_is_replaced() {
+fn a_folder_in_the_way_of_a_file_is_reported_before_anything_is_replaced() {
     let folder = TempDir::new().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("merged_tree_output.txt"), "old").expect("a file");
@@ -283,8 +287,10 @@ fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
     let program =
         || TraceBuilder::cuda().thread("main", |t| t.op(odd, |t| t.kernel(odd, 5.0))).json();
     let folder = TempDir::new().expect("a temporary folder");
+    let options = ReportOptions { csv_texts: CsvTexts::AsTheyAre, ..ReportOptions::default() };
     compare_texts(&PerSide::new(program(), program()), |analysis| {
-        Report::new(analysis.clone()).write(folder.path()).expect("a writable folder");
+        let report = Report::with_options(analysis.clone(), options.clone());
+        report.write(folder.path()).expect("a writable folder");
     });
     let rows = table(&folder, "diff_stats.csv");
     assert_eq!(rows[0]["name"], odd);
@@ -295,8 +301,7 @@ fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
 }
 
 #[test]
-fn texts_that_a_spreadsheet_would_calculate_get_an_apostrophe_where_that_is_asked_for() {
-    use tracetree::report::{CsvTexts, Report, ReportOptions};
+fn text_that_a_spreadsheet_would_evaluate_gets_an_apostrophe_unless_raw_is_requested() {
     let trace = |name: &str| {
         let trace = crate::support::trace_builder::TraceBuilder::cuda()
             .thread("main", |t| {
@@ -322,12 +327,13 @@ fn texts_that_a_spreadsheet_would_calculate_get_an_apostrophe_where_that_is_aske
         };
         assert!(names("diff_stats_names_summary.csv", "name").contains(&name.to_owned()));
         assert!(names("kernels.csv", "kernel").contains(&kernel.to_owned()));
+        assert_eq!(ReportOptions::default().csv_texts, CsvTexts::ForSpreadsheets);
         let differences = names("diff_stats_names_summary.csv", "diff_sum_ms");
         assert!(differences.iter().all(|number| number.parse::<f64>().is_ok()), "{differences:?}");
     }
 }
 
-/// A trace whose ops stand this deep in each other.
+/// A trace whose ops are nested `depth` deep.
 fn deep(depth: usize) -> String {
     let op = |at: usize| {
         format!(
@@ -341,7 +347,7 @@ fn deep(depth: usize) -> String {
 
 #[test]
 fn files_do_not_grow_with_the_square_of_the_depth() {
-    use tracetree::report::{Emit, Report, ReportOptions};
+    use tracetree::report::Emit;
     let trace = || {
         let text = deep(4_000);
         tracetree::CallTree::build(
@@ -358,6 +364,6 @@ fn files_do_not_grow_with_the_square_of_the_depth() {
     assert!(size("folded.txt") < 4_000 * 2_500, "{}", size("folded.txt"));
     let tree = text(&folder, "merged_tree_output.txt");
     assert!(tree.lines().count() > 4_000);
-    let said = tree.lines().filter(|line| line.contains("what is deeper stands in this column"));
+    let said = tree.lines().filter(|line| line.contains("deeper calls are not indented further"));
     assert_eq!(said.count(), 1);
 }

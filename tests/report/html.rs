@@ -1,4 +1,4 @@
-//! `report.html` and `fleet.html`: what their text holds, and, in a real Chromium, what they show and do.
+//! `report.html` and `fleet.html`: their text, and what they show and do in a real Chromium.
 
 use crate::support::ranks::Ranks;
 use crate::support::reports::{hostile_pair, model_pair, write};
@@ -14,7 +14,7 @@ use tracetree::report::Emit;
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::{CallTree, PerSide};
 
-/// Exit code of `tests/browser/run.sh` where there is no browser to test with.
+/// Exit code of `tests/browser/run.sh` if no browser is available.
 const SKIPPED: i32 = 77;
 
 fn page_of(pair: &PerSide<String>) -> String {
@@ -44,7 +44,7 @@ fn a_page_is_complete_in_itself() {
 }
 
 #[test]
-fn no_name_ends_the_script_that_holds_the_data() {
+fn no_name_ends_the_script_that_contains_the_data() {
     let page = page_of(&hostile_pair());
     assert_eq!(page.matches("<script").count(), 2);
     assert_eq!(page.matches("</script").count(), 2);
@@ -68,7 +68,7 @@ fn the_embedded_tree_adds_up_to_the_totals() {
     assert!(total(2) > 0 && total(2) == rows("time2"));
 }
 
-/// A hundred thousand ops with names of their own and kernels below.
+/// A hundred thousand ops with distinct names, with kernels below them.
 fn huge_pair() -> PerSide<String> {
     let build = |factor: f64| {
         TraceBuilder::cuda()
@@ -89,7 +89,7 @@ fn huge_pair() -> PerSide<String> {
 fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     let page = page_of(&huge_pair());
     assert!(page.len() < 10_000_000, "{} bytes", page.len());
-    assert!(page.contains("are left out of this page"), "nothing is said of what is left out");
+    assert!(page.contains("This page omits "), "the page does not say what it omits");
     let data = data_of(&page);
     let sum = |side: usize| -> i64 {
         let own = data["tree"]["own"].as_array().expect("own times");
@@ -106,17 +106,17 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
     // The thread, and for each op the op, the inner op, the launch and the kernel.
     assert_eq!(kept + hidden, 1 + 4 * 60_000);
-    // The timeline keeps 1,500 pairs of the host and as many of the GPU, and the leading causes.
+    // The timeline keeps 1,500 matches on the host and 1,500 on the GPU, and the leading causes.
     let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
     assert!((3_000..=6_100).contains(&drawn), "{drawn} slices");
-    let (_, told) = page.split_once(" are left out, and ").expect("what is left out");
+    let (_, told) = page.split_once("call one other; ").expect("what is omitted");
     let (left_out, rest) = told.split_once(" of ").expect("a number");
     let all = rest.split_once(" events").expect("a number").0;
     let number = |text: &str| text.parse::<usize>().expect("a number");
     assert_eq!(number(left_out) + drawn, number(all));
 }
 
-/// Two steps of a made trace: what the timeline has of the chosen one, from the numbers it was made with.
+/// Two steps of a generated trace: the timeline shows the selected one with the numbers it was generated with.
 #[test]
 fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     let data = data_of(&page_of(&model_pair()));
@@ -136,7 +136,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
         let lane = column("lane")[at].as_u64().expect("a lane") as usize;
         lanes[lane]["side"].as_u64().expect("a side")
     };
-    // What the step before had launched runs in it, too, and is told apart.
+    // Work launched by the step before also runs in this step and is marked.
     let relations = timeline["slices"]["relation"].as_str().expect("letters").as_bytes();
     let is_of_step = |at: usize| relations[at] != b'o';
     let times = |name: &str, side: u64| -> Vec<i64> {
@@ -149,7 +149,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     assert_eq!(times("aten::miopen_convolution_kernel", 1), [40_000]);
     assert_eq!(times("aten::cudnn_convolution_kernel", 2), [60_000]);
     assert_eq!(times("gemm_kernel", 1), [20_000, 21_000, 22_000]);
-    // A pair stands at one node: that is how the page joins its slices.
+    // Both slices of a match have the same node, which is how the page joins them.
     let node = |name: &str, side: u64| {
         let at = (0..names.len()).find(|&at| names[at] == name && side_of(at) == side);
         column("node")[at.unwrap_or_else(|| panic!("no {name}"))].clone()
@@ -182,7 +182,7 @@ fn write_browser_reports(folder: &Path) {
     write_fleets(folder);
 }
 
-/// A fleet with its plants, and one whose names are not those of ranks.
+/// Writes a fleet with planted faults, and one whose names are not names of ranks.
 fn write_fleets(folder: &Path) {
     let traces = tempfile::tempdir().expect("a temporary folder");
     Ranks(16).write(traces.path()).expect("traces");
@@ -210,8 +210,8 @@ fn write_fleet(traces: &Path, folder: &Path) {
     fleet.write(folder, &files).expect("a page");
 }
 
-/// Path queries, and the uids that each names in both traces: what the page's own reading of the grammar
-/// must find, too.
+/// Path queries with the uids that each matches in both traces. The page's own parser of the grammar must find
+/// the same ones.
 fn write_answers(pair: &PerSide<String>, file: &Path) {
     let queries = [
         r#"module("Conv2d_0") / op("aten::conv2d")"#,
@@ -245,7 +245,7 @@ fn write_answers(pair: &PerSide<String>, file: &Path) {
     fs::write(file, Value::from(answers).to_string()).expect("a writable folder");
 }
 
-/// Real pairs: unlike devices, and eager against compiled; where the traces are at hand.
+/// Real pairs: different devices, and eager against compiled; if the traces are available.
 fn write_real_reports(folder: &Path) {
     let pairs = [
         ("timesformer", "mi300_h100/timesformer.mi300", "mi300_h100/timesformer.h100"),
@@ -269,7 +269,7 @@ fn the_page_works_in_a_browser() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/run.sh");
     let run = match Command::new("sh").arg(script).arg(folder.path()).output() {
         Ok(run) => run,
-        // Where there is no shell there is no browser test either.
+        // Without a shell there is no browser test either.
         Err(error) => return skipped(&error.to_string()),
     };
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
@@ -279,12 +279,29 @@ fn the_page_works_in_a_browser() {
     }
 }
 
-/// Whether a run without a browser is a failure, as in CI.
+/// Whether a missing browser is a failure, as in CI.
 fn is_required() -> bool {
     std::env::var_os("TRACETREE_BROWSER").is_some_and(|value| value == "required")
 }
 
-/// Says on the terminal itself that nothing was tested: test output is captured.
+/// Writes directly to the terminal that nothing was tested, because test output is captured.
 fn skipped(reason: &str) {
     let _ = writeln!(std::io::stderr(), "html: no browser test: {}", reason.trim());
+}
+
+#[test]
+fn a_page_runs_only_its_own_script_and_has_no_inline_style_or_handler() {
+    for page in [page_of(&model_pair()), page_of(&hostile_pair())] {
+        let policy = page.split("Content-Security-Policy\" content=\"").nth(1).expect("a policy");
+        let policy = &policy[..policy.find('"').expect("an end")];
+        assert!(!policy.contains("unsafe") && policy.contains("default-src 'none'"), "{policy}");
+        assert_eq!(policy.matches("'sha256-").count(), 2, "{policy}");
+        // The page's data are not markup; they are parsed as text.
+        let (head, rest) = page.split_once("<script type=\"application/json\"").expect("data");
+        let (_, tail) = rest.split_once("</script>").expect("an end");
+        let (markup, _) = tail.split_once("<script>").expect("a script");
+        for part in [head, markup] {
+            assert!(!part.contains(" style=") && !part.contains(" onclick="), "{part}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Tables and pages: what the files of a report hold.
+//! Tables and pages: the contents of the files of a report.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! `report.md`: what it says, that names stay text, and that it fits into an issue.
+//! `report.md`: its contents, names that stay plain text, and a size that fits into an issue.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -27,7 +27,7 @@ fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
         "{first}"
     );
     assert!(text.contains("By step") && text.contains("By module class"), "{text}");
-    assert!(text.contains("### Account") && text.contains(" events, exactly."), "{text}");
+    assert!(text.contains("### Totals") && text.contains(" events, exactly."), "{text}");
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` MI300X"), "{text}");
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
 }
@@ -44,11 +44,11 @@ fn top_bounds_the_table_of_names() {
     assert!(names(20) > 1);
 }
 
-/// The text without code spans: what Markdown would act on.
+/// The text without code spans: the text that Markdown would interpret.
 fn outside_of_code(text: &str) -> String {
     let mut outside = String::new();
     for line in text.lines() {
-        // In the head of a detail there is no Markdown: a name is code of HTML.
+        // The summary of a details block is HTML, so names in it are HTML code elements.
         let line = &without_html_code(line);
         let mut rest = line.as_str();
         while let Some(start) = rest.find('`') {
@@ -70,7 +70,7 @@ fn without_html_code(line: &str) -> String {
     format!("{before}{after}")
 }
 
-/// Where a run of exactly these backticks stands.
+/// The position of a run of exactly these backticks.
 fn end_of_span(body: &str, ticks: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = body[at..].find('`') {
@@ -130,7 +130,7 @@ fn it_fits_into_an_issue_whatever_the_names() {
     let text = markdown(&PerSide::new(build(1.0), build(3.0)), 400);
     assert!(text.len() < 65_000, "{} bytes", text.len());
     assert!(text.contains("candidate takes 3.00x"));
-    assert!(text.contains("left out"), "nothing is said of what is left out");
+    assert!(text.contains("are omitted"), "the report does not say what it omits");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn equal_traces_have_no_differences_to_list() {
     assert!(text.contains("None: the times of all rows are equal."), "{text}");
 }
 
-/// The headings and the heads of details, in order.
+/// The headings and the summaries of details blocks, in order.
 fn parts(text: &str) -> Vec<&str> {
     let parts = text.lines().filter_map(|line| {
         let folded = line.strip_prefix("<details><summary>");
@@ -151,7 +151,7 @@ fn parts(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn the_parts_stand_in_the_order_of_the_page() {
+fn the_parts_are_in_the_order_of_the_page() {
     let text = markdown(&model_pair(), 20);
     let parts = parts(&text);
     let at = |wanted: &str| {
@@ -159,25 +159,26 @@ fn the_parts_stand_in_the_order_of_the_page() {
         found.unwrap_or_else(|| panic!("no {wanted} in {parts:?}"))
     };
     let order = [
-        "Why",
+        "What changed",
+        "Where the time went",
         "Inputs",
         "Warnings",
         "Differences",
         "<code>aten::addmm</code>",
-        "The ",
+        "Largest rows",
         "Points of difference",
         "By ",
         "Steps",
         "Idle time by owner",
-        "The same kernels",
-        "Account",
+        "Same kernels",
+        "Totals",
     ];
     let places: Vec<usize> = order.iter().map(|wanted| at(wanted)).collect();
     assert!(places.is_sorted(), "{parts:?}");
 }
 
 #[test]
-fn what_is_not_comparable_is_an_alert_that_names_its_notes() {
+fn traces_that_are_not_comparable_give_an_alert_that_names_the_notes() {
     let build = |rows: i64| {
         let of_step = |t: &mut crate::support::trace_builder::HostThread<'_>| {
             t.op(Op::new("aten::mm").dims(&[&[rows, 8], &[8, 4]]), |t| t.kernel("gemm", 5.0));
@@ -187,7 +188,7 @@ fn what_is_not_comparable_is_an_alert_that_names_its_notes() {
     let text = markdown(&PerSide::new(build(16), build(64)), 20);
     let (_, alert) = text.split_once("> [!WARNING]\n").expect("an alert");
     let lines: Vec<&str> = alert.lines().take_while(|line| line.starts_with("> ")).collect();
-    assert_eq!(lines[0], "> These traces are not of the same work.");
+    assert_eq!(lines[0], "> The traces do not run the same work.");
     assert!(lines[1].starts_with("> - `DIFFERENT_SHAPES`: "), "{lines:?}");
     let same = markdown(&PerSide::new(build(16), build(16)), 20);
     assert!(!same.contains("[!WARNING]"), "{same}");
@@ -207,7 +208,7 @@ fn an_alert_says_that_a_trace_is_incomplete_and_no_more() {
     let lines: Vec<&str> = alert.lines().take_while(|line| line.starts_with("> ")).collect();
     assert_eq!(lines[0], "> A trace is incomplete.");
     assert!(lines[1].starts_with("> - `INCOMPLETE_TRACE`: "), "{lines:?}");
-    assert!(!text.contains("not of the same work"), "{text}");
+    assert!(!text.contains("do not run the same work"), "{text}");
 }
 
 #[test]
@@ -215,7 +216,7 @@ fn the_largest_names_have_their_kernels_with_counts_and_their_shapes() {
     let text = markdown(&model_pair(), 20);
     let (_, rest) = text.split_once("Kernels and shapes of `aten::addmm`:").expect("the name");
     let (part, _) = rest.split_once("</details>").expect("its end");
-    assert!(part.contains("- MI300X: 6 kernels\n  - 6 × `gemm_kernel`, 126.000 us"), "{part}");
+    assert!(part.contains("- MI300X: 6 kernels\n  - 6 × `gemm_kernel`, 126.000 µs"), "{part}");
     assert!(part.contains("| `[[16], [8, 16]]` | 6 | 126.000 | 85.998 |"), "{part}");
 }
 

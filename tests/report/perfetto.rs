@@ -1,4 +1,4 @@
-//! `perfetto.json.gz`, parsed back and checked against the traces that it was made from.
+//! `perfetto.json.gz`, parsed and checked against the traces that it was made from.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::TraceBuilder;
@@ -9,7 +9,7 @@ use std::io::Read;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Side};
 
-/// Processes of the candidate are numbered from here.
+/// First process number of the candidate.
 const CANDIDATE_FROM: u64 = 10_000;
 
 fn packed(pair: &PerSide<String>, slices: usize) -> Vec<u8> {
@@ -34,7 +34,7 @@ fn parse(pair: &PerSide<String>, slices: usize) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The calls; steps and annotations have no relation.
+/// The slices of calls; steps and annotations have no relation.
 fn slices(file: &Value) -> Vec<&Value> {
     let events = file["traceEvents"].as_array().expect("events");
     let is_call = |event: &&Value| event["ph"] == "X" && !event["args"]["relation"].is_null();
@@ -53,7 +53,7 @@ fn uid(event: &Value) -> u32 {
 }
 
 #[test]
-fn every_slice_is_an_event_of_its_trace_with_its_partner() {
+fn every_slice_is_an_event_of_its_trace_with_its_counterpart() {
     for pair in [model_pair(), hostile_pair()] {
         let file = parse(&pair, usize::MAX);
         with_analysis(&pair, |analysis| {
@@ -103,7 +103,7 @@ fn both_sides_start_their_first_step_at_one_moment() {
 }
 
 #[test]
-fn no_time_is_below_zero_where_one_side_began_long_before_its_first_step() {
+fn no_time_is_negative_if_one_side_began_long_before_its_first_step() {
     let side = |idle: f64| {
         let builder = TraceBuilder::cuda().thread("main", |t| {
             t.op("aten::zeros", |t| t.kernel("fill", 1.0));
@@ -120,7 +120,7 @@ fn no_time_is_below_zero_where_one_side_began_long_before_its_first_step() {
 }
 
 #[test]
-fn the_side_stands_in_the_name_of_every_process_and_thread() {
+fn the_side_is_in_the_name_of_every_process_and_thread() {
     let file = parse(&model_pair(), usize::MAX);
     let mut names = 0;
     for event in file["traceEvents"].as_array().expect("events") {
@@ -134,7 +134,7 @@ fn the_side_stands_in_the_name_of_every_process_and_thread() {
 }
 
 #[test]
-fn arrows_lead_forward_in_time_between_partners_of_the_largest_differences() {
+fn arrows_point_forward_in_time_between_matches_of_the_largest_differences() {
     let file = parse(&model_pair(), usize::MAX);
     let mut ends: BTreeMap<u64, Vec<&Value>> = BTreeMap::new();
     for slice in slices(&file) {
@@ -157,7 +157,7 @@ fn arrows_lead_forward_in_time_between_partners_of_the_largest_differences() {
 }
 
 #[test]
-fn a_bound_keeps_the_slices_with_the_most_time_and_those_above() {
+fn a_limit_keeps_the_slices_with_the_most_time_and_their_parents() {
     let pair = model_pair();
     let all = parse(&pair, usize::MAX);
     let few = parse(&pair, 20);
@@ -172,11 +172,11 @@ fn a_bound_keeps_the_slices_with_the_most_time_and_those_above() {
     );
 }
 
-/// What the text of a trace holds, read as plain JSON.
+/// The contents of a trace, read as plain JSON.
 struct Recount {
     annotations: usize,
     steps: usize,
-    /// GPU events that a runtime call launched before they began.
+    /// GPU events that start after the runtime call that launched them.
     launched: usize,
     /// Correlation of the event at each position.
     correlations: Vec<Option<i64>>,
@@ -209,11 +209,11 @@ fn recount(text: &str) -> Recount {
     }
 }
 
-/// Steps, annotations and arrows of the file against those of the traces' own texts.
+/// Checks steps, annotations and arrows of the file against the traces' own JSON.
 fn check_marks(file: &Value, texts: &PerSide<String>) {
     let counts = texts.as_ref().map(|text| recount(text));
     let events = file["traceEvents"].as_array().expect("events");
-    // Old traces count whole microseconds: several calls of a thread begin at one moment.
+    // Old traces have whole-microsecond times: several calls of a thread can start at the same moment.
     let mut by_place: BTreeMap<(u64, u64, String), Vec<&Value>> = BTreeMap::new();
     for slice in slices(file) {
         by_place.entry(place(slice)).or_default().push(slice);
@@ -282,7 +282,7 @@ fn steps_annotations_and_launches_of_real_traces_are_in_the_file() {
 }
 
 #[test]
-fn no_name_ends_in_a_blank() {
+fn no_name_ends_with_a_space() {
     // The profiler writes `stream 7 `.
     let pair = model_pair();
     assert!(pair.candidate.contains("stream 7 \""), "{}", pair.candidate);

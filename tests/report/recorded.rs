@@ -1,8 +1,8 @@
-//! Pairs of traces → all that is written of them, byte for byte as before.
+//! Pairs of traces → all files written for them, byte for byte as before.
 //!
-//! A law can hold for a wrong table; this cannot. `snapshots/reports` has the lines and the CRC-32 of each file, and
-//! how the text begins. Where a change is meant, write the reports of both versions (`tracetree diff … -o`),
-//! read what `diff -r` says, then accept the snapshots.
+//! A wrong table can satisfy every law, but not this test. `snapshots/reports` has the number of lines, the CRC-32
+//! and the beginning of each file. If a change is intended, write the reports of both versions
+//! (`tracetree diff … -o`), read the output of `diff -r`, then accept the snapshots.
 
 use crate::support::files::real_traces;
 use crate::support::fixtures::FIXTURES;
@@ -33,7 +33,7 @@ const EXAMPLES: [(&str, &str, &str); 14] = [
     ("other_hardware", "h200/tfm_flash.pt.trace", "h100/tfm_flash.pt.trace"),
 ];
 
-/// Pairs of the collection of real traces.
+/// Pairs from the collection of real traces.
 const REAL: [(&str, &str); 10] = [
     ("mi300_h100/vit.mi300", "mi300_h100/vit.h100"),
     ("mi300_h100/bert.mi300", "mi300_h100/bert.h100"),
@@ -81,7 +81,7 @@ fn reports_of_real_pairs_are_byte_for_byte_as_before() {
     let report = |(baseline, candidate): (&str, &str)| {
         let file = |name: &str| folder.join(format!("{name}.json.gz"));
         let files = written(file(baseline), file(candidate));
-        // The text has the folder in it, which is where it is.
+        // The summary contains the path of the folder, which varies.
         let tables = files.into_iter().filter(|(name, _)| name != "summary");
         let bytes: Vec<u8> = tables.flat_map(|(_, bytes)| bytes).collect();
         line(&format!("{baseline} {candidate}"), &bytes)
@@ -90,7 +90,7 @@ fn reports_of_real_pairs_are_byte_for_byte_as_before() {
 }
 
 #[test]
-fn what_commands_print_of_recordings_is_as_before() {
+fn commands_print_the_same_for_recordings_as_before() {
     let [h100, eager, compiled] =
         ["", "tfm_flash.pt.trace.json.gz", "tfm_compiled.pt.trace.json.gz"]
             .map(|name| format!("examples/traces/h100/{name}"));
@@ -141,7 +141,7 @@ fn whole(baseline: PathBuf, candidate: PathBuf) -> Vec<u8> {
     written(baseline, candidate).into_iter().flat_map(|(_, bytes)| bytes).collect()
 }
 
-/// What the command prints, and says beside it.
+/// What the command prints to stdout and stderr.
 fn printed(arguments: impl IntoIterator<Item = String>) -> Vec<u8> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     let output = command.args(arguments).output().expect("the command");

@@ -1,4 +1,4 @@
-//! Verdicts in the tables of one report: they never contradict each other, and never tell more than
+//! Verdicts in the tables of one report: they never contradict each other, and never claim more than
 //! was tested.
 
 use crate::support::compared::compare_files;
@@ -10,7 +10,7 @@ use tracetree::report::{Report, summarise};
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Side};
 
-/// The accounted events of one line of a table.
+/// The attributed events of one line of a table, per side.
 type Events = [Vec<CallId>; 2];
 
 /// A table and its verdict on a set of events.
@@ -21,7 +21,7 @@ fn add(told: &mut BTreeMap<Events, Vec<Told>>, mut events: Events, told_by: Told
     told.entry(events).or_default().push(told_by);
 }
 
-/// What each table tells of the events of each of its lines.
+/// The verdict of each table on the events of each of its lines.
 fn told(analysis: &Analysis) -> BTreeMap<Events, Vec<Told>> {
     let mut told = BTreeMap::new();
     let verdicts = analysis.judged();
@@ -86,13 +86,13 @@ fn assert_tables_agree(pair: &PerSide<PathBuf>) -> usize {
 }
 
 #[test]
-fn two_tables_tell_the_same_of_the_same_events() {
+fn two_tables_give_the_same_verdict_on_the_same_events() {
     let shared: usize = traces::example_pairs().iter().map(assert_tables_agree).sum();
     assert!(shared > 20, "only {shared} sets of events stand in two tables");
 }
 
 #[test]
-fn two_tables_tell_the_same_of_the_same_events_of_real_traces() {
+fn two_tables_give_the_same_verdict_on_the_same_events_of_real_traces() {
     traces::real_and_unlike_pairs().iter().for_each(|pair| {
         assert_tables_agree(pair);
     });
@@ -108,7 +108,7 @@ const TABLES: [&str; 6] = [
     "layers.csv",
 ];
 
-/// The verdicts that a table of a report folder has.
+/// The verdicts in a table of a report folder.
 fn verdicts(folder: &Path, table: &str) -> Vec<String> {
     let mut reader = csv::Reader::from_path(folder.join(table)).expect("a table");
     let headers = reader.headers().expect("a header").clone();
@@ -116,7 +116,7 @@ fn verdicts(folder: &Path, table: &str) -> Vec<String> {
     reader.records().map(|record| record.expect("a line")[at].to_owned()).collect()
 }
 
-/// The lines of verdicts.csv that are slower or faster by as much as is told.
+/// Number of lines in verdicts.csv that are slower or faster by at least the minimum difference.
 fn places_that_changed(folder: &Path, analysis: &Analysis) -> u64 {
     let is_change = |label: &str| ["slower", "faster"].contains(&label);
     let told = verdicts(folder, "verdicts.csv");
@@ -153,11 +153,11 @@ fn check_report(pair: &PerSide<PathBuf>) {
 }
 
 #[test]
-fn the_places_that_changed_are_those_that_are_listed_and_what_was_not_tested_is_told_so() {
+fn the_changed_call_sites_are_listed_and_untested_ones_are_labelled() {
     traces::example_pairs().iter().for_each(check_report);
 }
 
 #[test]
-fn real_reports_list_what_they_count_and_tell_what_was_not_tested() {
+fn real_reports_list_every_change_they_count_and_label_untested_ones() {
     traces::real_and_unlike_pairs().iter().for_each(check_report);
 }

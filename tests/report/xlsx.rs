@@ -1,4 +1,4 @@
-//! `report.xlsx`, read back: the same figures as in the CSV files, and names that are text.
+//! `report.xlsx`, read back: the figures equal those in the CSV files, and names are text.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, write};
 use calamine::{Data, Ods, Reader, Xlsx, open_workbook};
@@ -49,7 +49,7 @@ fn a_sheet_that_explains_comes_first_and_then_every_table() {
     assert!(texts.iter().any(|text| text.starts_with("H100 takes 1.")), "{texts:?}");
 }
 
-/// The cells behind a title of the first sheet.
+/// The cells after a title on the first sheet.
 fn line_of(cover: &calamine::Range<Data>, title: &str) -> Vec<Data> {
     let line = cover.rows().find(|row| row[0] == title);
     line.unwrap_or_else(|| panic!("no line {title}"))[1..].to_vec()
@@ -75,11 +75,11 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     };
     let of = |side: &str, key: &str| summary[side][key].as_f64().expect("a number");
     for (title, key) in [
-        ("accounted time, us", "kernel_time_us"),
-        ("busy time (union of intervals), us", "busy_time_us"),
-        ("in rows of this side only, us", "one_sided_us"),
-        ("events of the file", "events"),
-        ("accounted events", "accounted_events"),
+        ("attributed time, µs", "kernel_time_us"),
+        ("busy time (union of intervals), µs", "busy_time_us"),
+        ("in rows of one side only, µs", "one_sided_us"),
+        ("events in the file", "events"),
+        ("attributed events", "accounted_events"),
     ] {
         let line = line_of(&cover, title);
         let (one, two) = (of("trace1", key), of("trace2", key));
@@ -105,7 +105,7 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     near(&first[3], causes[0]["difference_us"].as_f64().expect("a difference") / 1e3);
     let rows = csv_rows(&folder, "diff_stats.csv").len() as f64 - 1.0;
     near(&line_of(&cover, "diff_stats")[2], rows);
-    // What is a number anywhere else is one here, too: no cell holds digits as a text.
+    // Values that are numbers elsewhere are numbers here, too: no text cell contains only digits.
     for (row, column, cell) in cover.used_cells() {
         if let Data::String(text) = cell {
             assert!(text.parse::<f64>().is_err(), "{text} at {row}, {column} is a text");
@@ -113,7 +113,7 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     }
 }
 
-/// Whether a cell of the workbook says what the CSV file says.
+/// Whether a cell of the workbook agrees with the CSV file.
 fn agrees(cell: Option<&Data>, text: &str) -> bool {
     match cell {
         Some(Data::Float(value)) => text.parse().is_ok_and(|number: f64| number == *value),
@@ -187,7 +187,7 @@ fn the_same_input_gives_the_same_bytes() {
     assert!(bytes() == bytes());
 }
 
-/// Converts the workbook of a report with LibreOffice; `None` where it is not installed.
+/// Converts the workbook of a report with LibreOffice; `None` if it is not installed.
 fn converted(folder: &TempDir) -> Option<(Ods<std::io::BufReader<fs::File>>, String)> {
     let run = Command::new("soffice")
         .args(["--headless", "--convert-to", "ods", "--outdir"])
@@ -209,7 +209,7 @@ fn libreoffice_opens_it_without_a_warning_and_reads_the_same() {
         let _ = writeln!(std::io::stderr(), "xlsx: no LibreOffice here: no conversion is tested");
         return;
     };
-    // That there is no Java is no fault of the file.
+    // A missing Java is not a fault of the file.
     let warnings: Vec<&str> = messages
         .lines()
         .filter(|line| line.to_lowercase().contains("warn") && !line.contains("javaldx"))

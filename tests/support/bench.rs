@@ -1,4 +1,4 @@
-//! A recording, a change and a seed → how well the library aligns the two.
+//! A recording, a change and a seed → how well the library matches the recording with its changed copy.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};
@@ -9,15 +9,15 @@ use tracetree::diff::TraceDiff;
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 
-/// Calls in a shown path.
+/// Maximum number of calls in a printed path.
 const NAMES: usize = 5;
 
 /// Whether Python frames take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// As recorded.
+    /// Frames are kept as recorded.
     WithPython,
-    /// Frames are taken out of both traces.
+    /// Frames are removed from both traces.
     WithoutPython,
 }
 
@@ -47,21 +47,21 @@ impl Mode {
     }
 }
 
-/// A recording and its changed copy, with what the library and the truth say of them.
+/// A recording and its changed copy, with the truth and the library's result.
 #[derive(Debug)]
 pub struct Trial {
-    /// The recording, in the mode that was asked for.
+    /// The recording, in the requested mode.
     pub baseline: Recording,
     /// The changed copy.
     pub candidate: Recording,
-    /// The true partners.
+    /// The true counterparts.
     pub truth: Truth,
     /// The library's UID map.
     pub map: Vec<Pair>,
 }
 
 impl Trial {
-    /// Changes the recording and aligns both; `None` if nothing could be changed so.
+    /// Changes the recording and aligns both; `None` if the change does not apply.
     ///
     /// # Errors
     /// If the library cannot read one of the two, which [`Recording::write`] wrote.
@@ -80,13 +80,13 @@ impl Trial {
         Ok(Some(Trial { baseline, candidate, truth, map }))
     }
 
-    /// How much of the truth the map has.
+    /// How much of the truth the map found.
     pub fn scores(&self) -> Scores {
         self.truth.score(self.map.iter().copied())
     }
 
-    /// The first wrong entries of the map, each as a text of lines: what was paired, and what
-    /// would have been right.
+    /// The first `count` wrong entries of the map, each as text of three lines: the event, its counterpart in
+    /// the map, and the true one.
     pub fn wrong(&self, count: usize) -> Vec<String> {
         let forests = (Forest::of(&self.baseline.events), Forest::of(&self.candidate.events));
         let candidate = |uid| path(&self.candidate, &forests.1, uid);
@@ -112,7 +112,7 @@ impl Trial {
     }
 }
 
-/// The names of the event and of the calls right above it, outermost first, with its uid.
+/// The uid of the event, and the names of its nearest ancestors and of the event, outermost first.
 fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
     let at = uid as usize;
     let above = std::iter::successors(Some(at), |&at| forest.parents[at]);
@@ -126,7 +126,7 @@ fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
 /// The library's UID map between two traces.
 ///
 /// # Errors
-/// If one of them is no trace.
+/// If one of them is not a trace.
 pub fn uid_map(baseline: &[u8], candidate: &[u8]) -> Result<Vec<Pair>> {
     let options = ReadOptions::default();
     let first = Trace::from_reader("baseline", baseline, &options)?;

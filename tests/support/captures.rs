@@ -1,7 +1,8 @@
-//! Graphs whose captures are known → how many kernels of a replay find the launch that made them.
+//! Graphs with known captures → how many kernels of a replay are attributed to the captured launch that they
+//! come from.
 //!
-//! Any trace with launches can be taken for what was recorded while a graph was captured, without its
-//! GPU events, and for a replay, without its calls. Which launch made which kernel is known then.
+//! Any trace with launches can serve as the capture of a graph if its GPU events are removed, and as a replay
+//! if its calls are removed. It is then known which launch each kernel comes from.
 
 use super::recording::{Event, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -21,25 +22,25 @@ pub struct Graphs {
     pub truth: FxHashMap<u32, u32>,
 }
 
-/// What may be other than the recorder of the reference pair has it.
+/// A change of a capture or replay, compared with the reference pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureChange {
-    /// As it is.
+    /// No change.
     None,
-    /// Every twentieth launch is not in the capture.
+    /// One launch in twenty is missing from the capture.
     DropLaunches,
-    /// The launches do not name their kernels, as CUDA has it.
+    /// The launches do not name their kernels, as on CUDA.
     ForgetNames,
     /// The kernels run on two streams at the same time.
     TwoStreams,
 }
 
-/// Latency between a launch and its kernels in ns, and how far kernels of a second stream run ahead.
+/// Latency between a launch and its kernels, and how far kernels of a second stream run ahead, in ns.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
 
 impl Graphs {
-    /// The thread of a trace that launches most, as one graph; `None` without any launch.
+    /// The thread of a trace with the most launches, as one graph; `None` if there are no launches.
     pub fn of_eager(eager: &Recording) -> Option<Graphs> {
         let launches: FxHashMap<i64, &Event> = eager
             .events
@@ -50,7 +51,7 @@ impl Graphs {
         let mut lanes: FxHashMap<_, usize> = FxHashMap::default();
         launches.values().for_each(|launch| *lanes.entry(&launch.lane).or_default() += 1);
         let lane = lanes.into_iter().max_by_key(|&(lane, count)| (count, lane.clone()))?.0.clone();
-        // One event for each launch, and one launch for each event.
+        // Keep one event for each launch, and one launch for each event.
         let mut used: FxHashSet<i64> = FxHashSet::default();
         let launch_of = |event: &Event| {
             let launch = launches.get(&event.correlation.filter(|_| event.kind == Kind::Gpu)?)?;
@@ -59,7 +60,7 @@ impl Graphs {
         let mut kernels: Vec<(&Event, &Event)> =
             eager.events.iter().filter_map(|event| Some((event, launch_of(event)?))).collect();
         kernels.retain(|(kernel, _)| used.insert(kernel.correlation.unwrap_or(0)));
-        // Streams run in the order in which they were launched; others would be no replay.
+        // In a replay, kernels run in the order in which they were launched.
         kernels.sort_by_key(|(_, launch)| (launch.start, launch.origin));
         let names: FxHashMap<u32, Value> = kernels
             .iter()
@@ -74,8 +75,8 @@ impl Graphs {
         })
     }
 
-    /// A capture and a replay that were recorded, of one graph, whose launches and kernels are equally
-    /// many and stand in one order.
+    /// A recorded capture and replay of one graph. There must be as many launches as kernels, in the same
+    /// order.
     pub fn recorded(capture: Recording, replay: Recording) -> Graphs {
         let mark = |name: &str| capture.events.iter().find(|event| event.name.contains(name));
         let mark = |name: &str| mark(name).expect("one graph is captured");
@@ -103,7 +104,7 @@ impl Graphs {
         Graphs { capture, replay, truth }
     }
 
-    /// The same with one thing changed.
+    /// A copy with one change.
     #[must_use]
     pub fn changed(&self, change: CaptureChange, random: &mut SplitMix) -> Graphs {
         let mut changed = self.clone();
@@ -139,7 +140,7 @@ impl Graphs {
         }
     }
 
-    /// Runs of one to six kernels go to a second stream, where they start earlier.
+    /// Moves runs of one to six kernels to a second stream, where they start earlier.
     fn spread(&mut self, random: &mut SplitMix) {
         let mut at: Vec<usize> = (0..self.replay.events.len())
             .filter(|&at| self.replay.events[at].kind == Kind::Gpu)
@@ -165,7 +166,7 @@ impl Graphs {
         }
     }
 
-    /// The tree of the replay with the calls of its capture.
+    /// The tree of the replay with the calls of its capture. `more` are offered as captures, too.
     pub fn tree(&self, more: &[&Recording]) -> CallTree {
         let read = |name: &str, recording: &Recording| {
             let bytes = recording.write();
@@ -180,15 +181,15 @@ impl Graphs {
         captures.add_to(&tree, TreeOptions::default())
     }
 
-    /// How many GPU events of replayed graphs stand where they belong, and how many there are: below
-    /// their own launch, or at the graph launch where it was not captured.
+    /// The number of GPU events of replayed graphs that are in the right position, and of all of them. The
+    /// right position is below their own launch, or directly below the graph launch if the capture lacks it.
     pub fn right(&self, tree: &CallTree) -> (usize, usize) {
         let trace = tree.trace();
         let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;
         let kernels: Vec<usize> = (0..self.replay.events.len()).filter(is_gpu).collect();
         let sort =
             |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
-        // Of equal kernels in a row nothing tells which one has lost its launch.
+        // If equal kernels follow each other, the trace does not show which of them has lost its launch.
         let rows = kernels.chunk_by(|&one, &two| sort(one) == sort(two));
         let right = rows.map(|row| {
             let mut expected: Vec<Option<u32>> = row
@@ -211,7 +212,7 @@ impl Graphs {
     }
 }
 
-/// The position in the capture of the launch that a kernel stands below.
+/// The position in the capture of the launch to which a kernel is attributed.
 fn launch_of(trace: &Trace, kernel: EventId) -> Option<usize> {
     let launch = trace.event_at(*trace.captured_launches().get(kernel)?)?;
     Some(trace.captured(launch)?.uid.0 as usize)
@@ -235,7 +236,7 @@ fn captured(
     }
     let first = capture.events.iter().map(|event| event.start).min().unwrap_or(0);
     let last = capture.events.iter().map(|event| event.end).max().unwrap_or(0);
-    // A shift makes room for the begin, which must not start before zero.
+    // The shift makes room for the begin call, which must not start before zero.
     for event in &mut capture.events {
         event.start += 10_000 - first;
         event.end += 10_000 - first;

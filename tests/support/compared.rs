@@ -1,4 +1,4 @@
-//! Two traces → their comparison, lent to a closure.
+//! Two traces → their comparison, passed to a closure.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
@@ -11,7 +11,7 @@ use tracetree::{PerSide, Result};
 /// Reads a trace from its text.
 ///
 /// # Panics
-/// If the text is no trace.
+/// If the text is not a trace.
 pub fn trace(name: &str, text: &str) -> Trace {
     read(name, text).expect("a trace")
 }
@@ -20,10 +20,10 @@ fn read(name: &str, text: &str) -> Result<Trace> {
     Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
 }
 
-/// The analysis of two traces given as text; `names` stand for them.
+/// The analysis of two traces given as text. `names` are their source names.
 ///
 /// # Errors
-/// If one of them is no trace.
+/// If one of them is not a trace.
 pub fn analyse_texts(names: PerSide<&str>, texts: &PerSide<String>) -> Result<Analysis> {
     let baseline = read(names.baseline, &texts.baseline)?;
     let candidate = read(names.candidate, &texts.candidate)?;
@@ -38,7 +38,7 @@ fn analyse(traces: PerSide<Trace>, options: AnalysisOptions) -> Analysis {
 /// Compares two traces given as text.
 ///
 /// # Panics
-/// If one of them is no trace.
+/// If one of them is not a trace.
 pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis) -> T) -> T {
     let names = PerSide::new("baseline", "candidate");
     look(&analyse_texts(names, texts).expect("two traces"))

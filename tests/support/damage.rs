@@ -1,8 +1,8 @@
-//! A sound trace, damaged in a way that a seed decides → whether reading it lost anything in silence.
+//! A sound trace, damaged in a way that a seed decides → whether the reader lost anything silently.
 //!
-//! The damage is done to the bytes, so it is known which elements of `traceEvents` it did not touch.
-//! Those must be in the trace, or the trace must say that events are lost. Whether a damaged text is
-//! still JSON, and how many elements it has then, serde_json says.
+//! The damage is done to the bytes, so it is known which elements of `traceEvents` it did not touch. Those
+//! must be in the trace, or the trace must report that events are lost. serde_json decides whether a damaged
+//! text is still JSON, and how many elements it then has.
 
 use super::splitmix::SplitMix;
 use serde_json::value::RawValue;
@@ -12,18 +12,19 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracetree::trace::{Nanos, ReadOptions, Trace};
 
-/// What tells one event from another: name, start and duration.
+/// What identifies an event: name, start and duration.
 type Key = (String, Nanos, Nanos);
 
 /// A sound trace whose elements are known.
 pub struct Sample {
     text: Vec<u8>,
     elements: Vec<Element>,
-    /// Events of the trace that depend on others.
+    /// Number of events of the trace that depend on others.
     dependent: usize,
 }
 
-/// One element of `traceEvents`: where it stands, and what the trace keeps of it.
+/// One element of `traceEvents`: its bytes, and the event that the trace keeps of it, unless that event
+/// depends on others.
 struct Element {
     range: Range<usize>,
     key: Option<Key>,
@@ -36,8 +37,8 @@ struct Document<'a> {
 }
 
 impl Sample {
-    /// The sample of a sound text. `None` where serde_json and the reader do not agree about it, or
-    /// it holds no events.
+    /// The sample of a sound text. `None` if serde_json and the reader disagree about it, or if it contains
+    /// no events.
     pub fn new(text: Vec<u8>) -> Option<Sample> {
         let trace = read(&text, &ReadOptions::default().strict())?;
         let elements: Vec<Element> = elements(&text)?
@@ -55,7 +56,7 @@ impl Sample {
         (agree && !elements.is_empty()).then_some(Sample { text, elements, dependent })
     }
 
-    /// Damages the text in the way of `kind`.
+    /// Damages the text as `kind` says.
     pub fn damaged(&self, kind: Kind, random: &mut SplitMix) -> Damaged {
         let mut edits = kind.edits(self, random);
         edits.sort_by_key(|edit| edit.range.start);
@@ -92,13 +93,14 @@ fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     }
 }
 
-/// Whether an event depends on no other: how long one is that begins (`B`) another one tells.
+/// Whether an event depends on no other. The duration of a begin event (`B`), for example, comes from another
+/// event.
 fn is_complete(element: &[u8]) -> bool {
     let event: Option<serde_json::Value> = serde_json::from_slice(element).ok();
     event.is_some_and(|event| event["ph"] == "X")
 }
 
-/// Where the elements of `traceEvents` (or of the list at the top) stand in a text that is JSON.
+/// The byte ranges of the elements of `traceEvents` (or of a list at the top) in a text that is JSON.
 fn elements(text: &[u8]) -> Option<Vec<Range<usize>>> {
     let text = std::str::from_utf8(text).ok()?;
     let events = match text.trim_start().as_bytes().first()? {
@@ -117,7 +119,7 @@ fn key(trace: &Trace, event: tracetree::trace::EventId) -> Key {
     (trace.name(event).to_owned(), trace.start(event), trace.duration(event))
 }
 
-/// How many elements stand in a text, by the key that each has.
+/// The number of elements in a text, counted by the `ph` key that each one has.
 fn phases(text: &[u8]) -> usize {
     text.windows(5).filter(|window| *window == b"\"ph\":").count()
 }
@@ -160,7 +162,7 @@ impl Kind {
         Kind::Append,
     ];
 
-    /// What is done, in words.
+    /// A description for people.
     pub fn label(self) -> &'static str {
         match self {
             Kind::Byte => "one byte changed",
@@ -221,7 +223,7 @@ struct Edit {
     text: Vec<u8>,
 }
 
-/// A stretch of 1 to 8,191 bytes; short ones are as frequent as long ones.
+/// A stretch of 1 to 8,192 bytes, drawn so that all orders of magnitude are about equally frequent.
 fn stretch(text: &[u8], random: &mut SplitMix) -> Range<usize> {
     let most = 1 << random.below(14);
     let length = 1 + random.below(most);
@@ -239,7 +241,7 @@ fn exchanged(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     vec![Edit { range: one, text: second }, Edit { range: other, text: first }]
 }
 
-/// The next of these bytes from a random place on is gone.
+/// Drops the first of these bytes after a random position.
 fn dropped(text: &[u8], bytes: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     let from = random.below(text.len());
     let at = (from..text.len()).find(|&at| bytes.contains(&text[at]));
@@ -258,40 +260,41 @@ fn appended(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     vec![Edit { range: text.len()..text.len(), text: more.to_vec() }]
 }
 
-/// A damaged text, and what of it is whole.
+/// A damaged text, and what is known about its elements.
 pub struct Damaged {
     /// The text.
     pub bytes: Vec<u8>,
-    /// What must be in the trace: events that the damage did not touch.
+    /// The events that the damage did not touch, which must be in the trace.
     whole: Vec<Key>,
-    /// How many elements the damage touched.
+    /// Number of elements that the damage touched.
     touched: usize,
-    /// How many untouched elements behind the first change the trace keeps none of: they may be lost.
+    /// Number of untouched elements after the first change that a trace does not keep. The trace may report
+    /// them as lost.
     unkept: usize,
-    /// How many elements stand in text that was put in.
+    /// Number of elements in inserted text.
     added: usize,
-    /// At how many places the text was changed: each may leave a piece between two elements.
+    /// Number of edits. Each may leave a fragment between two elements.
     edits: usize,
-    /// Events of the trace that depend on others, and may be there or not.
+    /// Number of events that depend on others and so may or may not be in the trace.
     dependent: usize,
 }
 
-/// What reading a damaged text came to.
+/// The outcome of reading a damaged text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It is still JSON, and all its elements were counted.
     Sound,
-    /// Refused with an error.
+    /// Rejected with an error.
     Refused,
-    /// Read, with repairs that are told, and without a loss of what is whole.
+    /// Read with reported repairs, and no whole event is lost.
     Repaired,
-    /// Events that are whole are lost, and that is told.
+    /// Whole events are lost, and the loss is reported.
     Told,
-    /// Events that are whole are lost, and no note says so; or damage is not noted at all.
+    /// Whole events are lost and no note says so, or the damage is not noted at all.
     Silent,
     /// A number of the trace or its notes is wrong.
     WrongCount,
-    /// `--strict` accepts what is no JSON.
+    /// `--strict` accepts text that is not JSON.
     NotStrict,
     /// The reader panics.
     Panic,
@@ -316,7 +319,7 @@ impl Outcome {
     }
 }
 
-/// Reads the damaged text and says what it came to, with what was wrong.
+/// Reads the damaged text and returns the outcome and its details.
 pub fn judge(damaged: &Damaged) -> (Outcome, String) {
     let read = |strict: bool| {
         let options = ReadOptions::default();
@@ -336,7 +339,7 @@ pub fn judge(damaged: &Damaged) -> (Outcome, String) {
         Err(error) => (Outcome::Refused, error.to_string()),
         Ok(trace) => match count {
             Some(count) => sound(&trace, count),
-            // Of two lists of events both are read, and serde_json refuses to choose.
+            // Two lists of events: the reader reads both, and serde_json rejects the duplicate key.
             None if is_json(&damaged.bytes) => (Outcome::Sound, "two lists".to_owned()),
             None => mended(&trace, damaged),
         },
@@ -347,7 +350,7 @@ fn is_json(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| serde_json::from_str::<&RawValue>(text).is_ok())
 }
 
-/// A text that is JSON has as many elements as serde_json says, and nothing is lost.
+/// The outcome for JSON: there must be as many elements as serde_json counts, and nothing may be lost.
 fn sound(trace: &Trace, count: u64) -> (Outcome, String) {
     let is_lossless =
         ["LOST_EVENTS", "TRUNCATED"].iter().all(|code| trace.notes().get(code).is_none());
@@ -359,7 +362,8 @@ fn sound(trace: &Trace, count: u64) -> (Outcome, String) {
     (outcome, format!("{} of {count} elements; {:?}", trace.total_events(), trace.notes()))
 }
 
-/// Of a text that is none, all whole events are there or told to be lost, and the damage is noted.
+/// The outcome for text that is not JSON: whole events must be in the trace or reported as lost, and the
+/// damage must be noted.
 fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (missing, extra) = differences(trace, &damaged.whole);
     let message = format!(
@@ -372,8 +376,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
     let is_told = lost + cut > 0;
     let changed = damaged.touched + damaged.added;
-    // Text between two elements may look like one more, and what is lost may be elements that the trace
-    // keeps none of.
+    // Text between two elements may look like another element, and lost elements may be ones that a trace
+    // does not keep.
     let is_too_much = extra > changed + damaged.dependent
         || (missing == 0 && lost as usize > changed + damaged.edits + damaged.unkept);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
@@ -388,7 +392,7 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     (outcome, message)
 }
 
-/// How many events of `whole` the trace lacks, and how many it has besides.
+/// The number of events of `whole` that the trace lacks, and the number of its other events.
 fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
     let mut counts: HashMap<Cow<'_, Key>, i64> = HashMap::new();
     for key in whole {
@@ -402,11 +406,11 @@ fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
     (missing as usize, -extra as usize)
 }
 
-/// A trace with an event of every kind, for choices that are made elsewhere.
+/// A trace with an event of every kind, for [`hold_for_choices`].
 const EVERY_KIND: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Damages a small trace as the bytes choose (its kind, then places and lengths) and checks that
-/// reading it loses nothing in silence.
+/// Damages a small trace as the bytes choose (the kind of damage, then positions and lengths) and checks that
+/// reading it loses nothing silently.
 pub fn hold_for_choices(bytes: &[u8]) {
     let Some((&kind, choices)) = bytes.split_first() else { return };
     let sample = Sample::new(EVERY_KIND.as_bytes().to_vec()).expect("a sound trace");

@@ -1,10 +1,10 @@
-//! A path → the bytes of the trace there, unpacked; and the real traces, where they are.
+//! Reading and packing of trace files, and the folder of real traces.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder of real traces, from `TRACETREE_TRACES`.
+/// The folder of real traces, if `TRACETREE_TRACES` names it.
 pub fn real_traces() -> Option<PathBuf> {
     std::env::var_os("TRACETREE_TRACES").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
@@ -17,7 +17,7 @@ pub fn unpacked(path: &Path) -> std::io::Result<Vec<u8>> {
     inflated(&fs::read(path)?)
 }
 
-/// The bytes; of gzip what is packed in them.
+/// Unpacks the bytes if they are gzip; returns other bytes unchanged.
 ///
 /// # Errors
 /// If they cannot be unpacked.

@@ -1,4 +1,4 @@
-//! A name → the calls, rows and nodes that have it.
+//! Lookups by name: calls, their relation to the other side, and rows.
 
 use tracetree::analysis::{Analysis, Row};
 use tracetree::diff::{Relation, TraceDiff};
@@ -13,7 +13,7 @@ pub fn calls(tree: &CallTree, name: &str) -> Vec<CallId> {
 /// The only call of this name.
 ///
 /// # Panics
-/// If there is none, or another one.
+/// If not exactly one call has the name.
 pub fn call(tree: &CallTree, name: &str) -> CallId {
     match calls(tree, name)[..] {
         [call] => call,
@@ -21,7 +21,7 @@ pub fn call(tree: &CallTree, name: &str) -> CallId {
     }
 }
 
-/// The names from a call up to its thread, innermost first, the call itself left out.
+/// The names from a call up to its thread, innermost first, without the call itself.
 pub fn path(tree: &CallTree, call: CallId) -> Vec<&str> {
     tree.ancestors(call).map(|above| tree.name(above)).collect()
 }
@@ -31,7 +31,7 @@ pub fn below(tree: &CallTree, call: CallId) -> Vec<&str> {
     tree.children(call).map(|child| tree.name(child)).collect()
 }
 
-/// How the only call of this name on one side relates to the other side, and its partner's name.
+/// The relation of the only call of this name to the other side, and the name of its counterpart.
 ///
 /// # Panics
 /// If not exactly one call has the name.

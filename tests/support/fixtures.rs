@@ -1,4 +1,5 @@
-//! The fixtures of `tests/fixtures` that show one phenomenon of lowering each → both their traces.
+//! The fixtures of `tests/fixtures` that each show one phenomenon of lowering, and the code that builds their
+//! traces.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 
@@ -158,7 +159,7 @@ fn backward_in_one() -> String {
     })
 }
 
-/// Forward on the main thread, backward on another, which has another id on each side.
+/// Forward on the main thread, backward on another one, whose id differs between the sides.
 fn training(
     trace: TraceBuilder,
     before: &[&str],
@@ -206,7 +207,7 @@ fn relu_after(trace: TraceBuilder) -> String {
     trace.thread("main", |t| t.op("aten::relu", |t| t.kernel("relu_kernel", 3.0))).json()
 }
 
-/// One launch, many kernels, with other names and one kernel more on one side.
+/// One launch of many kernels. Some names differ between the sides, and CUDA has one more kernel.
 fn graph(trace: TraceBuilder, api: &str, product: &str) -> String {
     let trace = trace.thread("main", |t| {
         t.op("decode::forward", |t| {

@@ -1,33 +1,34 @@
-//! Digests of runs, and what a gate says of two of them by the usual rules.
+//! Recordings of runs, and the result of checking two of them with the default rules.
 
 use tracetree::CallTree;
-use tracetree::gate::{Date, Digest, Digester, Gate, Rules};
+use tracetree::gate::{Date, Gate, Recorder, Recording, Rules};
 
-pub fn digest(trees: impl IntoIterator<Item = CallTree>) -> Digest {
-    let mut digester = Digester::default();
+pub fn record(trees: impl IntoIterator<Item = CallTree>) -> Recording {
+    let mut recorder = Recorder::default();
     for tree in trees {
-        digester.add(tree).expect("a run of one program");
+        recorder.add(tree).expect("a run of one program");
     }
-    digester.finish()
+    recorder.finish().expect("at least one run")
 }
 
-pub fn check(baseline: &Digest, candidate: &Digest) -> Gate {
+pub fn check(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default(), Date::today())
 }
 
-/// The same by the rules about the structure alone: one run a side cannot test time.
-pub fn check_structure(baseline: &Digest, candidate: &Digest) -> Gate {
+/// Like [`check`], but with only the rules about structure: with one run per side, times cannot be tested.
+pub fn check_structure(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())
 }
 
-/// Rule and place of each finding, with what tells most of it.
+/// The rules and the sentence of each finding about the structure.
 pub fn findings(gate: &Gate) -> Vec<String> {
-    let each = gate
-        .checks
-        .iter()
-        .flat_map(|check| check.findings.iter().map(move |finding| (check.rule.as_str(), finding)));
-    each.map(|(rule, finding)| {
-        format!("{rule} at {}: {}", finding.place.words(), finding.evidence[0])
-    })
-    .collect()
+    let of_structure =
+        gate.findings.iter().filter(|finding| finding.limit.is_empty() || finding.kind.is_empty());
+    of_structure.map(|finding| format!("{}: {}", finding.rules.join(" "), finding.what)).collect()
+}
+
+/// The sentences of the changes, as `diff` writes them.
+pub fn changes(gate: &Gate) -> Vec<&str> {
+    let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
+    changes.map(|finding| finding.what.as_str()).collect()
 }

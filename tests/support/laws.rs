@@ -1,7 +1,7 @@
-//! Any bytes → what must hold of a trace read from them, and of its comparison with another.
+//! Laws for a trace read from any bytes, and for its comparison with another trace.
 //!
-//! The fuzz targets check these laws on bytes that were changed at random, `tests/reading/fuzz_cases.rs` on
-//! the cases kept from them.
+//! The fuzz targets check these laws on randomly changed bytes, and `tests/reading/fuzz_cases.rs` on the
+//! cases kept from them.
 
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::report::summarise;
@@ -9,23 +9,23 @@ use tracetree::trace::{Nanos, ReadOptions, Trace, Uid};
 use tracetree::tree::{CallKind, CallTree};
 use tracetree::{Analysis, PerSide, Side};
 
-/// Text that parts the baseline from the candidate in the bytes of one case.
+/// Text that separates the baseline from the candidate in the bytes of one case.
 const SEPARATOR: &[u8] = b"\n====\n";
 
-/// What is compared with a case that holds one trace: a trace with an event of every kind.
+/// The candidate for a case that contains only one trace. It has an event of every kind.
 const PARTNER: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Much less than the bound for files: a case is small.
+/// The limit is much lower than for files, because a case is small.
 fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }
 
-/// What traces say whose packed data are damaged. How much comes out before the damage depends on
-/// how much is unpacked at once.
-const DAMAGED: [&str; 2] = ["the gzip data are damaged", "packed data cut off"];
+/// Messages about damaged compressed data. How much is unpacked before the damage depends on how much is
+/// unpacked at once.
+const DAMAGED: [&str; 2] = ["the gzip data is damaged", "packed data cut off"];
 
-/// Reading never panics, and depends neither on the size of the blocks nor, but for the refusal of
-/// damage, on `strict`.
+/// Reading never panics, and its result does not depend on the block size. `strict` rejects damage but
+/// changes nothing else.
 pub fn hold_for_reading(bytes: &[u8]) {
     let whole = outcome(bytes, &options(), 1 << 16);
     let in_small_blocks = outcome(bytes, &options(), 600);
@@ -35,7 +35,7 @@ pub fn hold_for_reading(bytes: &[u8]) {
     assert!(strict == whole || !strict.starts_with("Trace"), "strict repaired something");
 }
 
-/// All of the trace, or the error, as text.
+/// The whole trace, or the error, as text.
 fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
     match Trace::from_reader("t", bytes, &options.clone().block_bytes(block_size)) {
         Ok(trace) => {
@@ -48,8 +48,8 @@ fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
     }
 }
 
-/// The laws of a comparison, of two traces in `bytes` or of one with itself, with a part of itself,
-/// and with another. Bytes that are no trace have none to keep.
+/// The laws of a comparison: of the two traces in `bytes` (or of one and [`PARTNER`]), of each with itself,
+/// and of the first with a part of itself. Bytes that are not a trace are ignored.
 pub fn hold_for_comparing(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (first, second) = match at {
@@ -72,7 +72,7 @@ fn read(bytes: &[u8]) -> Option<Trace> {
     Trace::from_reader("t", bytes, &options()).ok()
 }
 
-/// Every call but the roots stands in the subtree of its parent; every event is called once at most.
+/// Every call except the roots is in the subtree of its parent, and every event has at most one call.
 fn hold_for_a_tree(tree: &CallTree) {
     for call in tree.calls() {
         if let Some(parent) = tree.parent(call) {
@@ -95,7 +95,7 @@ fn hold_for_identity(tree: &CallTree) {
     }
 }
 
-/// What holds for every two trees.
+/// The laws for any two trees.
 pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
     let mirrored = TraceDiff::new(trees.candidate.clone(), trees.baseline.clone());
@@ -108,7 +108,7 @@ pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
     all_results_hold_all_time(&one);
 }
 
-/// Every table can be made, and those that add up to the account do.
+/// All tables can be built, and the times of the layers add up to the totals.
 fn all_results_hold_all_time(analysis: &Analysis) {
     let total = analysis.account().totals.map(|totals| totals.time);
     let in_layers = Side::BOTH.map(|side| {
@@ -123,7 +123,7 @@ fn all_results_hold_all_time(analysis: &Analysis) {
     summarise(analysis);
 }
 
-/// Exchanging the sides exchanges the partners and nothing else.
+/// Swapping the sides leads to the same matches.
 pub fn mirror(diff: &TraceDiff, mirrored: &TraceDiff) {
     for side in Side::BOTH {
         for call in diff.tree(side).calls() {
@@ -132,7 +132,7 @@ pub fn mirror(diff: &TraceDiff, mirrored: &TraceDiff) {
     }
 }
 
-/// Every event of both trees stands in the uid map exactly once.
+/// Every event of both trees is in the uid map exactly once.
 pub fn once_in_the_map(diff: &TraceDiff) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
@@ -143,7 +143,7 @@ pub fn once_in_the_map(diff: &TraceDiff) {
         let mut mapped: Vec<Uid> = of_side.collect();
         assert!(
             side == Side::Candidate || mapped.is_sorted(),
-            "the map is in the baseline's order"
+            "the map must be in the order of the baseline"
         );
         let events = tree.calls().filter_map(|call| tree.event(call));
         let mut uids: Vec<Uid> = events.map(|event| tree.trace().uid(event)).collect();
@@ -151,11 +151,12 @@ pub fn once_in_the_map(diff: &TraceDiff) {
         uids.sort_unstable();
         assert_eq!(mapped, uids);
         mapped.dedup();
-        assert_eq!(mapped.len(), uids.len(), "a uid stands in the map twice");
+        assert_eq!(mapped.len(), uids.len(), "a uid is in the map twice");
     }
 }
 
-/// The nearest calls of a kind *same* above a pair are partners; threads may be split.
+/// The nearest matched ancestors of two calls with relation *same* are counterparts. Threads are exempt,
+/// because they may be split.
 pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     for call in diff.tree(Side::Baseline).calls() {
         let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
@@ -173,7 +174,7 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
             assert_eq!(
                 diff.partner(Side::Baseline, one),
                 Some(two),
-                "{} hangs below {} and {}",
+                "{} is below {} and {}",
                 baseline.name(call),
                 baseline.name(one),
                 candidate.name(two)
@@ -182,11 +183,11 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     }
 }
 
-/// Busy and idle add up to the wall of both sides, the causes to its difference, to the nanosecond;
-/// and the mirrored comparison says the same the other way round.
+/// Busy and idle time add up to the wall time of each side and the causes to its difference, to the
+/// nanosecond. The mirrored comparison has the same figures with the sides swapped.
 ///
 /// # Panics
-/// If not.
+/// If one of these does not hold.
 pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
     let source = analysis.tree(Side::Candidate).trace().source().to_owned();
     for (analysis, what) in [(analysis, "as given"), (mirrored, "mirrored")] {
@@ -232,7 +233,8 @@ fn idle_rows(analysis: &Analysis, turn: bool) -> Vec<IdleRow> {
     rows
 }
 
-/// What the causes explain on each side.
+/// The times of the causes as pairs (baseline, candidate), in ascending order. With `turn`, the two times
+/// of each pair are swapped.
 fn cause_times(analysis: &Analysis, turn: bool) -> Vec<(i64, i64)> {
     let times = analysis.causes().list().iter().map(|cause| cause.time);
     let times = times.map(|time| if turn { time.swap() } else { time });

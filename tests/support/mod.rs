@@ -1,4 +1,4 @@
-//! What several tests and examples share: traces made by hand, and traces changed in a known way.
+//! Code that tests and examples share: hand-made traces, and traces changed in a known way.
 #![allow(dead_code, unreachable_pub, reason = "every test uses another part of it")]
 
 pub mod bench;

@@ -1,5 +1,4 @@
-//! A recording → the same program compiled, with the truth of what each region and each fused kernel
-//! replaced.
+//! A recording → the same program compiled, together with what each region and each fused kernel replaced.
 
 use super::recording::{Event, Forest, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -8,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A region that was put in the place of a run of ops; positions in `traceEvents`.
+/// A region that replaced a run of ops, as positions in `traceEvents`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlantedRegion {
     /// The region, in the changed recording.
     pub region: u32,
-    /// What it replaced, in the recording before.
+    /// The calls that it replaced, in the original recording.
     pub replaced: Vec<u32>,
 }
 
@@ -22,24 +21,24 @@ pub struct PlantedRegion {
 pub enum Fuse {
     /// One kernel that is named after the ops.
     Named,
-    /// One kernel that is named otherwise, on the inputs of the run.
+    /// One kernel with an unrelated name, on the inputs of the run.
     Otherwise,
-    /// Attention for two products and a softmax.
+    /// One attention kernel for two products and a softmax.
     Attention,
-    /// One product for three that share an input: the recording itself is the fused one.
+    /// One product for three that share an input. Here the original recording is the fused one.
     Products,
 }
 
-/// A fused kernel, wherever it stands.
+/// A fused kernel, with all its occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlantedFusion {
     /// Name of the fused kernel.
     pub kernel: String,
-    /// How many kernels it stands for.
+    /// The number of kernels that it replaces.
     pub kernels: usize,
 }
 
-/// A changed copy, and where each event of the copy stands.
+/// A copy of a recording while it is changed. Removed events stay in it until [`Draft::finish`].
 struct Draft<'a> {
     events: &'a [Event],
     forest: Rc<Forest>,
@@ -57,7 +56,7 @@ impl<'a> Draft<'a> {
         Draft { events: &recording.events, forest, changed, gone, next_correlation }
     }
 
-    /// Takes out these calls with all below.
+    /// Removes these calls with everything below them.
     fn take_out(&mut self, run: &[usize]) {
         for &at in run {
             for below in self.forest.subtree(at) {
@@ -66,7 +65,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds an op with one launch and one kernel over a span; `like` is a call of the run.
+    /// Adds an op over a span, with one launch and one kernel like those of the call `like`. Returns its
+    /// position in the draft.
     fn add_op(&mut self, like: usize, op: &str, kernel: &str, span: (i64, i64)) -> usize {
         let below = self.forest.subtree(like);
         let of_kind = |kind| below.iter().map(|&at| &self.events[at]).find(|e| e.kind == kind);
@@ -87,7 +87,7 @@ impl<'a> Draft<'a> {
         at
     }
 
-    /// Adds a copy of a call with all below, launches under other ids.
+    /// Adds a copy of a call with everything below it, with new correlation ids.
     fn add_copy(&mut self, root: usize) {
         let mut ids: BTreeMap<i64, i64> = BTreeMap::new();
         for at in self.forest.subtree(root) {
@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The changed recording, and where an event of the draft stands in it.
+    /// The changed recording, and a function from positions in the draft to positions in it.
     fn finish(mut self) -> (Recording, impl Fn(usize) -> u32) {
         let mut gone = self.gone;
         gone.resize(self.changed.events.len(), false);
@@ -133,7 +133,7 @@ fn launching_ops(events: &[Event], forest: &Forest, run: &[usize]) -> BTreeSet<S
     ops.map(|at| events[at].name.rsplit("::").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Runs of siblings that are ops with kernels, of eager code.
+/// Runs of sibling ops with kernels, in eager code.
 fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
     let compiled = |at: usize| {
         let name = &events[at].name;
@@ -145,7 +145,7 @@ fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
         launches.count() > 0 && !kernels(events, forest, at).is_empty()
     };
     let works = |at: &usize| {
-        // Gradients are added up outside of what is compiled, and so are collectives.
+        // Accumulating gradients and collectives happen outside of compiled code.
         let is_compiled = !["AccumulateGrad", "c10d::", "nccl", "record_param_comms"]
             .iter()
             .any(|part| events[*at].name.contains(part));
@@ -169,9 +169,9 @@ fn is_product(name: &str) -> bool {
     ["mm", "linear", "conv", "matmul"].iter().any(|part| name.contains(part))
 }
 
-/// Runs of two to eight ops become one region each: products stay as they are, what stands between
-/// them becomes one kernel that is named after its ops, as Inductor names it. Between two regions
-/// at least one op stays.
+/// Replaces runs of two to eight ops with one region each. Products stay as they are; the ops between them
+/// become one kernel that is named after them, as Inductor does. At least one op remains between two
+/// regions.
 pub fn with_regions(
     recording: &Recording,
     most: usize,
@@ -190,7 +190,7 @@ pub fn with_regions(
     let numbers: Vec<usize> = (0..windows.len()).collect();
     let mut chosen = random.sample(&numbers, most);
     chosen.sort_unstable();
-    // What stands below another region is compiled with it.
+    // Runs below another region are compiled with that region.
     let tops: BTreeSet<usize> = chosen.iter().flat_map(|&at| windows[at].iter().copied()).collect();
     chosen.retain(|&at| {
         let mut above = std::iter::successors(draft.forest.parents[windows[at][0]], |&above| {
@@ -220,7 +220,7 @@ pub fn with_regions(
             let ops: Vec<String> =
                 launching_ops(draft.events, &draft.forest, group).into_iter().collect();
             let name = format!("triton_poi_fused_{}_{at}", ops.join("_"));
-            // Inside of the region also where the group is all of it.
+            // Strictly inside the region, even if the group is all of it.
             let inset = ((end - one.start) / 8).max(i64::from(end - one.start > 2));
             let span = (one.start + inset, end - inset);
             draft.add_op(group[0], &name, &name, span);
@@ -237,8 +237,8 @@ pub fn with_regions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Fuses all runs of some sorts, of which there are two at least; the changed recording is the fused
-/// one, but for [`Fuse::Products`].
+/// Fuses all runs of some sorts, each of which occurs at least twice. The changed recording is the fused one,
+/// except for [`Fuse::Products`].
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,
@@ -252,7 +252,7 @@ pub fn with_fusions(
     for run in runs(draft.events, &draft.forest) {
         for window in windows(draft.events, &run, how) {
             let names = window.iter().map(|&at| draft.events[at].name.to_string()).collect();
-            // Without inputs nothing tells what an op of another name stands for.
+            // Without inputs there is no evidence for which ops an op with an unrelated name replaces.
             if how == Fuse::Otherwise && !takes_tensors(&draft, window[0]) {
                 continue;
             }
@@ -319,7 +319,7 @@ pub fn with_fusions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Whether it is recorded what the first op of a window takes.
+/// Whether the trace contains the input shapes of the first op that launches below a call.
 fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     let op = &draft.events[innermost(draft.events, &draft.forest, call)];
     let dims = op.args.get("Input Dims").or_else(|| op.args.get("Input dims"));
@@ -328,7 +328,7 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     })
 }
 
-/// Of the ops that launch below a call the one that is called first: what it takes comes from outside.
+/// The first op that launches work below a call. Its inputs come from outside the call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let op = |kernel: usize| {
         let mut above = std::iter::successors(Some(kernel), |&at| forest.parents[at]);
@@ -338,13 +338,13 @@ fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     ops.min_by_key(|&at| (events[at].start, std::cmp::Reverse(events[at].end))).unwrap_or(call)
 }
 
-/// The arguments that tell what an op took.
+/// The arguments that describe the inputs of an op.
 fn inputs(args: &serde_json::Map<String, Value>) -> super::recording::Args {
     let kept = args.iter().filter(|(key, _)| key.to_lowercase().starts_with("input"));
     Arc::new(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// The windows of a run that may be fused, apart from each other.
+/// Disjoint windows of a run that may be fused.
 fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     if how == Fuse::Attention {
         let is = |at: usize, part: &str| events[at].name.contains(part);
@@ -364,7 +364,7 @@ fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     }
     let letters: usize = run.iter().map(|&at| events[at].name.len()).sum();
     let length = 2 + letters % 3;
-    // One op stays between two windows.
+    // One op remains between two windows.
     let chunks = run.chunks(length + 1).map(|chunk| chunk[..chunk.len().min(length)].to_vec());
     chunks.filter(|window| window.len() == length).collect()
 }
@@ -373,7 +373,7 @@ fn plain(name: &str) -> String {
     name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
 }
 
-/// The recording with products of a width that can be divided by three split into three.
+/// The recording with each linear op of a suitable [`width`] split into three.
 fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion>)> {
     let mut draft = Draft::of(recording);
     let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -389,7 +389,7 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
             chosen.push((at, width, *kernel));
         }
     }
-    // A third of the time for each.
+    // Each part gets a third of the time.
     for (at, width, _) in chosen {
         let below = draft.forest.subtree(at);
         let (start, end) = (draft.events[at].start, draft.events[at].end);
@@ -427,7 +427,7 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// The width of the output of a linear op, if it can be divided by three and is no other dimension.
+/// The output width of a linear op, if it is divisible by three and differs from all other dimensions.
 fn width(event: &Event) -> Option<i64> {
     let dims = event.args.get("Input Dims").or_else(|| event.args.get("Input dims"))?;
     let dims: Vec<Vec<i64>> = serde_json::from_value(dims.clone()).ok()?;

@@ -1,7 +1,7 @@
 //! proptest's choices → random traces, and pairs of a trace and a randomly changed copy.
 //!
-//! Names are few, so that calls repeat and the alignment has to decide; trees are small, so that
-//! shrinking ends with a trace that can be read.
+//! There are few names, so calls repeat and the alignment has to decide. Trees are small, so shrinking ends
+//! with a trace that a person can read.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};
@@ -10,14 +10,14 @@ use super::trace_builder::{HostThread, Op, Platform, TraceBuilder};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A random call and what is below it.
+/// A random call and the calls below it.
 #[derive(Debug, Clone)]
 pub enum Call {
     /// A Python frame or module.
     Frame(u8, Vec<Call>),
     /// An op, with one of a few shapes.
     Op(u8, u8, Vec<Call>),
-    /// A launch of this many kernels; of none: a query.
+    /// A launch of this many kernels, or a query if there are none.
     Launch(u8, u8),
 }
 
@@ -35,7 +35,7 @@ fn call() -> impl Strategy<Value = Call> {
     })
 }
 
-/// A trace as JSON text, shown as its calls.
+/// A trace as JSON text. `Debug` shows its calls.
 #[derive(Clone)]
 pub struct Shown(pub String);
 
@@ -81,7 +81,7 @@ pub fn change() -> impl Strategy<Value = Change> {
     prop::sample::select(Change::all())
 }
 
-/// A random trace and a changed copy of it; an equal copy where it has nothing to be changed so.
+/// A random trace and a changed copy of it, or an equal copy if the change does not apply.
 pub fn pair() -> impl Strategy<Value = (Shown, Shown)> {
     (trace(), change(), any::<u64>()).prop_map(|(trace, change, seed)| {
         let recording = Recording::read(trace.0.as_bytes()).expect("a built trace is a trace");
@@ -91,7 +91,7 @@ pub fn pair() -> impl Strategy<Value = (Shown, Shown)> {
     })
 }
 
-/// A random trace and another one that has nothing to do with it.
+/// Two unrelated random traces.
 pub fn strangers() -> impl Strategy<Value = (Shown, Shown)> {
     (trace(), trace())
 }
@@ -123,7 +123,7 @@ fn write(call: &Call, t: &mut HostThread<'_>, platform: Platform) {
     }
 }
 
-/// Two files and a few instances of one module class.
+/// A frame of one file, or one of a few instances of one module class.
 fn frame_name(name: u8) -> String {
     match name {
         0..3 => format!("train.py({}): f{}", 10 * name, name % 2),

@@ -1,8 +1,9 @@
-//! The ranks of a training job before and after, with faults planted after: a folder of traces each.
+//! The ranks of a training job before and after a change: two folders of traces, with faults planted in the
+//! second.
 //!
-//! Four roles (pipeline stages) of as many ranks each. A step computes two blocks and one op that only its
-//! role has, reduces over the ranks of its role, then over all ranks. Collectives end everywhere at once,
-//! so that who computes longer waits less.
+//! The ranks are divided equally among four roles (pipeline stages). A step computes two blocks and one op
+//! that only the rank's role has, reduces over the ranks of the role, then over all ranks. A collective ends
+//! at the same time everywhere, so a rank that computes longer waits less.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::json;
@@ -21,7 +22,7 @@ const OWN: f64 = 100.0;
 const SLOW_OWN: f64 = 150.0;
 const REDUCE: f64 = 30.0;
 
-/// What each role has alone.
+/// For each role, the op that only this role has.
 const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "aten::nll_loss"];
 
 /// A fleet of this many ranks, a multiple of four and at least 16.
@@ -29,7 +30,7 @@ const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "at
 pub struct Ranks(pub usize);
 
 impl Ranks {
-    /// After the change its matrix products take twice as long, and the others of its role wait.
+    /// The rank whose matrix products take twice as long after the change. The others of its role wait.
     pub fn straggler(self) -> usize {
         self.0 / 4 + 3
     }
@@ -39,17 +40,17 @@ impl Ranks {
         2
     }
 
-    /// Left no trace after the change.
+    /// The rank without a trace after the change.
     pub fn missing(self) -> usize {
         1
     }
 
-    /// Its trace after the change is cut off.
+    /// The rank whose trace after the change is truncated.
     pub fn truncated(self) -> usize {
         3 * self.0 / 4 + 2
     }
 
-    /// Does not take part in the second reduction of its role after the change.
+    /// The rank that skips the second reduction of its role after the change.
     pub fn without_collective(self) -> usize {
         2
     }
@@ -62,6 +63,13 @@ impl Ranks {
     /// The numbers of the ranks of a role, as tables write them.
     pub fn of_role(self, role: usize) -> String {
         format!("{}-{}", role * self.0 / 4, (role + 1) * self.0 / 4 - 1)
+    }
+
+    /// The ranks whose programs were compared and found identical, written as in findings.
+    pub fn unchanged(self) -> String {
+        // Ranks 1 and 2 are the missing one and the one without a collective.
+        let truncated = self.truncated();
+        format!("0 3-{} {}-{}", truncated - 1, truncated + 1, self.0 - 1)
     }
 
     /// Writes `before` and `after` below `folder`.
@@ -123,7 +131,7 @@ impl Ranks {
     }
 
     fn gemm(self, rank: usize, step: u32, is_after: bool) -> f64 {
-        // No two ranks take exactly as long.
+        // Small differences, so that not all ranks and steps take exactly equally long.
         let scatter = 0.1 * ((7 * rank + 3 * step as usize + usize::from(is_after)) % 5) as f64;
         let is_slow = is_after && rank == self.straggler();
         scatter + if is_slow { SLOW_GEMM } else { GEMM }

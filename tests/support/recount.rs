@@ -1,5 +1,5 @@
-//! The raw JSON of a trace → its wall time, counted by another road than the library's: no trees,
-//! no rows, moments looked up one gap at a time.
+//! The raw JSON of a trace → its wall time, computed independently of the library: without trees or rows,
+//! one gap at a time.
 
 use super::files::unpacked;
 use serde_json::Value;
@@ -21,14 +21,14 @@ pub struct Recount {
     pub host: BTreeMap<String, i64>,
 }
 
-/// A call on a thread: when, until when, and its name.
+/// A call on a thread: start and end in ns, and its name.
 struct Call {
     start: i64,
     end: i64,
     name: String,
 }
 
-/// Times since the epoch in ns are too large for a double.
+/// ns from µs. Whole numbers are converted exactly, because ns since the epoch are too large for a double.
 fn nanos(value: &Value) -> i64 {
     match value.as_i64() {
         Some(micros) => micros * 1000,
@@ -36,7 +36,7 @@ fn nanos(value: &Value) -> i64 {
     }
 }
 
-/// Counts the trace of a file in which every GPU event has its launch.
+/// Recounts a trace file in which every GPU event has its launch.
 pub fn recount(path: &Path) -> Recount {
     let document: Value =
         serde_json::from_slice(&unpacked(path).expect("a trace")).expect("a JSON document");
@@ -101,7 +101,7 @@ fn count(
     sums
 }
 
-/// Goes over the span from boundary to boundary; each part is the shortest open call's.
+/// Walks the span from boundary to boundary and attributes each part to the shortest open call.
 fn innermost(calls: &[Call], from: i64, until: i64, sums: &mut BTreeMap<String, i64>) {
     let over = |call: &&Call| call.start < until && call.end > from && call.start < call.end;
     let over: Vec<&Call> = calls.iter().filter(over).collect();

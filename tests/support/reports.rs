@@ -1,4 +1,4 @@
-//! Traces made by hand → reports in a temporary folder, for tests of what a report shows.
+//! Hand-made traces and the reports on them, for tests of the contents of a report.
 
 use super::compared::analyse_texts;
 use super::trace_builder::{HostThread, Op, TraceBuilder};
@@ -8,7 +8,8 @@ use tracetree::analysis::Analysis;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Result};
 
-/// Names that would do something in a page, a drawing, a table, a workbook or a terminal.
+/// Names that would have an effect in a page, a drawing, a table, a workbook or a terminal if they were
+/// not escaped.
 pub const HOSTILE: [&str; 8] = [
     "</script><script>window.hacked = 1</script>",
     "<img src=x onerror=\"window.hacked = 2\">'\"&amp;<b>",
@@ -20,7 +21,7 @@ pub const HOSTILE: [&str; 8] = [
     "]]><svg onload='window.hacked = 3'>",
 ];
 
-/// Two traces of a small model over two steps: a rename, a wrapper and kernels on one side only.
+/// Two traces of a small model over two steps: a rename, and kernels on one side only.
 pub fn model_pair() -> PerSide<String> {
     let baseline = TraceBuilder::rocm()
         .thread("python3", |t| {
@@ -85,7 +86,7 @@ pub fn hostile_pair() -> PerSide<String> {
 /// Writes a report with these formats from the JSON texts of two traces.
 ///
 /// # Errors
-/// If a text is no trace or the folder cannot be written.
+/// If a text is not a trace or the folder cannot be written.
 pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()> {
     let options = ReportOptions { emits: emits.to_vec(), ..ReportOptions::default() };
     with_analysis(pair, |analysis| {
@@ -96,7 +97,7 @@ pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()
 /// Runs `use_it` on the analysis of the JSON texts of two traces.
 ///
 /// # Errors
-/// If a text is no trace, or what `use_it` returns.
+/// If a text is not a trace. Errors of `use_it` are returned unchanged.
 pub fn with_analysis<T>(
     pair: &PerSide<String>,
     use_it: impl FnOnce(&Arc<Analysis>) -> Result<T>,

@@ -1,25 +1,25 @@
-//! Two recordings with known partners and a UID map → how much of the map is right.
+//! Two recordings with known counterparts and a UID map → how much of the map is correct.
 //!
-//! What nothing tells apart may take each other's partner: two events of one trace are alike when
-//! their subtrees are equal (names without instance numbers, arguments, kernel names) and they stand
-//! in one stretch: below one parent, or below alike ones, and between the same two *firm* siblings,
-//! those that the map has right to the event. So are a call and the call of the same name and
-//! arguments that it holds: where one of the two is gone, nothing tells which. Pairs are therefore
-//! counted between classes of alike events:
+//! Indistinguishable events may be matched to each other's counterpart. Two events of one trace are alike if
+//! their subtrees are equal (names without instance numbers, arguments, kernel names) and they are in the
+//! same stretch: below the same parent or below alike parents, and between the same two *firm* siblings,
+//! which are those that the map matches exactly. A call and a call inside it with the same name and arguments
+//! are alike, too: if one of the two is removed, nothing says which. Pairs are therefore counted between
+//! classes of alike events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
-//! map     a1→b2  a3→b1  a2 dropped     the same two pairs between the same classes: right
+//! map     a1→b2  a3→b1  a2 dropped     the same two pairs between the same classes: correct
 //!
-//! truth   x1 y1 x2 y2 → x1 y1 y2       y1 and y2 are firm, and nothing is left for the x between
-//! map     x2→x1                        them: the x of the other stretch is no twin, wrong
+//! truth   x1 y1 x2 y2 → x1 y1 y2       y1 and y2 are firm, and there is no x between them any more;
+//! map     x2→x1                        the x of the other stretch is not alike: wrong
 //! ```
 
 use super::recording::{Event, Forest, Kind, Recording};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A partner, or none, on each side; positions in `traceEvents`.
+/// A matched pair or an unmatched event, as positions in `traceEvents` (baseline, candidate).
 pub type Pair = (Option<u32>, Option<u32>);
 
 /// How much of the truth a map found, for one group of events.
@@ -29,24 +29,24 @@ pub struct Score {
     pub true_pairs: usize,
     /// Pairs in the map.
     pub pairs: usize,
-    /// Pairs of the map that are right.
+    /// Pairs of the map that are correct.
     pub right: usize,
-    /// Pairs of the map that are right to the event, alike or not.
+    /// Pairs of the map that are exactly in the truth; alike events do not count.
     pub exact: usize,
 }
 
 impl Score {
-    /// Share of the map's pairs that are right; 1 where it has none.
+    /// Share of the map's pairs that are correct; 1 if it has none.
     pub fn precision(&self) -> f64 {
         share(self.right, self.pairs)
     }
 
-    /// Share of the true pairs that the map has; 1 where there are none.
+    /// Share of the true pairs that the map found; 1 if there are none.
     pub fn recall(&self) -> f64 {
         share(self.right, self.true_pairs)
     }
 
-    /// Share of the true pairs that the map has to the event.
+    /// Share of the true pairs that the map has exactly; 1 if there are none.
     pub fn exactness(&self) -> f64 {
         share(self.exact, self.true_pairs)
     }
@@ -61,7 +61,7 @@ pub struct Scores {
     pub host: Score,
 }
 
-/// Both sides, with what the truth says of each event.
+/// Both sides and the true pairs of their events.
 #[derive(Debug)]
 pub struct Truth {
     baseline: Facts,
@@ -69,18 +69,18 @@ pub struct Truth {
     pairs: Vec<(u32, u32)>,
 }
 
-/// What one side knows of each event, by position.
+/// Facts about each event of one side, by position.
 #[derive(Debug)]
 struct Facts {
     kinds: Vec<Kind>,
     on_gpu_path: Vec<bool>,
     forest: Forest,
     contents: Vec<u64>,
-    /// Whether a call does the same again inside, by the inner call: same name, same arguments.
+    /// Whether the parent of a call has the same name and the same arguments.
     repeats: Vec<bool>,
 }
 
-/// The classes of alike events of both sides, by position.
+/// The class of each event of both sides, by position. Alike events have the same class.
 #[derive(Debug)]
 pub struct Classes {
     baseline: Vec<u64>,
@@ -88,7 +88,7 @@ pub struct Classes {
 }
 
 impl Truth {
-    /// The truth between a recording and a changed copy of it: equal origins are partners.
+    /// The truth between a recording and a changed copy of it: events of equal origin are counterparts.
     pub fn between(baseline: &Recording, candidate: &Recording) -> Truth {
         let origins =
             candidate.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
@@ -109,7 +109,7 @@ impl Truth {
         self.pairs.iter().map(|&(one, two)| (Some(one), Some(two)))
     }
 
-    /// Scores a UID map. One-sided entries count where they should have been paired.
+    /// Scores a UID map. Unmatched entries lower the recall if they should have been matched.
     pub fn score(&self, map: impl IntoIterator<Item = Pair>) -> Scores {
         let map: Vec<(u32, u32)> =
             map.into_iter().filter_map(|(one, two)| Some((one?, two?))).collect();
@@ -124,7 +124,8 @@ impl Truth {
         }
     }
 
-    /// Which events are alike, between those that a map has right to the event.
+    /// The classes of alike events. Events that a map matches exactly as in the truth are firm: they
+    /// separate the alike events before and after them.
     pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
         let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
         let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
@@ -134,7 +135,7 @@ impl Truth {
         }
     }
 
-    /// Whether a pair joins what the truth joins, or what is alike to it.
+    /// Whether a pair is true, or one of its events is alike to the true counterpart of the other.
     pub fn allows(&self, classes: &Classes, (one, two): (u32, u32)) -> bool {
         let class = |of: &[u64], at: u32| of.get(at as usize).copied();
         let partner = self.partner(one).and_then(|two| class(&classes.candidate, two));
@@ -144,7 +145,7 @@ impl Truth {
             || back.is_some_and(|class_of| class(&classes.baseline, one) == Some(class_of))
     }
 
-    /// The true partner of an event of the baseline.
+    /// The true counterpart of an event of the baseline.
     pub fn partner(&self, one: u32) -> Option<u32> {
         let at = self.pairs.binary_search_by_key(&one, |pair| pair.0).ok()?;
         Some(self.pairs[at].1)
@@ -192,7 +193,8 @@ impl Facts {
         }
     }
 
-    /// A number for each event that alike events share, and others do not.
+    /// For each event, the number of its class: alike events have the same number, all others different
+    /// ones.
     fn classes(&self, firm: impl Iterator<Item = u32>) -> Vec<u64> {
         let mut is_firm = vec![false; self.kinds.len()];
         firm.for_each(|at| is_firm[at as usize] = true);
@@ -231,13 +233,13 @@ impl Facts {
     }
 }
 
-/// Whether a call does the same again inside: same name, same arguments.
+/// Whether a call inside another one has the same name and the same arguments.
 fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
-/// A number for each event's subtree that equal subtrees share, whatever stands above them; names
-/// are equal when `plain` makes them so.
+/// A number for each event's subtree that equal subtrees share, regardless of their ancestors. Names are
+/// compared after applying `plain`.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
     let mut contents: Vec<u64> =
         events.iter().map(|event| hash(&(plain(&event.name), likeness(event)))).collect();
@@ -248,7 +250,7 @@ pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> Strin
     contents
 }
 
-/// What two events must share to be alike, beside their names.
+/// What two events must have in common to be alike, besides their names.
 fn likeness(event: &Event) -> u64 {
     let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));
@@ -265,7 +267,7 @@ fn without_instances(name: &str) -> String {
     }
 }
 
-/// The name without the digits of `0x…` addresses, which are other ones in every run.
+/// The name without the digits of `0x…` addresses, which differ in every run.
 pub fn without_addresses(name: &str) -> String {
     let mut parts = name.split("0x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -282,7 +284,7 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// How many entries two lists share, each counted as often as both have it. Sorts them.
+/// The number of entries that two lists have in common, counting duplicates. Sorts both lists.
 fn count_common<T: Ord>(one: &mut [T], two: &mut [T]) -> usize {
     one.sort_unstable();
     two.sort_unstable();

@@ -1,4 +1,4 @@
-//! A comparison → one screen of text: the merged tree, the rows with their account, the notes.
+//! A comparison → one screen of text: the merged tree, the rows with their totals, and the notes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,13 +7,13 @@ use tracetree::analysis::{Analysis, Row};
 use tracetree::diff::Relation;
 use tracetree::report::{summarise, write_merged_tree};
 
-/// Columns of a screen.
+/// Width of a screen, in columns.
 const WIDTH: usize = 110;
-/// Columns of the rows: sums and unions of µs, then where the row stands.
+/// Column titles of the rows: sums and unions of GPU time in µs, then the position of the row.
 const TITLES: [&str; 8] =
     ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 
-/// The whole comparison, as a snapshot holds it.
+/// The whole comparison, as a snapshot contains it.
 ///
 /// # Panics
 /// Never: it writes to memory.
@@ -72,7 +72,7 @@ fn totals(analysis: &Analysis) -> [String; 8] {
     ["total".to_owned(), time1, time2, busy1, busy2, String::new(), exact.to_owned(), String::new()]
 }
 
-/// How many lines of the uid map have each relation.
+/// The number of uid map entries with each relation.
 fn relations(analysis: &Analysis) -> String {
     let mut counts: BTreeMap<Relation, usize> = BTreeMap::new();
     for pair in analysis.diff().uid_map() {

@@ -1,8 +1,8 @@
-//! A text ↔ its file in `snapshots`.
+//! Comparison of a text with its file in `snapshots`.
 
 use std::path::Path;
 
-/// Holds a text against `NAME.snap` in a folder below `snapshots`, or in `snapshots` itself (`""`).
+/// Checks a text against `NAME.snap` in a folder below `snapshots`, or in `snapshots` itself (`""`).
 ///
 /// # Panics
 /// If they differ.

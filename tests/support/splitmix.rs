@@ -4,7 +4,7 @@
 #[derive(Debug, Clone)]
 pub struct SplitMix {
     state: u64,
-    /// Numbers that come before those of the seed, the last one first.
+    /// Numbers to return before those of the seed, in reverse order.
     given: Vec<u64>,
 }
 
@@ -14,7 +14,7 @@ impl SplitMix {
         SplitMix { state: seed, given: Vec::new() }
     }
 
-    /// Numbers that a fuzzer chose, two bytes each, and then the sequence of their sum.
+    /// Numbers that a fuzzer chose, two bytes each, then the sequence whose seed is their sum.
     pub fn given(bytes: &[u8]) -> Self {
         let (pairs, _) = bytes.as_chunks::<2>();
         let given: Vec<u64> =
@@ -34,7 +34,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// A number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }

@@ -1,4 +1,4 @@
-//! The trace files that tests compare: those of this repository, and real ones where they are.
+//! The trace files that tests compare: those of this repository, and real ones if they are available.
 
 use super::files::real_traces;
 use super::phenomena::{self, Phenomenon};
@@ -8,7 +8,7 @@ use tracetree::PerSide;
 /// A pair by the names of its two files.
 type Names = (&'static str, &'static str);
 
-/// Pairs in `examples/traces`, each with one known thing between its sides.
+/// Pairs in `examples/traces` with a known relationship: another platform, an extra op, a second run.
 const EXAMPLES: [Names; 3] = [
     ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
     ("cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"),
@@ -41,7 +41,7 @@ const CHANGES: [Names; 12] = [
     ("training/eager.a100.json.gz", "training/compiled_graphs.v100.json.gz"),
 ];
 
-/// Traces that have no counterpart.
+/// Traces that are only compared with themselves.
 const SINGLES: [&str; 9] = [
     "training/resnet_act_checkpoint.mi300.json.gz",
     "training/resnet50_ddp.a100.json.gz",
@@ -54,7 +54,8 @@ const SINGLES: [&str; 9] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
-/// Different programs, or the same in different phases: little is common.
+/// Pairs of traces of different programs, or of one program in different phases. The two traces of a pair
+/// have little in common.
 const UNLIKE: [Names; 6] = [
     ("training/resnet50_ddp.a100.json.gz", "training/resnet_act_checkpoint.mi300.json.gz"),
     (
@@ -84,8 +85,8 @@ pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs, and real traces against themselves; none, and a line on stderr, where
-/// `TRACETREE_TRACES` is not set.
+/// Real pairs, and pairs of a real trace with itself. If `TRACETREE_TRACES` is not set, there are none, and
+/// a line on stderr says so.
 pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     let mut all = pairs(&folder, &PLATFORMS);
@@ -94,8 +95,8 @@ pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs of which each side is a program of its own, changed or not; none, and a line on
-/// stderr, where `TRACETREE_TRACES` is not set.
+/// Real pairs of two different traces, including those of unlike programs. If `TRACETREE_TRACES` is not
+/// set, there are none, and a line on stderr says so.
 pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     [&PLATFORMS[..], &CHANGES, &UNLIKE]
@@ -104,14 +105,14 @@ pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
         .collect()
 }
 
-/// The pair of one model on MI300X and H100; `None`, and a line on stderr, where there is none.
+/// The pair of one model on MI300X and H100. If `TRACETREE_TRACES` is not set, `None` and a line on stderr.
 pub fn platform_pair(model: &str) -> Option<PerSide<PathBuf>> {
     let folder = folder_or_skip()?;
     let path = |device: &str| folder.join(format!("mi300_h100/{model}.{device}.json.gz"));
     Some(PerSide::new(path("mi300"), path("h100")))
 }
 
-/// The real trace of this name; `None`, and a line on stderr, where there are none.
+/// The real trace of this name. If `TRACETREE_TRACES` is not set, `None` and a line on stderr.
 pub fn real(name: &str) -> Option<PathBuf> {
     folder_or_skip().map(|folder| folder.join(name))
 }

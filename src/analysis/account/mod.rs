@@ -1,4 +1,4 @@
-//! The totals of both traces, and the proof that the rows add up to them.
+//! The totals of both traces, and the check that the rows add up to them.
 
 mod rows;
 mod summaries;
@@ -15,27 +15,28 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, busy_time};
 use crate::tree::{CallId, CallTree};
 
-/// The accounted time of one trace.
+/// Totals of the measured time of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Number of accounted events.
+    /// Number of measured events.
     pub events: u64,
     /// Sum of their times.
     pub time: Nanos,
     /// Union of their intervals; the same as `time` for host self time.
     pub busy: Nanos,
-    /// Part of `time` in rows that both traces have. The three parts add up to `time`.
+    /// Part of `time` in rows with events on both sides. `paired`, `one_sided` and `unlinked` add up to
+    /// `time`.
     pub paired: Nanos,
-    /// Part of `time` in rows that only this trace has.
+    /// Part of `time` in rows with events only on this side.
     pub one_sided: Nanos,
     /// Part of `time` whose launch is not in the trace.
     pub unlinked: Nanos,
 }
 
-/// The totals of both traces, and what the rows add up to.
+/// The totals of both traces, and the sums over the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
-    /// Counted over the events of each trace, without the rows.
+    /// Totals over the events of each trace, independent of the rows.
     pub totals: PerSide<Totals>,
     /// Sum of `kernel_time` over all rows.
     pub rows: PerSide<Nanos>,
@@ -49,7 +50,7 @@ impl Account {
         }
     }
 
-    /// Whether the rows of both sides add up to the events, exactly.
+    /// Whether the rows of both sides add up exactly to the events.
     pub fn is_exact(&self) -> bool {
         Side::BOTH.iter().all(|&side| self.rows[side] == self.totals[side].time)
     }
@@ -59,7 +60,7 @@ impl Account {
         self.totals.candidate.time - self.totals.baseline.time
     }
 
-    /// Candidate / baseline; `None` where the baseline has no time.
+    /// Candidate / baseline; `None` unless both are positive.
     pub fn ratio(&self) -> Option<f64> {
         self.totals.map(|totals| totals.time).ratio()
     }
@@ -67,7 +68,7 @@ impl Account {
 
 fn totals(tree: &CallTree, measure: Measure, rows: &[Row], side: Side) -> Totals {
     let spans = |call: CallId| {
-        let event = tree.event(call).expect("accounted calls are events");
+        let event = tree.event(call).expect("attributed calls are events");
         (tree.trace().start(event), tree.trace().end(event))
     };
     let time: Nanos = measure.calls(tree).map(|call| measure.time(tree, call)).sum();

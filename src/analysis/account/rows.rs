@@ -1,8 +1,8 @@
-//! Each accounted event → the row of its lowest common op.
+//! Attributes each measured event to the row of its lowest common op.
 //!
 //! ```text
 //! event below …                                row
-//! an op with a partner of the same name        that pair of ops (the nearest one above)
+//! an op matched with one of the same name      that pair of ops (the nearest one above)
 //! only one-sided ops                           the outermost of them, the other side 0
 //! only renamed ops                             the outermost pair, named `a | b`
 //! no op                                        the launch
@@ -19,40 +19,40 @@ use crate::tree::{CallId, CallKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// What a row stands for.
+/// The property that the events of a row have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowKind {
-    /// A pair of ops of the same name.
+    /// A matched pair of ops with the same name.
     CommonOp,
-    /// A pair of ops under two names, with no common op above.
+    /// A matched pair of ops with different names, without a common op above.
     RenamedOp,
-    /// An op that one trace has alone, with no common op above.
+    /// An op that only one trace has, without a common op above.
     OneSidedOp,
-    /// A launch with no op above.
+    /// A launch without an op above.
     Launch,
-    /// A compiled region or graph launch of one side, with all that it replaced on the other.
+    /// A compiled region or graph launch of one side, with everything it replaced on the other.
     Replaced,
-    /// GPU events of one name whose launch is not in the trace.
+    /// GPU events with one name whose launch is not in the trace.
     Unlinked,
 }
 
-/// One row of the account.
+/// A row of the attribution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What the row stands for.
+    /// The kind of row.
     pub kind: RowKind,
-    /// The op or launch on each side; `None` for unlinked GPU events and on the side without one, as
-    /// on the side of what a region replaced.
+    /// The op or launch on each side; `None` for unlinked GPU events and for a side without a counterpart,
+    /// including the side of the calls that a region replaced.
     pub calls: PerSide<Option<CallId>>,
-    /// The accounted events, by start.
+    /// The measured events, by start.
     pub events: PerSide<Vec<CallId>>,
     /// Sum of their times.
     pub time: PerSide<Nanos>,
     /// Union of their intervals.
     pub busy: PerSide<Nanos>,
-    /// Time on the host of the op or launch, calls below included.
+    /// Host time of the op or launch, including calls below.
     pub host_time: PerSide<Nanos>,
-    /// Time on the host of the op or launch, outside of the calls directly below.
+    /// Host time of the op or launch, excluding the calls directly below.
     pub host_self_time: PerSide<Nanos>,
     /// The lowest common node: the op itself, or the nearest common node above.
     pub lowest_common: Option<MergedId>,
@@ -64,25 +64,25 @@ impl Row {
         self.time.candidate - self.time.baseline
     }
 
-    /// Candidate / baseline; `None` where one of them is zero.
+    /// Candidate / baseline; `None` if either is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
 
-    /// Which side has accounted events.
+    /// Which sides have measured events.
     pub fn presence(&self) -> Presence {
         Presence::of(self.events.as_ref().map(|events| events.len() as u64))
     }
 }
 
-/// What makes two events of one row.
+/// Events with equal keys belong to one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RowKey<'t> {
     Call(RowKind, MergedId),
     Unlinked(&'t str),
 }
 
-/// The rows in the order of the merged tree, and the row of each accounted call by its slot.
+/// The rows in the order of the merged tree, and the row of each measured call by its slot.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,
@@ -99,7 +99,7 @@ pub(in crate::analysis) fn assign(
                 rows.len() - 1
             });
             rows[at].events[side].push(call);
-            let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+            let slot = measure.slot(tree, call).expect("attributed calls have a slot");
             row_of[side][slot] = at as u32;
         }
     }
@@ -144,7 +144,8 @@ fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row
             (kind, calls, (side, calls[side].unwrap_or(call)))
         }
         RowKey::Unlinked(_) => {
-            // Not the event itself: its row holds the other events of its name as well.
+            // The parent is used instead of the event itself, because the row also contains the other
+            // events of that name.
             let root = diff.tree(side).parent(call).unwrap_or(call);
             (RowKind::Unlinked, PerSide::default(), (side, root))
         }
@@ -166,7 +167,7 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
         let span = |call: CallId| {
-            let event = tree.event(call).expect("accounted calls are events");
+            let event = tree.event(call).expect("attributed calls are events");
             (tree.trace().start(event), tree.trace().end(event))
         };
         row.events[side].sort_by_key(|&call| (span(call), call));
@@ -186,14 +187,14 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     }
 }
 
-/// What the region of a row replaced; nothing for other rows.
+/// The calls that the region of a row replaced; empty for other rows.
 fn replaced<'d>(diff: &'d TraceDiff, row: &Row) -> &'d [CallId] {
     let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, row.calls[side]?));
     let region = own.filter(|_| row.kind == RowKind::Replaced);
     region.map_or(&[], |region| &diff.regions()[region].replaced)
 }
 
-/// Puts rows in the order of the merged tree; unlinked ones last, by name.
+/// Sorts rows in the order of the merged tree; unlinked ones come last, by name.
 fn sort(
     diff: &TraceDiff,
     rows: Vec<Row>,

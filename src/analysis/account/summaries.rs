@@ -1,4 +1,4 @@
-//! Rows grouped: by name, by name and arguments, and what each lowest common op became on each side.
+//! Groups rows by name or by name and arguments, and collects the ops and kernels of each lowest common op.
 
 use super::Row;
 use crate::analysis::Analysis;
@@ -10,53 +10,53 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Rows that are looked at together: of one name, or of one name and arguments.
+/// Rows with one name, or with one name and equal arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowGroup {
-    /// Their name.
+    /// The name that the rows share.
     pub name: String,
-    /// Their positions, the first first.
+    /// The positions of the rows, in ascending order.
     pub rows: Vec<usize>,
     /// Sum of their times.
     pub time: PerSide<Nanos>,
-    /// Sum of the distances between the two sides of each row.
+    /// Sum of the absolute differences of the rows.
     pub abs_difference: Nanos,
 }
 
 impl RowGroup {
-    /// Number of its rows.
+    /// Number of rows.
     pub fn row_count(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// Candidate / baseline of the sums; `None` where one of them is zero.
+    /// Candidate / baseline of the sums; `None` if either is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
 }
 
-/// What the instances of one lowest common op became.
+/// The ops and kernels that the instances of one lowest common op were lowered to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lowering {
     /// Number of rows.
     pub row_count: u64,
-    /// What ran below it on each side.
+    /// The ops and kernels below it on each side.
     pub sides: PerSide<LoweringSide>,
 }
 
-/// What ran below an op on one side: names with count and time, sorted by name.
+/// The ops and kernels below an op on one side: count and time by name, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoweringSide {
     /// Sum of the times of all events.
     pub time: Nanos,
-    /// The ops that launched, by name.
+    /// The ops that launched work, by name.
     pub ops: BTreeMap<String, (u64, Nanos)>,
-    /// The accounted events, by name.
+    /// The measured events, by name.
     pub kernels: BTreeMap<String, (u64, Nanos)>,
 }
 
 impl Analysis {
-    /// Rows grouped by name: largest baseline time first, then candidate time, then name.
+    /// Rows grouped by name: largest baseline time first, then by candidate time, then by name.
     pub fn by_name(&self) -> Vec<RowGroup> {
         self.grouped_rows(|_| ())
     }
@@ -66,7 +66,7 @@ impl Analysis {
         self.grouped_rows(|row| PerSide::from_fn(|side| self.arguments_of(row, side)))
     }
 
-    /// Rows grouped by name and by what `key` tells of them.
+    /// Rows grouped by name and `key`.
     fn grouped_rows<K: Eq + Hash>(&self, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
         let mut numbers: FxHashMap<(String, K), usize> = FxHashMap::default();
         let mut groups: Vec<RowGroup> = Vec::new();
@@ -81,12 +81,12 @@ impl Analysis {
         groups
     }
 
-    /// One of the arguments of a row's op on one side; empty where it was not recorded.
+    /// An argument of a row's op on one side; empty if it was not recorded.
     pub fn argument_text(&self, row: &Row, argument: Argument, side: Side) -> &str {
         self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
     }
 
-    /// For each row name, the ops and kernels that it became on each side.
+    /// For each row name, the ops and kernels that it was lowered to on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
         let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {
@@ -106,7 +106,7 @@ impl Analysis {
     fn count_lowering(&self, counts: &mut Counts, row: &Row, side: Side) {
         let tree = self.tree(side);
         let name = |call: CallId| {
-            tree.trace().name_id(tree.event(call).expect("ops and accounted calls are events"))
+            tree.trace().name_id(tree.event(call).expect("ops and attributed calls are events"))
         };
         counts.time += row.time[side];
         let mut counted: FxHashSet<CallId> = FxHashSet::default();
@@ -114,7 +114,7 @@ impl Analysis {
             let time = self.measure.time(tree, event);
             add_count(&mut counts.kernels, name(event), 1, time);
             if let Some(op) = self.op_of(side, event) {
-                // An op that launches three kernels is one op.
+                // An op that launches three kernels counts once.
                 add_count(&mut counts.ops, name(op), u64::from(counted.insert(op)), time);
             }
         }
@@ -124,7 +124,7 @@ impl Analysis {
 /// Number and time of each name.
 type ByName = BTreeMap<TextId, (u64, Nanos)>;
 
-/// A [`LoweringSide`] before its names are looked up: there are many events of few names.
+/// A [`LoweringSide`] with name ids. Names are resolved last, since there are many events but few names.
 #[derive(Default)]
 struct Counts {
     time: Nanos,
@@ -158,7 +158,7 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-/// Of equal times and names, the first row comes first.
+/// Sort key; for equal times and names, the group with the earlier first row comes first.
 fn order(sums: &RowGroup) -> impl Ord + '_ {
     (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

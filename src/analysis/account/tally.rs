@@ -1,11 +1,11 @@
-//! Events of one group → count, total, mean, extremes and median of their times on each side.
+//! Count, total, mean, extremes and median of the times of a group of events, for each side.
 
 use crate::analysis::robust::median;
 use crate::side::{PerSide, Presence, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// The accounted events of one line of a table, on each side, with their times.
+/// The measured events of one table row, on each side, with their times.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     /// The events, in the order in which they were added.
@@ -45,7 +45,7 @@ impl Tally {
         self.total(Side::Candidate) - self.total(Side::Baseline)
     }
 
-    /// Candidate / baseline of the totals; `None` where one of them is zero.
+    /// Candidate / baseline of the totals; `None` if either is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.totals().ratio()
     }
@@ -56,7 +56,7 @@ impl Tally {
         (count > 0).then(|| self.total(side).as_micros() / count as f64)
     }
 
-    /// Candidate / baseline of the mean times; `None` where undefined.
+    /// Candidate / baseline of the mean times; `None` if undefined.
     pub fn mean_ratio(&self) -> Option<f64> {
         let mean = |side| self.mean_us(side).filter(|&mean| mean > 0.0);
         Some(mean(Side::Candidate)? / mean(Side::Baseline)?)
@@ -72,13 +72,13 @@ impl Tally {
         self.times[side].iter().copied().max()
     }
 
-    /// Median time in µs: of an even number of events the mean of the middle two.
+    /// Median time in µs; for an even number of events, the mean of the middle two.
     pub fn median_us(&self, side: Side) -> Option<f64> {
         let times: Vec<f64> = self.times[side].iter().map(|time| time.as_micros()).collect();
         (!times.is_empty()).then(|| median(&times))
     }
 
-    /// Which side has events.
+    /// Which sides have events.
     pub fn presence(&self) -> Presence {
         Presence::of(PerSide::from_fn(|side| self.count(side) as u64))
     }

@@ -1,4 +1,4 @@
-//! The calls above each accounted event → its [`EventCategory`], by the first evidence that decides.
+//! Determines the [`EventCategory`] of each measured event, by the first evidence that decides.
 
 use super::names::{self, Role};
 use super::rules::{Rules, Strength};
@@ -8,17 +8,17 @@ use crate::diff::TraceDiff;
 use crate::program::{Communication, Measure, Phase, Phases, Program, communication};
 use crate::side::{PerSide, Side};
 use crate::trace::{ByName, Category, TextId};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, Descent};
 use rustc_hash::FxHashMap;
 
-/// Where PyTorch's optimizers stand, in the names of Python frames.
-const OPTIMIZER_FRAME: &str = "torch/optim/";
-/// What a compiler or a serving engine calls a kernel's communication in the rules.
+/// Path of PyTorch's optimizers in the names of Python frames.
+pub(in crate::analysis) const OPTIMIZER_FRAME: &str = "torch/optim/";
+/// Name of the communication category in the rules.
 const COMMUNICATION: &str = "communication";
-/// The category of an optimizer's work.
+/// Name of the category for an optimizer's work.
 const OPTIMIZER: &str = "optimizer";
 
-/// The category of every accounted event of both traces.
+/// The category of every measured event of both traces.
 #[derive(Debug, Clone)]
 pub(in crate::analysis) struct CategoryTable {
     columns: PerSide<Vec<EventCategory>>,
@@ -36,7 +36,7 @@ impl CategoryTable {
         let rules = categories.rules();
         let mut columns =
             PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
-        // What the calls above tell on one side holds for the kernel of that name on the other.
+        // Evidence from the calls above on one side also applies to kernels of that name on the other side.
         let mut same = SameKernels::default();
         for side in Side::BOTH {
             same.learn(diff.tree(side), measure, &columns[side]);
@@ -47,13 +47,13 @@ impl CategoryTable {
         CategoryTable { columns }
     }
 
-    /// The category of the accounted event in a slot; unclassified for other calls, which have none.
+    /// The category of the measured event in a slot; unclassified without a slot.
     pub(in crate::analysis) fn of(&self, side: Side, slot: Option<usize>) -> EventCategory {
         slot.map_or(NOTHING, |slot| self.columns[side][slot])
     }
 }
 
-/// The category of every accounted event of one trace, without another beside it.
+/// The category of every measured event of a single trace.
 #[derive(Debug, Clone)]
 pub(crate) struct TraceCategories<'c> {
     categories: &'c Categories,
@@ -62,7 +62,7 @@ pub(crate) struct TraceCategories<'c> {
 }
 
 impl<'c> TraceCategories<'c> {
-    /// Judges the events of one tree.
+    /// Classifies the events of one tree.
     pub(crate) fn of(
         program: &Program,
         measure: Measure,
@@ -76,7 +76,7 @@ impl<'c> TraceCategories<'c> {
         TraceCategories { categories, measure, column }
     }
 
-    /// The category of an accounted call; unclassified for others.
+    /// The category of a measured call; unclassified for others.
     pub(crate) fn category(&self, tree: &CallTree, call: CallId) -> EventCategory {
         let slot = self.measure.slot(tree, call);
         slot.map_or(NOTHING, |slot| self.column[slot])
@@ -87,13 +87,13 @@ impl<'c> TraceCategories<'c> {
         self.categories.name(id)
     }
 
-    /// Name of the category of an accounted call; `unclassified` for others.
+    /// Name of the category of a measured call; `unclassified` for others.
     pub(crate) fn name(&self, tree: &CallTree, call: CallId) -> &'c str {
         self.label(self.category(tree, call).id)
     }
 }
 
-/// The category of each accounted event of one tree, by slot.
+/// The category of each measured event of one tree, by slot.
 fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<EventCategory> {
     let (tree, phases) = (&**program.tree(), program.phases());
     let communication = program.communication();
@@ -103,33 +103,47 @@ fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<EventCatego
         phases,
         communication,
         known: FxHashMap::default(),
+        descent: Descent::default(),
         real_ops: ByName::new(tree.trace()),
         optimizer_frames: ByName::new(tree.trace()),
         zeroing_ops: ByName::new(tree.trace()),
     };
     let mut column = vec![NOTHING; measure.slots(tree)];
     for call in measure.calls(tree) {
-        let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+        let slot = measure.slot(tree, call).expect("attributed calls have a slot");
         column[slot] = judge.category(call);
     }
     column
 }
 
-/// Decides for the events of one tree, with what it found out about names.
+/// Classifies the events of one tree, and caches results by name.
 struct Judge<'a> {
     tree: &'a CallTree,
     rules: &'a Rules,
     phases: &'a Phases,
     communication: &'a Communication,
     known: FxHashMap<(Role, TextId), Option<usize>>,
-    /// Which names of cpu_ops are those of real ops.
+    /// The way to the parent of the call that was classified last.
+    descent: Descent<Above>,
+    /// Whether a cpu_op name belongs to a real op.
     real_ops: ByName<bool>,
-    /// Which frames stand in an optimizer's file, and which ops write zeros.
+    /// Whether a frame is in an optimizer's file, and whether an op writes zeros.
     optimizer_frames: ByName<bool>,
     zeroing_ops: ByName<bool>,
 }
 
-/// Looks at one sort of evidence: a category, and what it was decided by.
+/// What a call and the calls above it say about the work below.
+#[derive(Debug, Clone, Copy, Default)]
+struct Above {
+    /// Category of the strongest op; of equally strong ops, the nearest.
+    op: Option<usize>,
+    /// Category by the nearest autograd node or module.
+    context: Option<(usize, CategorySource)>,
+    is_optimizer: bool,
+    clears_gradients: bool,
+}
+
+/// Evaluates one kind of evidence: returns a category and its source.
 type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
 
 impl Judge<'_> {
@@ -170,8 +184,8 @@ impl Judge<'_> {
         kind.map(|category| (category, CategorySource::Event))
     }
 
-    /// A compiler's pointwise or reducing kernel tells what it does in its name, and is no part of
-    /// the op whose values it prepares.
+    /// Looks up a compiler-generated pointwise or reduction kernel by its name, which lists its work. The
+    /// op around it is not used, because the kernel may only prepare values for that op.
     fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;
@@ -179,50 +193,19 @@ impl Judge<'_> {
         self.look_up(Role::Generated, call).map(|category| (category, CategorySource::KernelName))
     }
 
-    /// The nearest op of the highest strength that any op above has.
+    /// Uses the op with the highest strength at or above a call; of several equally strong ops, the
+    /// nearest.
     fn by_op(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
-        let tree = self.tree;
-        let mut best: Option<usize> = None;
-        for above in std::iter::once(call).chain(tree.ancestors(call)) {
-            if tree.kind(above) != CallKind::Op || (above != call && !self.is_real_op(above)) {
-                continue;
-            }
-            let Some(category) = self.look_up(Role::Op, above) else { continue };
-            if above != call && self.rules.strength(category) == Strength::Host {
-                continue;
-            }
-            if best.is_none_or(|best| self.rules.strength(category) > self.rules.strength(best)) {
-                best = Some(category);
-            }
-            if self.rules.strength(category) == Strength::Specific {
-                break;
-            }
-        }
+        let is_op = self.tree.kind(call) == CallKind::Op;
+        let own = if is_op { self.look_up(Role::Op, call) } else { None };
+        let above = self.above(call).op;
+        let best = self.stronger(own, above);
         best.map(|category| (category, CategorySource::Op))
     }
 
-    fn is_real_op(&mut self, call: CallId) -> bool {
-        let trace = self.tree.trace();
-        let name = trace.name_id(self.tree.event(call).expect("ops are events"));
-        self.real_ops.get(name, || names::is_op(trace.text(name)))
-    }
-
-    /// The nearest autograd node, or the innermost module where that is nearer.
+    /// The nearest autograd node above, or the innermost module if that is nearer.
     fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
-        let tree = self.tree;
-        for above in tree.ancestors(call) {
-            if tree.kind(above) == CallKind::Op && names::is_autograd_node(tree.name(above)) {
-                let category = self.look_up(Role::Autograd, above);
-                let runs = |&category: &usize| self.rules.strength(category) > Strength::Host;
-                if let Some(category) = category.filter(runs) {
-                    return Some((category, CategorySource::Autograd));
-                }
-            } else if tree.is_module(above) {
-                let category = self.look_up(Role::Module, above)?;
-                return Some((category, CategorySource::Module));
-            }
-        }
-        None
+        self.above(call).context
     }
 
     fn by_kernel_name(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
@@ -231,8 +214,8 @@ impl Judge<'_> {
         Some((category, CategorySource::KernelName))
     }
 
-    /// Pointwise work, reductions and copies in an optimizer's step are the optimizer's: `_foreach_add_`
-    /// there and the fused kernel of another version do the same.
+    /// Pointwise work, reductions and copies in an optimizer step belong to the optimizer: `_foreach_add_`
+    /// there does the same work as the fused kernel of another version.
     fn by_optimizer(
         &mut self,
         call: CallId,
@@ -250,17 +233,73 @@ impl Judge<'_> {
     }
 
     fn is_in_optimizer(&mut self, call: CallId) -> bool {
-        let is_known = self.phases.phase(call) == Phase::TrainOptimizer;
-        let frames = &mut self.optimizer_frames;
-        is_known || is_below(self.tree, call, CallKind::Frame, OPTIMIZER_FRAME, frames)
+        self.phases.phase(call) == Phase::TrainOptimizer || self.above(call).is_optimizer
     }
 
-    /// Whether a call is part of `zero_grad`, which the profiler counts to the optimizer.
+    /// Whether a call is part of `zero_grad`, which the profiler assigns to the optimizer.
     fn clears_gradients(&mut self, call: CallId) -> bool {
-        is_below(self.tree, call, CallKind::Op, "zero_", &mut self.zeroing_ops)
+        self.above(call).clears_gradients
     }
 
-    /// The category of a call's name, found once for each name.
+    /// What the calls above a call say about its work.
+    fn above(&mut self, call: CallId) -> Above {
+        let tree = self.tree;
+        let Some(parent) = tree.parent(call) else { return Above::default() };
+        let mut descent = std::mem::take(&mut self.descent);
+        let enter =
+            |above: Option<&Above>, call| self.below(above.copied().unwrap_or_default(), call);
+        let above = *descent.visit(tree, parent, enter, |_, _, _| {});
+        self.descent = descent;
+        above
+    }
+
+    /// Adds a call's evidence to that of the calls above it.
+    fn below(&mut self, above: Above, call: CallId) -> Above {
+        let mut found = above;
+        match self.tree.kind(call) {
+            CallKind::Op => {
+                if self.is_real_op(call) {
+                    let own = self.look_up(Role::Op, call).filter(|&own| self.runs_work(own));
+                    found.op = self.stronger(own, above.op);
+                }
+                if names::is_autograd_node(self.tree.name(call)) {
+                    let own = self.look_up(Role::Autograd, call).filter(|&own| self.runs_work(own));
+                    let own = own.map(|category| (category, CategorySource::Autograd));
+                    found.context = own.or(above.context);
+                }
+                found.clears_gradients |= contains(self.tree, call, "zero_", &mut self.zeroing_ops);
+            }
+            CallKind::Frame => {
+                found.is_optimizer |=
+                    contains(self.tree, call, OPTIMIZER_FRAME, &mut self.optimizer_frames);
+            }
+            CallKind::Thread | CallKind::Unlinked | CallKind::Runtime | CallKind::Gpu => {}
+        }
+        if self.tree.is_module(call) {
+            let own = self.look_up(Role::Module, call);
+            found.context = own.map(|category| (category, CategorySource::Module));
+        }
+        found
+    }
+
+    /// The stronger of two categories; of equally strong ones, the first.
+    fn stronger(&self, nearer: Option<usize>, farther: Option<usize>) -> Option<usize> {
+        let strength = |category: Option<usize>| category.map(|c| self.rules.strength(c));
+        if strength(farther) > strength(nearer) { farther } else { nearer }
+    }
+
+    /// Whether ops of a category run work on the GPU.
+    fn runs_work(&self, category: usize) -> bool {
+        self.rules.strength(category) > Strength::Host
+    }
+
+    fn is_real_op(&mut self, call: CallId) -> bool {
+        let trace = self.tree.trace();
+        let name = trace.name_id(self.tree.event(call).expect("ops are events"));
+        self.real_ops.get(name, || names::is_op(trace.text(name)))
+    }
+
+    /// The category of a call's name, cached by name.
     fn look_up(&mut self, role: Role, call: CallId) -> Option<usize> {
         let event = self.tree.event(call)?;
         let name = self.tree.trace().name_id(event);
@@ -269,17 +308,9 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a call of this kind above another has a name that holds the text.
-fn is_below(
-    tree: &CallTree,
-    call: CallId,
-    kind: CallKind,
-    text: &str,
-    known: &mut ByName<bool>,
-) -> bool {
+/// Whether the name of an op or frame contains `text`.
+fn contains(tree: &CallTree, call: CallId, text: &str, known: &mut ByName<bool>) -> bool {
     let trace = tree.trace();
-    tree.ancestors(call).filter(|&above| tree.kind(above) == kind).any(|above| {
-        let name = trace.name_id(tree.event(above).expect("frames and ops are events"));
-        known.get(name, || trace.text(name).contains(text))
-    })
+    let name = trace.name_id(tree.event(call).expect("frames and ops are events"));
+    known.get(name, || trace.text(name).contains(text))
 }

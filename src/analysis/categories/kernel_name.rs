@@ -1,4 +1,4 @@
-//! A kernel's name → its stem: the name without mangling, template arguments, parameters and type.
+//! Reduces a kernel name to its stem: without mangling, template arguments, parameters and return type.
 //!
 //! ```text
 //! void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, …)
@@ -6,23 +6,23 @@
 //! _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256E…
 //! aiter::add_rmsnorm_quant_kernel
 //! ```
-//! Template arguments name types and tile sizes of all sorts and say little about the work, except
-//! below a *launcher*, a kernel that runs whatever functor it is given: for those, the stems of the
-//! arguments come along (`vectorized_elementwise_kernel<4, GeluFunctor, …>` → `GeluFunctor`, …).
+//! Template arguments contain types and tile sizes and say little about the work. The exception is
+//! a *launcher*, a kernel that runs any functor it is given. For launchers, the stems of the
+//! arguments are used as well (`vectorized_elementwise_kernel<4, GeluFunctor, …>` → `GeluFunctor`, …).
 
-/// How deep launchers are looked into: `elementwise_kernel<gpu_kernel_impl<AUnaryFunctor<…>>>`.
+/// Maximum nesting depth of launchers: `elementwise_kernel<gpu_kernel_impl<AUnaryFunctor<…>>>`.
 const DEPTH: usize = 4;
 
-/// The stem of a kernel's name.
+/// The stem of a kernel name.
 pub(in crate::analysis) fn stem(name: &str) -> String {
     if let Some(mangled) = name.strip_prefix("_Z") {
         return mangled_names(mangled).next().unwrap_or_default();
     }
-    // A return type and qualifiers stand before the name.
+    // A return type and qualifiers come before the name.
     without_arguments(name).split_whitespace().last().unwrap_or_default().to_owned()
 }
 
-/// The stems of what a launcher runs, outermost first; empty where `name` is no launcher.
+/// The stems of the template arguments of a launcher, outermost first; empty if `name` is not a launcher.
 pub(in crate::analysis) fn launched(name: &str, is_launcher: impl Fn(&str) -> bool) -> Vec<String> {
     if let Some(mangled) = name.strip_prefix("_Z") {
         let mut names = mangled_names(mangled);
@@ -43,18 +43,18 @@ pub(in crate::analysis) fn launched(name: &str, is_launcher: impl Fn(&str) -> bo
     found
 }
 
-/// `a<b<c>, d>::e(f)` → `a::e`; `(anonymous namespace)` goes too.
+/// `a<b<c>, d>::e(f)` → `a::e`; `(anonymous namespace)` is removed too.
 fn without_arguments(name: &str) -> String {
     let name = name.replace("(anonymous namespace)", "");
     let mut kept = String::new();
     let mut depth = Brackets::default();
-    // Where what is outside of all brackets begins.
+    // Start of the text currently being copied, which is outside of all brackets.
     let mut from = 0;
     for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| Brackets::count(byte)) {
         let before = depth.angles;
         depth.pass(&name, at, byte);
         match (before, depth.angles) {
-            // The parameters end the name.
+            // The parameter list ends the name.
             (0, 0) if byte == b'(' => {
                 kept.push_str(&name[from..at]);
                 return kept;
@@ -92,16 +92,17 @@ fn template_arguments(name: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    // The profiler cut the name off.
+    // The profiler truncated the name.
     arguments.extend(from.map(|from| name[from..].trim()));
     arguments
 }
 
-/// How many brackets are open. A `>` inside of parentheses is a comparison: `enable_if<((8)>(0))>`.
+/// Number of open brackets. A `>` inside parentheses is a comparison: `enable_if<((8)>(0))>`.
 #[derive(Default)]
 struct Brackets {
     angles: usize,
-    /// Parentheses and braces that were opened inside of angle brackets, for each open pair.
+    /// Number of parentheses and braces opened inside the innermost angle brackets; `saved` has the outer
+    /// ones.
     others: usize,
     saved: Vec<usize>,
 }
@@ -157,12 +158,12 @@ fn next_identifier(text: &str) -> Option<(&str, &str)> {
     Some(rest.split_at_checked(length.min(rest.len())).unwrap_or((rest, "")))
 }
 
-/// Skips one code of the mangling: a literal (`Li256E`), a substitution (`S4_`), or a letter.
+/// Skips one mangling code: a literal (`Li256E`), a substitution (`S4_`), or a letter.
 fn after_one_code(text: &str) -> &str {
     let end = match text.as_bytes()[0] {
         b'L' => text.find('E').map_or(text.len(), |at| at + 1),
         b'S' => text.find('_').filter(|&at| at <= 3).map_or(1, |at| at + 1),
-        // `DF16b`, the type of bfloat16.
+        // `DF16b` is bfloat16.
         b'D' if text.starts_with("DF") => text[2..]
             .find(|c: char| !c.is_ascii_digit())
             .map_or(text.len(), |at| at + 3)
@@ -239,7 +240,7 @@ mod tests {
         for code in ["Li256E", "S_", "S4_", "S1a_", "Sa", "DF16b", "DF16_", "f"] {
             assert_eq!(names(&format!("{code}3abc")), ["abc"], "{code}");
         }
-        // An underscore further on belongs to a name.
+        // An underscore further right belongs to a name.
         assert_eq!(names("Sd5ab_cdE"), ["ab_cd"]);
         assert_eq!(names("N2ck4kernI4GemmE"), ["ck::kern", "Gemm"]);
         for cut in ["DF", "DF1", "Li25", "S"] {

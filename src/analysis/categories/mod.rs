@@ -1,19 +1,19 @@
-//! The account → what kind of work each of its events is: gemm, attention, convolution, …
+//! Assigns a category to each measured event: gemm, attention, convolution, …
 //!
-//! Kernel names alone do not tell: `Kernel2<cutlass_80_tensorop_…>` may be a convolution, and a copy
-//! may be part of a matrix product. So the evidence is taken in this order, see `docs/categories.md`:
+//! Kernel names are not sufficient: `Kernel2<cutlass_80_tensorop_…>` may be a convolution, and a copy
+//! may be part of a matrix product. The evidence is used in this order, see `docs/categories.md`:
 //!
 //! 1. the kind of the GPU event: copies, memsets, communication
-//! 2. the list of ops in the name of a pointwise or reducing kernel that a compiler made
-//! 3. the nearest specific op above its launch, else the nearest op that serves others, else the
-//!    nearest op that anything may be built of
+//! 2. the list of ops in the name of a compiler-generated pointwise or reduction kernel
+//! 3. the nearest specific op above its launch, otherwise the nearest generic op, otherwise the
+//!    nearest weak op
 //! 4. the nearest autograd node, or the innermost `nn.Module`
-//! 5. what the same kernel is where calls above it tell, on either side
-//! 6. the words of the kernel's name
+//! 5. the category of the same kernel where an op above it decides, on either side
+//! 6. the words of the kernel name
 //!
-//! What is left as pointwise work, copies or the like in an optimizer's step is the optimizer's.
+//! Remaining pointwise work, reductions and copies in an optimizer step are assigned to the optimizer.
 //!
-//! The words stand in `categories.toml`, which a user's file can extend.
+//! The words are listed in `categories.toml`; a user's file can extend it.
 
 mod evidence;
 pub(super) mod kernel_name;
@@ -21,8 +21,9 @@ mod names;
 mod rules;
 mod same_kernels;
 
-pub(super) use evidence::CategoryTable;
 pub(crate) use evidence::TraceCategories;
+pub(super) use evidence::{CategoryTable, OPTIMIZER_FRAME};
+pub(crate) use names::AUTOGRAD_PREFIX;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::Side;
@@ -31,10 +32,10 @@ use rules::{Rules, Strength};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-/// The rules that the library brings along.
+/// The built-in rules.
 const BUILTIN: &str = include_str!("categories.toml");
 
-/// A category of one rule set: dense, from 0, in the order of precedence.
+/// A category of one rule set: dense, from 0, in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CategoryId(u16);
 
@@ -43,10 +44,10 @@ impl CategoryId {
     pub const UNCLASSIFIED: CategoryId = CategoryId(u16::MAX);
 }
 
-/// What a category was decided by.
+/// The evidence that decided a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CategorySource {
-    /// Kind of the GPU event, or the name that the GPU runtime or a communication library gave it.
+    /// Kind of the GPU event, or the name given by the GPU runtime or a communication library.
     Event,
     /// An op above the launch.
     Op,
@@ -54,9 +55,9 @@ pub enum CategorySource {
     Autograd,
     /// The innermost `nn.Module` above the launch.
     Module,
-    /// The words of the kernel's name.
+    /// The words of the kernel name.
     KernelName,
-    /// Calls above other launches of a kernel of this name, all of one kind.
+    /// Ops above other launches of a kernel of this name, which all agree.
     SameKernel,
     /// The call was made in an optimizer's step.
     Optimizer,
@@ -65,7 +66,7 @@ pub enum CategorySource {
 }
 
 impl CategorySource {
-    /// As tables write it: `event`, `op`, `autograd`, `module`, `kernel_name`, `same_kernel`,
+    /// The name in tables: `event`, `op`, `autograd`, `module`, `kernel_name`, `same_kernel`,
     /// `optimizer`, `none`.
     pub fn label(self) -> &'static str {
         match self {
@@ -81,23 +82,23 @@ impl CategorySource {
     }
 }
 
-/// The category of one event, and what it was decided by.
+/// The category of an event, and the evidence that decided it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventCategory {
     /// The category.
     pub id: CategoryId,
-    /// What it was decided by.
+    /// The evidence that decided it.
     pub source: CategorySource,
 }
 
-/// The rules that tell what kind of work an event is.
+/// The rules that assign a category to each event.
 #[derive(Debug, Clone)]
 pub struct Categories {
-    /// The built-in ones alone where `None`.
+    /// `None` means only the built-in rules.
     rules: Option<Arc<Rules>>,
 }
 
-/// Read when they are first needed, and once for all comparisons.
+/// Parsed on first use, and shared by all comparisons.
 static BUILTIN_RULES: LazyLock<Rules> =
     LazyLock::new(|| Rules::parse(BUILTIN).expect("the built-in rules are tested"));
 
@@ -108,15 +109,15 @@ impl Default for Categories {
 }
 
 impl Categories {
-    /// The rules that the library brings along.
+    /// The built-in rules.
     pub fn builtin() -> Categories {
         Categories { rules: None }
     }
 
-    /// The built-in rules with those of a TOML file before them.
+    /// The built-in rules, extended by those of a TOML file, which take precedence.
     ///
     /// # Errors
-    /// If the file cannot be read, is no TOML, or holds something that is no rule.
+    /// If the file cannot be read, is not valid TOML, or contains an invalid rule.
     pub fn extended(path: impl AsRef<Path>) -> Result<Categories> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -124,10 +125,11 @@ impl Categories {
         Categories::parse(&text, path)
     }
 
-    /// The built-in rules with those of a TOML text before them; `path` stands for it in messages.
+    /// The built-in rules, extended by those of a TOML text, which take precedence. Messages refer to it
+    /// as `path`.
     ///
     /// # Errors
-    /// If it is no TOML, or holds something that is no rule.
+    /// If the text is not valid TOML, or contains an invalid rule.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Categories> {
         let user = Rules::parse(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message).remedy(
@@ -141,17 +143,17 @@ impl Categories {
         self.rules.as_deref().unwrap_or(&BUILTIN_RULES)
     }
 
-    /// Reads the rules, while nobody waits for them.
+    /// Parses the rules in advance, while another thread is busy.
     pub(super) fn look_ahead(&self) {
         self.rules();
     }
 
-    /// Name of a category; `unclassified` where nothing matched.
+    /// Name of a category; `unclassified` if nothing matched.
     pub fn name(&self, id: CategoryId) -> &str {
         self.rules().categories.get(usize::from(id.0)).map_or("unclassified", |rule| &rule.name)
     }
 
-    /// All categories, in the order of precedence.
+    /// All categories, in order of precedence.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.rules().categories.iter().map(|rule| rule.name.as_str())
     }
@@ -162,8 +164,8 @@ impl Categories {
         rule.is_some_and(|rule| rule.strength == Strength::Specific)
     }
 
-    /// Whether an op of this name does work, and whether that is work of its own that serves no other
-    /// op; `None` for views, allocations and names that say nothing.
+    /// Whether an op of this name does specific work, as opposed to work that serves other
+    /// ops; `None` for views, allocations and unknown names.
     pub(super) fn work_of(&self, op: &str) -> Option<bool> {
         if names::is_autograd_node(op) {
             return None;
@@ -174,7 +176,7 @@ impl Categories {
         (strength > Strength::Host).then_some(strength == Strength::Specific)
     }
 
-    /// Names of the categories whose work one op of this category may do.
+    /// Names of the categories whose work an op of this category may do.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
         self.rules()
             .categories
@@ -184,12 +186,12 @@ impl Categories {
 }
 
 impl super::Analysis {
-    /// What kind of work an accounted event is; unclassified for calls that are not accounted.
+    /// The category of a measured event; unclassified for calls that are not measured.
     pub fn category(&self, side: Side, call: CallId) -> EventCategory {
         self.categories.of(side, self.slot(side, call))
     }
 
-    /// Name of the category of an accounted event.
+    /// Name of the category of a measured event.
     pub fn category_name(&self, side: Side, call: CallId) -> &str {
         self.options.categories.name(self.category(side, call).id)
     }

@@ -1,35 +1,36 @@
-//! One name and what sort of name it is → the category that the rules have for it.
+//! Looks up the category of a name, given the role of the name.
 
 use super::kernel_name;
 use super::rules::{NameKind, Rules};
 use crate::program::Words;
 use crate::tree::ModuleName;
 
-/// An op that says who calls the communication library, without a namespace.
+/// An op without a namespace that marks calls to a communication library.
 const COLLECTIVE_OP: &str = "record_param_comms";
-/// How compilers name the ops and kernels that they make.
+/// Prefix of compiler-generated ops and kernels.
 const COMPILED_PREFIX: &str = "triton";
-/// Behind this word, in names that compilers make, stands the list of ops that were fused.
+/// In compiler-generated names, the list of fused ops follows this word.
 const FUSED: &str = "fused";
-/// What a compiler calls its pointwise, reducing, foreach and split-scan kernels.
+/// Words for a compiler's pointwise, reduction, foreach and split-scan kernels.
 const GENERATED: [&str; 7] = ["poi", "red", "per", "for", "spl", "unk", FUSED];
-/// What it calls kernels that it makes from templates.
+/// Words for a compiler's template kernels.
 const TEMPLATES: [&str; 1] = ["tem"];
-/// Before the name of an autograd node.
-const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
+/// Prefix of the ops that run the nodes of the autograd graph.
+pub(crate) const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
 
-/// As what a name is looked at.
+/// The role of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
-    /// The name that the runtime gave an event.
+    /// The name that the runtime gave to an event.
     Event,
     /// A cpu_op.
     Op,
-    /// A node of autograd's graph, or a function that a user gave it.
+    /// A node of the autograd graph, or a user-defined autograd function.
     Autograd,
     /// A module.
     Module,
-    /// A kernel that a compiler generated from pointwise ops and reductions; other names are none.
+    /// A kernel that a compiler generated from pointwise ops and reductions; other names have no category
+    /// in this role.
     Generated,
     /// Any kernel.
     Kernel,
@@ -53,7 +54,8 @@ pub(super) fn find(rules: &Rules, role: Role, name: &str) -> Option<usize> {
     }
 }
 
-/// A compiler's kernel by the ops in its name; a launcher by what it runs; any other by its stem.
+/// Looks up a kernel: a compiler-generated one by the ops in its name, a launcher by its template
+/// arguments, any other by its stem.
 fn of_kernel(rules: &Rules, name: &str) -> Option<usize> {
     let stem = kernel_name::stem(name);
     let words = Words::of(&stem);
@@ -71,7 +73,7 @@ fn of_kernel(rules: &Rules, name: &str) -> Option<usize> {
 }
 
 /// `triton_poi_fused_add_mul_3`, `triton_red_…`, `triton_per_…`; `triton_fused_…` and `triton__0d1d2d`
-/// of earlier compilers; `cpp_fused_…` on a CPU.
+/// from earlier compilers; `cpp_fused_…` on a CPU.
 fn is_generated(words: &Words) -> bool {
     let kind = words.at(1).unwrap_or_default();
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
@@ -86,8 +88,8 @@ fn is_template(words: &Words) -> bool {
         && words.at(1).is_some_and(|kind| TEMPLATES.contains(&kind))
 }
 
-/// Such kernels do pointwise work and reductions only, whatever the graph's nodes around them were
-/// called: a list of ops names where values came from, products and attention among them.
+/// Such kernels do only pointwise work and reductions. The list of ops in the name also contains ops that
+/// merely produced the inputs, including products and attention.
 fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {
     let list = words.behind(FUSED).unwrap_or_default();
     rules
@@ -97,14 +99,14 @@ fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {
 }
 
 /// Whether a cpu_op is a real op: with a namespace, or made by a compiler. Others are autograd nodes
-/// and ranges that a user or a framework named, and say nothing about single kernels.
+/// and ranges named by a user or a framework, which say nothing about single kernels.
 pub(super) fn is_op(name: &str) -> bool {
     let namespaced = name.contains("::") && !name.contains(' ');
     namespaced || name.starts_with(COMPILED_PREFIX) || name == COLLECTIVE_OP
 }
 
-/// `AddmmBackward0`, `autograd::engine::evaluate_function: AddmmBackward0`; and what a user gave
-/// autograd as a function: `FlashAttnFunc`, `LayerNormFn`.
+/// `AddmmBackward0`, `autograd::engine::evaluate_function: AddmmBackward0`, and user-defined
+/// autograd functions: `FlashAttnFunc`, `LayerNormFn`.
 pub(super) fn is_autograd_node(name: &str) -> bool {
     const ENDINGS: [&str; 4] = ["Backward", "Function", "Func", "Fn"];
     let node = name.trim_end_matches(|c: char| c.is_ascii_digit());

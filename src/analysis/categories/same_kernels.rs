@@ -1,13 +1,13 @@
-//! Kernels whose calls above tell what they are → the same for kernels of that name without such calls.
+//! Applies the category of kernels with a known op above to kernels of the same name without one.
 //!
-//! A graph replay has no ops, a launch before the window none in the trace, a compiled region those of
-//! its wrapper only. So one side of a pair would be judged by its ops and the other by kernel names,
-//! and a difference of categories come out that is none. A name that an op explains in one place, of
-//! either trace, and everywhere in the same way, is explained in all:
+//! A graph replay has no ops, a launch before the window has none in the trace, and a compiled region has
+//! only those of its wrapper. One side of a pair would then be classified by its ops and the other by
+//! kernel names, which would create a spurious difference of categories. If ops in either trace always
+//! give a kernel name the same category, that category applies to all kernels of that name:
 //!
 //! ```text
 //! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op
-//! trace2   (graph launch)    → bmm_E4m3_…   gemm by its name alone; moe as the same kernel
+//! trace2   (graph launch)    → bmm_E4m3_…   gemm by its name; moe as the same kernel
 //! ```
 
 use super::names::{self, Role};
@@ -18,14 +18,14 @@ use crate::trace::{ByName, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What the calls above tell of each kernel name; `None` where they disagree.
+/// The category that ops above give to each kernel name; `None` if they disagree.
 #[derive(Debug, Default)]
 pub(super) struct SameKernels<'t> {
     known: FxHashMap<&'t str, Option<CategoryId>>,
 }
 
 impl<'t> SameKernels<'t> {
-    /// Notes what the ops of one trace tell of its kernels.
+    /// Collects what the ops of one trace say about its kernels.
     pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
         let mut seen: FxHashSet<(TextId, CategoryId)> = FxHashSet::default();
         for (name, category) in kernels(tree, measure, column) {
@@ -37,8 +37,9 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// Tells the kernels of one trace that were judged by their names what is known of them. Names of
-    /// pointwise kernels say what they do; that an op made use of one says nothing of the others.
+    /// Applies the collected categories to the kernels of one trace that were classified by their names.
+    /// Pointwise kernels are skipped: their names already describe their work, and that one op uses such a
+    /// kernel says nothing about its other uses.
     pub(super) fn apply(
         &self,
         tree: &CallTree,
@@ -48,7 +49,7 @@ impl<'t> SameKernels<'t> {
     ) {
         let mut work_of_names = ByName::new(tree.trace());
         for call in measure.calls(tree).filter(|&call| tree.kind(call) == CallKind::Gpu) {
-            let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+            let slot = measure.slot(tree, call).expect("attributed calls have a slot");
             if !is_by_name(column[slot]) {
                 continue;
             }
@@ -60,7 +61,8 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// What is known of a kernel whose name says that it does work of its own.
+    /// The category that ops in either trace always give to a kernel of this name; `None` if there is no
+    /// such category or the name indicates pointwise or auxiliary work.
     fn work_of(&self, name: &str, rules: &Rules) -> Option<CategoryId> {
         let id = (*self.known.get(name)?)?;
         let tells_work = names::find(rules, Role::Generated, name).is_none()
@@ -74,7 +76,7 @@ fn is_by_name(category: EventCategory) -> bool {
     matches!(category.source, CategorySource::KernelName | CategorySource::Nothing)
 }
 
-/// The names and categories of the accounted kernels of a trace.
+/// The names and categories of the measured kernels of a trace.
 fn kernels<'t, 'a>(
     tree: &'t CallTree,
     measure: Measure,
@@ -82,7 +84,7 @@ fn kernels<'t, 'a>(
 ) -> impl Iterator<Item = (TextId, EventCategory)> + use<'t, 'a> {
     let on_gpu = move |call: &CallId| tree.kind(*call) == CallKind::Gpu;
     measure.calls(tree).filter(on_gpu).map(move |call| {
-        let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+        let slot = measure.slot(tree, call).expect("attributed calls have a slot");
         (tree.trace().name_id(tree.event(call).expect("GPU events are events")), column[slot])
     })
 }

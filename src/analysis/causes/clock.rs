@@ -1,20 +1,20 @@
-//! Many kernels that differ by one ratio → one cause: the device ran at another clock, perhaps.
+//! Merges many kernels that differ by one ratio into one cause: the device probably ran at another clock.
 
-use super::cause::{Cause, total};
+use super::cause::{Cause, together, total};
 use super::evidence::in_order;
 use super::reason::Reason;
 use super::scale::Scale;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// How far the logarithm of a ratio may be from that of the common one.
+/// Maximum distance between the logarithms of a ratio and the common ratio.
 const WITHIN: f64 = 0.03;
-/// From where on the logarithm of a common ratio is one.
+/// Minimum absolute logarithm for a common ratio to count as different from 1.
 const LEAST: f64 = 0.02;
-/// How many causes it takes.
+/// Minimum number of causes to merge.
 const MANY: usize = 4;
 
-/// Makes one cause of those with the same kernels, if most of their time shares one ratio.
+/// Merges the causes with the same kernels into one, if most of their time shares one ratio.
 pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     let Some(common) = common_ratio(causes, scale) else { return };
     let shares = |cause: &Cause| {
@@ -40,14 +40,16 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
         idle_of_runs: PerSide::default(),
         difference: Nanos::ZERO,
         evidence: format!(
-            "the same kernels of {} places take {common:.3} times as long: another clock, or another device",
+            "the same kernels at {} call sites take {common:.3}x as long: the GPU clock or the device differs",
             sharing.len()
         ),
         kernels: PerSide::default(),
+            few: None,
+            by_step: together(&sharing),
     });
 }
 
-/// Candidate / baseline per step, where the kernels are the same.
+/// Candidate / baseline per step of a cause with the same kernels; `None` for other causes.
 fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     if !matches!(cause.reason, Reason::KernelSlower | Reason::KernelFaster) {
         return None;
@@ -64,7 +66,7 @@ fn weight(causes: &[Cause]) -> i64 {
     same.map(|cause| cause.time.baseline.0 + cause.time.candidate.0).sum()
 }
 
-/// The ratio in the middle of all time with the same kernels, where it is far enough from 1.
+/// The time-weighted median ratio of causes with the same kernels; `None` if it is too close to 1.
 fn common_ratio(causes: &[Cause], scale: Scale) -> Option<f64> {
     let mut ratios: Vec<(f64, i64)> = causes
         .iter()

@@ -1,5 +1,6 @@
-//! A part of the wall → the cause that it is: its reason, and what shows it.
+//! Turns a part of the wall time into a cause with its reason and evidence.
 
+use super::by_step::ByStep;
 use super::cause::{Cause, signed_ms};
 use super::gpu::{BusyPart, Kernels, PartKind, is_host};
 use super::host::IdlePart;
@@ -17,7 +18,7 @@ use crate::trace::Nanos;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The cause that busy time is.
+/// The cause of a part of the busy time.
 pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Cause {
     let reason = busy_reason(analysis, part, scale);
     let (baseline, candidate) = part.key.arguments.clone();
@@ -35,10 +36,12 @@ pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) ->
         difference: Nanos::ZERO,
         evidence: busy_evidence(analysis, part, reason, scale),
         kernels: part.kernels.as_ref().map(|kernels| longest(kernels)),
+        few: None,
+        by_step: ByStep::of_rows(analysis, &part.rows),
     }
 }
 
-/// Each node once, in the order of the merged tree.
+/// Deduplicates nodes and sorts them in the order of the merged tree.
 pub(super) fn in_order(mut nodes: Vec<MergedId>) -> Vec<MergedId> {
     nodes.sort_unstable();
     nodes.dedup();
@@ -80,7 +83,7 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
-/// Times are per step, as the difference beside them is, and so are counts that are the same in each step.
+/// Times are per step, like the difference printed next to them. So are counts that are equal in each step.
 fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
     let time = part.kernel_time();
     let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));
@@ -102,11 +105,26 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
         PartKind::Below => format!("; {}", instead(&part.ops, scale)),
         PartKind::Common | PartKind::Region | PartKind::Unlinked => String::new(),
     };
-    times + &work(part, scale) + &fused(analysis, part) + &ops + &names
+    let below = unresolved(analysis, part, scale);
+    times + &work(part, scale) + &fused(analysis, part) + &ops + &names + &below
 }
 
-/// What differs between shapes and types, `[[8, 64]] ["float"]`: shapes alone, types alone behind the shapes
-/// that both have, or all.
+/// A caveat for a difference of less than one clock tick per event.
+fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String {
+    let (Some(tick), false) = (analysis.coarse_tick(), is_host(analysis)) else {
+        return String::new();
+    };
+    let ticks = part.kernel_count().map(|count| Nanos(count as i64 * tick.0));
+    let most = Side::BOTH.map(|side| scale.millis_per_step(side, ticks[side]));
+    let difference = scale.round(scale.difference(part.time)).abs().as_millis();
+    match difference <= most[0].max(most[1]) {
+        true => "; within the clock resolution of 1 µs per event".to_owned(),
+        false => String::new(),
+    }
+}
+
+/// Describes the change between shapes and types such as `[[8, 64]] ["float"]`: only the shapes, only the
+/// types after the common shapes, or everything.
 fn other_arguments(baseline: &str, candidate: &str) -> String {
     let parts = baseline.split_once(" [\"").zip(candidate.split_once(" [\""));
     let Some(((shapes, types), (new_shapes, new_types))) = parts else {
@@ -146,7 +164,7 @@ fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     format!("{before} → {after}{behind}")
 }
 
-/// What structure shows of kernels that one side does in fewer: `; fused: aten::addmm, aten::gelu →
+/// Fusion evidence for kernels that one side runs in fewer launches: `; fused: aten::addmm, aten::gelu →
 /// aten::addmm`.
 fn fused(analysis: &Analysis, part: &BusyPart<'_>) -> String {
     let is_here = |row: &&FusionRow| {
@@ -162,7 +180,7 @@ fn fused(analysis: &Analysis, part: &BusyPart<'_>) -> String {
     })
 }
 
-/// How fast the work was done, where all of it has a model: `; same work, 163 → 51 TFLOP/s, 5 % of
+/// The achieved rates, if all of the work has a cost model: `; same work, 163 → 51 TFLOP/s, 5% of
 /// peak`.
 fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     let Some(rates) = clause(&part.efficiency) else { return String::new() };
@@ -174,7 +192,7 @@ fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     }
 }
 
-/// The longest kernel that only one side has, of both sides, and what their names tell.
+/// The longest kernel that only one side has, for each side, with the words decoded from its name.
 fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
         let other = &part.kernels[side.other()];
@@ -195,7 +213,7 @@ fn swapped(part: &BusyPart<'_>) -> String {
     format!("; {} → {}", told(names.baseline), told(names.candidate))
 }
 
-/// What each side calls that the other does not: `2 × aten::mul, 1 × aten::add → nothing`.
+/// The calls that only one side makes, for each side: `2 × aten::mul, 1 × aten::add → nothing`.
 fn instead(ops: &PerSide<BTreeMap<&str, u64>>, scale: Scale) -> String {
     let of = |side: Side, name: &str| ops[side].get(name).copied().unwrap_or_default();
     let names = ops.baseline.keys().chain(ops.candidate.keys());
@@ -206,7 +224,7 @@ fn instead(ops: &PerSide<BTreeMap<&str, u64>>, scale: Scale) -> String {
     format!("{before} → {after}{behind}")
 }
 
-/// The three most frequent names, their counts divided by `unit`.
+/// The three most frequent names, with their counts divided by `unit`.
 fn most(names: &BTreeMap<&str, u64>, unit: u64) -> String {
     if names.is_empty() {
         return "nothing".to_owned();
@@ -227,7 +245,7 @@ fn longest(kernels: &Kernels<'_>) -> Vec<String> {
     all.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The cause that idle time at a place is.
+/// The cause of idle time at a place.
 pub(super) fn of_idle(
     analysis: &Analysis,
     kind: IdleKind,
@@ -256,10 +274,12 @@ pub(super) fn of_idle(
         difference: Nanos::ZERO,
         evidence: idle_evidence(part, scale),
         kernels: PerSide::default(),
+        few: None,
+        by_step: part.by_step.clone(),
     }
 }
 
-/// Both times per step, and whose they are.
+/// The idle time per step on both sides, and the calls that own most of it.
 fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
     const TOLD: usize = 3;
     let millis = |side: Side| scale.millis_per_step(side, part.time[side]);
@@ -278,8 +298,8 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 }
 
 impl Analysis {
-    /// Name of what the sides do instead of each other below a common node: the call of each with
-    /// the most time, and the node above.
+    /// The name of unmatched work below a common node: the call of each side with the most time, and the
+    /// common node.
     fn one_sided_name(
         &self,
         place: &Place,

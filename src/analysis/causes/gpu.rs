@@ -1,5 +1,5 @@
-//! The busy time of rows → parts that belong together: one op with its module class and shapes, or
-//! what stands below one common node on one side alone.
+//! Groups the busy time of rows into parts: an op with its module class and shapes, or
+//! the work of unmatched calls below a common node.
 
 use super::scale::Scale;
 use crate::analysis::grouped::Grouped;
@@ -11,58 +11,58 @@ use crate::trace::{Arguments, Nanos, TextId};
 use crate::tree::CallId;
 use std::collections::BTreeMap;
 
-/// What the rows of a part share.
+/// The properties that the rows of a part share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PartKey {
-    /// Class of the module around it.
+    /// Class of the enclosing module.
     pub(super) module: String,
-    /// The op, or the common node above what is one-sided.
+    /// The op, or the common node above unmatched work.
     pub(super) name: String,
     /// Shapes and types on each side.
     pub(super) arguments: (String, String),
     pub(super) kind: PartKind,
 }
 
-/// Where the work of a part stands.
+/// How the work of a part is matched between the sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
-    /// At a call that both traces have.
+    /// The work is attributed to a call that both traces have.
     Common,
-    /// Below one, at calls that only one side has.
+    /// The work is in calls that only one side has, below a call that both have.
     Below,
-    /// At a compiled region, with what it replaced.
+    /// The work is in a compiled region, together with the calls that the region replaced.
     Region,
-    /// Nowhere: the launch is not in the trace.
+    /// The position is unknown, because the launch is not in the trace.
     Unlinked,
 }
 
-/// How often a kernel ran in the window, and how long in all.
+/// For each kernel name, its number of events in the window and their total time.
 pub(super) type Kernels<'a> = BTreeMap<&'a str, (u64, Nanos)>;
 
-/// Busy time that belongs together.
+/// Busy time grouped into one part.
 #[derive(Debug)]
 pub(super) struct BusyPart<'a> {
     pub(super) key: PartKey,
-    /// The first node that has it.
+    /// The first node that the time is attributed to.
     pub(super) node: Option<MergedId>,
-    /// All that have it, some of them often.
+    /// All nodes that the time is attributed to; may contain duplicates.
     pub(super) nodes: Vec<MergedId>,
-    /// Its rows of the account, by position.
+    /// Its rows in the analysis, by position.
     pub(super) rows: Vec<usize>,
     /// Busy time of work of the window.
     pub(super) time: PerSide<Nanos>,
     /// Number of rows with work.
     pub(super) count: PerSide<u64>,
     pub(super) kernels: PerSide<Kernels<'a>>,
-    /// Calls of each side that stand for each other in regions: the region, and what it replaced.
+    /// Number of calls in regions: the region calls on one side, the calls they replaced on the other.
     pub(super) facing: PerSide<u64>,
-    /// The calls that launched it, where only one side has them.
+    /// Names of the calls that launched the work, with their numbers.
     pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,
-    /// What its events had to do.
+    /// Work of its events: FLOP, bytes and time.
     pub(super) efficiency: PerSide<Efficiency>,
 }
 
-/// All busy time of work of the window; nothing is left over.
+/// Groups the busy time of all work in the window. The parts add up to it exactly.
 pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
@@ -77,8 +77,8 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             part.rows.push(at);
         }
         for side in Side::BOTH.into_iter().filter(works) {
-            let (busy, alone) = (wall.busy()[at][side], wall.busy_alone()[at][side]);
-            part.time[side] += busy - alone;
+            let busy = wall.busy()[at][side];
+            part.time[side] += busy;
             let is_before = busy == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
             let mut events = events_of_window(analysis, row, side).peekable();
             if !is_before && !analysis.is_row_alone(row, side) && events.peek().is_some() {
@@ -127,7 +127,7 @@ impl<'a> BusyPart<'a> {
         }
     }
 
-    /// Sum of the times of its events in the window.
+    /// Total time of its events in the window.
     pub(super) fn kernel_time(&self) -> PerSide<Nanos> {
         self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.1).sum())
     }
@@ -137,13 +137,13 @@ impl<'a> BusyPart<'a> {
         self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.0).sum())
     }
 
-    /// The side of the regions, of a part that is made of them.
+    /// The side that has the regions, for a part of kind `Region`.
     pub(super) fn region_side(&self) -> Side {
         let is_region = |side: &Side| !self.ops[*side].is_empty();
         Side::BOTH.into_iter().find(is_region).unwrap_or(Side::Candidate)
     }
 
-    /// Whether both sides ran the same kernels equally often.
+    /// Whether both sides ran the same kernels equally often per step.
     pub(super) fn has_same_kernels(&self, scale: Scale) -> bool {
         let (a, b) = (&self.kernels.baseline, &self.kernels.candidate);
         self.has_same_names()
@@ -158,18 +158,18 @@ impl<'a> BusyPart<'a> {
     }
 }
 
-/// The events of a row that run in the window of its side: others, as those of a pass behind the last step, are
-/// no part of the wall.
+/// The events of a row that run in the window of its side. Others, such as those of a pass after the last
+/// step, are not part of the wall time.
 fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
     let window = analysis.wall().windows()[side];
     let tree = analysis.tree(side);
     row.events[side].iter().copied().filter(move |&call| {
-        let event = tree.event(call).expect("accounted calls are events");
+        let event = tree.event(call).expect("attributed calls are events");
         window.overlaps(tree.trace().start(event), tree.trace().end(event))
     })
 }
 
-/// The node at which the work of a row stands.
+/// The node that the work of a row is attributed to.
 fn part_node(analysis: &Analysis, row: &Row, kind: PartKind) -> Option<MergedId> {
     let merged = analysis.diff().merged();
     let call = |side: Side| row.calls[side].map(|call| (side, call));
@@ -195,12 +195,13 @@ fn key(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -
     PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind }
 }
 
-/// What tells the key of a part.
+/// Interned ids that determine the key of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PartIds {
-    /// Of what both have: name, shapes and types of each side, names of the modules around.
+    /// The key of work at common calls: name, shapes and types of each side, and the names of the enclosing
+    /// modules.
     Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
-    /// Of what stands at one node.
+    /// The key of other work, which includes its node.
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 
@@ -241,14 +242,14 @@ fn is_common(analysis: &Analysis, row: &Row) -> bool {
     call.is_some_and(|call| analysis.diff().relation(Side::Baseline, call).is_common())
 }
 
-/// Shapes and types; concrete values differ from step to step.
+/// Shapes and types only: concrete values differ from step to step.
 fn arguments(analysis: &Analysis, side: Side, row: &Row) -> String {
     let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
     let text = |id| analysis.tree(side).trace().text(id);
     format!("{} {}", text(dims), text(types)).trim().to_owned()
 }
 
-/// Whether the busy time is that of the host.
+/// Whether busy time is host time.
 pub(super) fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,

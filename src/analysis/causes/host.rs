@@ -1,14 +1,15 @@
-//! Idle rows of one kind → the calls that are to blame: rolled up, so that the loader is named and
-//! not its `div`, `cat` and `copy_`.
+//! Rolls idle rows of one kind up to the calls responsible for them, so that the data loader is named
+//! rather than its `div`, `cat` and `copy_`.
 //!
-//! Each place has the idle time that is its own, and with all below it a sum. From the root down:
+//! Each place has its own idle time, and a sum that includes everything below it. From the root down:
 //!
 //! ```text
-//! the sum holds less than 4/5 of the differences below, which cancel   go on with each part
-//! one call below holds 4/5 of the sum; of a plain frame, three do      go on with each part
-//! else: the call does it itself, or many calls below it do             the cause stands here
+//! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
+//! one call below has 4/5 of the sum; for a plain frame, up to three do  descend into each part
+//! otherwise: the call itself or many calls below it contribute          the cause is this call
 //! ```
 
+use super::by_step::ByStep;
 use super::places::{OwnerIds, PlaceId, Places};
 use super::scale::Scale;
 use crate::analysis::grouped::Grouped;
@@ -18,7 +19,7 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::collections::BTreeMap;
 
-/// Idle time that belongs together.
+/// Idle time grouped into one part.
 #[derive(Debug)]
 pub(super) struct IdlePart {
     pub(super) place: Option<PlaceId>,
@@ -26,12 +27,14 @@ pub(super) struct IdlePart {
     pub(super) count: PerSide<u64>,
     /// Its time in each further run of a side.
     pub(super) runs: PerSide<Vec<Nanos>>,
-    /// Whether all below the place belongs to it.
+    /// Whether everything below the place belongs to this part.
     is_whole: bool,
-    /// The calls whose own time it is, with candidate − baseline, the largest first.
+    /// The calls that spent the time themselves, each with candidate − baseline, largest first.
     pub(super) owners: Vec<(String, i128)>,
-    /// For what is not common, the call of each side with the most time.
+    /// If only one side has the calls: for each side, the call with the most time.
     pub(super) instead: PerSide<Option<String>>,
+    /// Its time in each step.
+    pub(super) by_step: ByStep,
 }
 
 impl IdlePart {
@@ -44,23 +47,24 @@ impl IdlePart {
             is_whole: false,
             owners: Vec::new(),
             instead: PerSide::default(),
+            by_step: ByStep::default(),
         }
     }
 }
 
-/// What stands at a place, and below it.
+/// Idle time of a place itself, and including everything below it.
 #[derive(Debug, Clone, Default)]
 struct Amount {
     own: PerSide<Nanos>,
     own_count: PerSide<u64>,
     time: PerSide<Nanos>,
     count: PerSide<u64>,
-    /// Sum of the distances of all places at and below.
+    /// Sum of the absolute differences of the place and all places below it.
     gross: i128,
     children: Vec<PlaceId>,
 }
 
-/// Divides the idle time of one kind among causes; nothing is left over.
+/// Divides the idle time of one kind into parts, which add up to it exactly.
 pub(super) fn roll_up(
     idle: &[IdleRow],
     kind: IdleKind,
@@ -83,8 +87,9 @@ pub(super) fn roll_up(
     parts
 }
 
-/// Adds to the parts what they are in the further runs of each side. What a run waits for where the first
-/// runs do not wait at all belongs to the part around it, if that has all below its place.
+/// Adds the times in the further runs of each side to the parts. If a further run waits where the median
+/// runs do not wait at all, the time is added to the enclosing part, provided that this part covers
+/// everything below its place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,
@@ -126,7 +131,7 @@ fn add(
     }
 }
 
-/// Own times, and sums over all places below.
+/// Computes own times, and sums over all places below.
 fn amounts(owned: &[(PlaceId, &IdleRow)], places: &Places<'_>, scale: Scale) -> Vec<Amount> {
     let mut amounts = vec![Amount::default(); places.all().len()];
     for &(place, row) in owned {
@@ -168,8 +173,8 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
     parts
 }
 
-/// How many calls below are looked at one by one rather than together: a plain frame says less about
-/// what is done than what it calls.
+/// Number of calls below that may share the difference and still be reported separately. It is larger for a
+/// plain frame, which is less informative than the calls it makes.
 fn few(places: &Places<'_>, at: usize) -> usize {
     let place = &places.all()[at];
     match place.kind {
@@ -186,7 +191,7 @@ fn few(places: &Places<'_>, at: usize) -> usize {
     }
 }
 
-/// Tells for each part whose own time it is.
+/// Sets the owners of each part: the calls that spent the time themselves, not the calls around them.
 fn name_owners(
     parts: &mut [IdlePart],
     owned: &[(PlaceId, &IdleRow)],
@@ -220,6 +225,7 @@ fn name_owners(
             let name = || (part, places.owner_name(owner));
             let sum = sums.entry((part, places.owner_ids(owner)), name, |_| 0);
             *sum += scale.difference(row.time);
+            parts[part].by_step.add_idle(places.analysis(), owner, row.time);
         }
     }
     let differing = sums.into_sorted().filter(|(_, difference)| *difference != 0);
@@ -239,7 +245,8 @@ fn name_owners(
     }
 }
 
-/// Whether the cause stands here: the difference below is coherent, and no few calls below hold it.
+/// Whether the cause is this call: the differences below it do not cancel out, and no few calls below
+/// dominate.
 fn is_to_blame(amount: &Amount, amounts: &[Amount], few: usize, scale: Scale) -> bool {
     let sum = scale.difference(amount.time);
     if 5 * sum.abs() < 4 * amount.gross {

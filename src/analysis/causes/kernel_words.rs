@@ -1,6 +1,6 @@
-//! The name of a kernel → what it tells about it: library, precision, tile, alignment, split-K.
+//! Decodes a kernel name: library, precision, tile, alignment, split-K.
 
-/// What stands in the names of the kernels of a library.
+/// Substrings that identify the library of a kernel.
 const LIBRARIES: [(&str, &str); 16] = [
     ("cudnn_generated_fort_native_sdpa", "cuDNN attention"),
     ("fmha_cutlass", "CUTLASS attention"),
@@ -20,15 +20,15 @@ const LIBRARIES: [(&str, &str); 16] = [
     ("at::native", "ATen"),
 ];
 
-/// Types by what stands for them: what is part of another mark stands behind it.
+/// Substrings that identify a dtype. A marker that is a substring of another comes after it.
 const PRECISIONS: [(&str, &str); 14] = [
     ("tf32", "tf32"),
     ("bf16", "bf16"),
     ("BFloat16", "bf16"),
     ("bfloat16", "bf16"),
-    ("s16816", "16 bit"),
-    // cuDNN calls its attention on bfloat16 so, too.
-    ("wgmma_f16", "16 bit"),
+    ("s16816", "16-bit"),
+    // cuDNN also uses this name for attention on bfloat16.
+    ("wgmma_f16", "16-bit"),
     ("f16", "f16"),
     ("fp16", "f16"),
     ("c10::Half", "f16"),
@@ -39,7 +39,7 @@ const PRECISIONS: [(&str, &str); 14] = [
     ("f32", "f32"),
 ];
 
-/// What the name tells, in the order library, precision, tile, alignment, split-K.
+/// The decoded words, in the order library, precision, tile, alignment, split-K.
 pub(super) fn words(name: &str) -> String {
     let find = |marks: &[(&str, &'static str)]| {
         marks.iter().find(|(mark, _)| name.contains(mark)).map(|(_, word)| (*word).to_owned())
@@ -59,7 +59,7 @@ pub(super) fn words(name: &str) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The name without template arguments and parameters, at most 60 characters of it.
+/// The name without template arguments and parameters, truncated to 60 characters.
 pub(super) fn short(name: &str) -> String {
     const LONGEST: usize = 60;
     let name = &name.replace("(anonymous namespace)::", "");
@@ -72,7 +72,7 @@ pub(super) fn short(name: &str) -> String {
     text
 }
 
-/// `128x256`, or `MT128x256x32` of Tensile.
+/// The tile size: `128x256`, or `128x256x32` from `MT128x256x32` in Tensile names.
 fn tile(name: &str) -> Option<&str> {
     let is_tile = |word: &&str| {
         let parts: Vec<&str> = word.split('x').collect();
@@ -117,6 +117,6 @@ mod tests {
         let name = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, cutlass::bfloat16_t, Flash_kernel_traits<64, 128, 128, 4, cutlass::bfloat16_t> >, false>(pytorch_flash::Flash_fwd_params)";
         assert_eq!(words(name), "flash attention, bf16");
         let name = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0";
-        assert_eq!(words(name), "cuDNN attention, 16 bit, tile 64x128x64");
+        assert_eq!(words(name), "cuDNN attention, 16-bit, tile 64x128x64");
     }
 }

@@ -1,31 +1,31 @@
-//! Many small idle causes of one kind → one: module calls on a slower host are one thing.
+//! Merges many small idle causes of one kind into one, such as all module calls on a slower host.
 
-use super::cause::{Cause, signed_ms, total};
+use super::cause::{Cause, signed_ms, together, total};
 use super::evidence::in_order;
 use super::reason::Reason;
 use super::scale::Scale;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// How many small ones are many.
+/// Minimum number of small causes to merge.
 const MANY: usize = 3;
 
-/// The reasons whose small causes are one, from which share of all differences on a cause stands
-/// alone, and what they are called together. Launches wait everywhere for one reason.
+/// The reasons whose small causes are merged, the share of all differences below which a cause is small, and
+/// the name of the merged cause. Launch latency has the same reason everywhere, hence its larger share.
 const MERGED: [(Reason, f64, &str); 5] = [
-    (Reason::Host, 0.04, "host work between launches"),
+    (Reason::Host, 0.04, "host gaps between launches"),
     (Reason::Sync, 0.04, "waiting for the GPU"),
     (Reason::Latency, 0.15, "launches"),
     (Reason::Queue, 0.15, "queued work"),
     (Reason::Tail, 0.04, "after the last GPU event"),
 ];
 
-/// Merges the small causes of each kind of idle time, where they are many.
+/// Merges the small causes of each kind of idle time if there are at least [`MANY`].
 pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     let size = |cause: &Cause| scale.difference(cause.time).unsigned_abs() as f64;
     let all: f64 = causes.iter().map(size).sum();
     for (reason, share, name) in MERGED {
-        // Causes with kernels are busy time, which is told op by op; only idle time is merged.
+        // Causes with kernels are busy time, which is reported op by op. Only idle time is merged.
         let is_small = |cause: &Cause| {
             cause.reason == reason
                 && size(cause) < share * all
@@ -43,7 +43,7 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     }
 }
 
-/// What causes were together in each further run of a side; nothing where one of them does not say it.
+/// Total time of causes in each further run of a side; empty if it is unknown for one of them.
 fn idle_of_runs(small: &[Cause], side: Side) -> Vec<Nanos> {
     let runs = small.iter().map(|cause| cause.idle_of_runs[side].len()).min().unwrap_or(0);
     (0..runs).map(|run| small.iter().map(|cause| cause.idle_of_runs[side][run]).sum()).collect()
@@ -75,7 +75,9 @@ fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
         count,
         idle_of_runs: PerSide::from_fn(|side| idle_of_runs(small, side)),
         difference: Nanos::ZERO,
-        evidence: format!("{} places: {}, …", small.len(), told.join(", ")),
+        evidence: format!("{} call sites: {}, …", small.len(), told.join(", ")),
         kernels: PerSide::default(),
+        few: None,
+        by_step: together(small),
     }
 }

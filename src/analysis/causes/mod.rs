@@ -1,17 +1,18 @@
-//! [`Wall`](super::Wall) → [`Causes`]: the difference of the wall time as a list that adds up.
+//! Explains the difference of the [`Wall`](super::Wall) time as a list of causes that add up to it.
 //!
 //! ```text
 //! busy time of rows   ─ op, module class, shapes ─┐
 //! idle time of calls  ─ rolled up to the call ────┼─▶ causes, the largest first
 //! before the window   ────────────────────────────┘
 //! ```
-//! Every nanosecond of both windows is in exactly one part; a part that differs is a cause. So the
-//! causes add up to the difference of the walls, per step, exactly; without `before_window` they add
-//! up to that of the steps' own walls.
+//! Every nanosecond of the compared steps, and of other work that ran in their windows, is in exactly one
+//! part; each part that differs is a cause. So the causes without `before_window` add up exactly to the
+//! difference of the wall times of the steps.
 //!
-//! Where one trace has more steps, causes are of those that have a partner: what a call takes in two steps
-//! says nothing about five. That the others take longer or shorter is a cause of its own, `other_steps`.
+//! If one trace has more steps, causes cover only the steps with a counterpart: the time of a call in two
+//! steps cannot be compared with its time in five.
 
+mod by_step;
 mod cause;
 mod clock;
 mod evidence;
@@ -26,14 +27,12 @@ mod scale;
 pub use cause::Cause;
 pub use reason::Reason;
 
-use super::{Analysis, IdleKind, Wall};
-use crate::side::{PerSide, Side};
+use super::{Analysis, IdleKind, Wall, WallTotals};
+use crate::side::PerSide;
 use crate::trace::Nanos;
+use by_step::ByStep;
 use places::Places;
-use scale::Scale;
-
-/// What stands for the steps that have no partner.
-pub(crate) const OTHER_STEPS: &str = "(steps without a partner)";
+pub(super) use scale::Scale;
 
 /// Why the wall time differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +44,7 @@ pub struct Causes {
 impl Causes {
     pub(super) fn of(analysis: &Analysis) -> Causes {
         let wall = analysis.wall();
-        let all = PerSide::from_fn(|side| wall.totals(side).steps.max(1));
-        let steps = wall.paired_steps().map_or(all, |steps| PerSide::new(steps, steps));
-        let scale = Scale { steps, all };
+        let scale = Scale::of(wall);
         let mut list: Vec<Cause> = gpu::parts(analysis)
             .iter()
             .map(|part| evidence::of_part(analysis, part, scale))
@@ -57,8 +54,7 @@ impl Causes {
         list.extend(idle_causes(analysis, wall, scale));
         list.extend(before_window(wall, scale));
         merge::small_ones(&mut list, scale);
-        list.extend(other_steps(wall, scale));
-        let exact = |cause: &Cause| exact(cause, wall, scale);
+        let exact = |cause: &Cause| scale.difference(cause.time);
         list.sort_by(|a, b| {
             let size = |cause: &Cause| std::cmp::Reverse(exact(cause).abs());
             let name = |cause: &Cause| (cause.reason, cause.place.clone(), cause.module.clone());
@@ -67,27 +63,32 @@ impl Causes {
         let differences = scale.round_all(&list.iter().map(exact).collect::<Vec<i128>>());
         for (cause, difference) in list.iter_mut().zip(differences) {
             cause.difference = difference;
+            cause.few = std::mem::take(&mut cause.by_step).few(analysis);
+            if let Some(few) = cause.few {
+                cause.evidence += &format!("; {}", few.words("steps"));
+            }
         }
         Causes { scale, list }
     }
 
-    /// All causes, the largest first.
+    /// All causes, largest first.
     pub fn list(&self) -> &[Cause] {
         &self.list
     }
 
-    /// Number of steps of each side that causes are of: all, or where one side has more, those that have
-    /// a partner; 1 where the windows are compared as a whole.
+    /// Number of steps of each side that causes cover: all steps or, if one side has more, those with
+    /// a counterpart; 1 if the windows are compared as a whole.
     pub fn steps(&self) -> PerSide<u64> {
         self.scale.steps
     }
 
-    /// What the causes add up to: candidate − baseline of the walls, per step.
+    /// Sum of the causes: candidate − baseline per step, for the compared steps and other work that ran in
+    /// their windows.
     pub fn difference(&self) -> Nanos {
         self.list.iter().map(|cause| cause.difference).sum()
     }
 
-    /// The causes that a person should read: as many of the largest as hold nine tenths of all
+    /// The causes that a person should read: the largest ones that cover nine tenths of all
     /// differences, at least three and at most seven.
     pub fn leading(&self) -> &[Cause] {
         let gross =
@@ -97,62 +98,24 @@ impl Causes {
         &self.list[..enough.unwrap_or(0).clamp(3, 7).min(self.list.len())]
     }
 
-    /// Whether the causes add up to the difference of the walls, exactly.
+    /// Whether the causes add up exactly to the difference of the wall times: without `before_window` to
+    /// that of the steps, and with it to that of the whole windows.
     pub fn is_exact(&self, wall: &Wall) -> bool {
         let scale = self.scale;
-        let walls = PerSide::from_fn(|side| wall.totals(side).wall);
-        let sum: i128 = self.list.iter().map(|cause| exact(cause, wall, scale)).sum();
-        sum == scale.difference_of_all(walls) && self.difference() == scale.round(sum)
+        let sum = |is_in: fn(Reason) -> bool| -> i128 {
+            let causes = self.list.iter().filter(|cause| is_in(cause.reason));
+            causes.map(|cause| scale.difference(cause.time)).sum()
+        };
+        let difference = |time: fn(&WallTotals) -> Nanos| {
+            scale.difference(PerSide::from_fn(|side| time(&wall.totals(side))))
+        };
+        sum(|reason| reason != Reason::BeforeWindow) == difference(WallTotals::own)
+            && sum(|reason| reason == Reason::BeforeWindow) == difference(|totals| totals.before)
+            && self.difference() == scale.round(sum(|_| true))
     }
 }
 
-/// The difference of a cause, unrounded.
-fn exact(cause: &Cause, wall: &Wall, scale: Scale) -> i128 {
-    if cause.reason == Reason::OtherSteps {
-        difference_of_others(wall, scale)
-    } else if cause.reason == Reason::BeforeWindow {
-        scale.difference_of_all(cause.time)
-    } else {
-        scale.difference(cause.time)
-    }
-}
-
-/// How much longer the mean of all steps differs than the mean of those that are compared.
-fn difference_of_others(wall: &Wall, scale: Scale) -> i128 {
-    let totals = PerSide::from_fn(|side| wall.totals(side));
-    let (own, compared) = (totals.map(|totals| totals.own()), totals.map(|t| t.compared()));
-    scale.difference_of_all(own) - scale.difference(compared)
-}
-
-fn other_steps(wall: &Wall, scale: Scale) -> Option<Cause> {
-    (difference_of_others(wall, scale) != 0).then(|| {
-        let totals = PerSide::from_fn(|side| wall.totals(side));
-        let [one, two] = Side::BOTH.map(|side| {
-            let (paired, all) = (scale.steps[side], scale.all[side]);
-            let each = totals[side].compared().as_millis() / paired as f64;
-            format!("{paired} of {all} ({each:.3} ms each)")
-        });
-        Cause {
-            reason: Reason::OtherSteps,
-            place: OTHER_STEPS.to_owned(),
-            module: String::new(),
-            arguments: PerSide::default(),
-            node: None,
-            nodes: Vec::new(),
-            rows: Vec::new(),
-            time: totals.map(|totals| totals.alone),
-            count: PerSide::from_fn(|side| scale.all[side] - scale.steps[side]),
-            idle_of_runs: PerSide::default(),
-            difference: Nanos::ZERO,
-            evidence: format!(
-                "the other causes are of the steps that have a partner: {one} → {two}"
-            ),
-            kernels: PerSide::default(),
-        }
-    })
-}
-
-/// The idle time, kind by kind.
+/// The causes of idle time, kind by kind.
 fn idle_causes(analysis: &Analysis, wall: &Wall, scale: Scale) -> Vec<Cause> {
     let mut places = Places::new(analysis);
     let mut parts = Vec::new();
@@ -187,7 +150,11 @@ fn before_window(wall: &Wall, scale: Scale) -> Option<Cause> {
         count: PerSide::default(),
         idle_of_runs: PerSide::default(),
         difference: Nanos::ZERO,
-        evidence: "work that was launched before the first step ran in the window; it is no part of the steps".to_owned(),
+        evidence:
+            "GPU work launched before the first step ran in the window; it is not part of the steps"
+                .to_owned(),
         kernels: PerSide::default(),
+        few: None,
+        by_step: ByStep::default(),
     })
 }

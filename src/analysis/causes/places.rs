@@ -1,4 +1,5 @@
-//! Nodes of the merged tree → places: instances, layers and steps of one call path are one place.
+//! Groups nodes of the merged tree into places: the instances, layers and steps of one call path are one
+//! place.
 //!
 //! ```text
 //! train.py: step                      train.py: step
@@ -8,8 +9,8 @@
 //!     ├── aten::mm
 //!     └── >> trace1: aten::add
 //! ```
-//! What has no common node of its own stands at one place below the common node above it, whichever
-//! side it is of: what one side does instead of the other is one thing. A renamed pair is a place of
+//! All unmatched nodes below a common node share one place, whichever side they are from: what one side
+//! does instead of the other is a single finding. A renamed pair is a place of
 //! its own.
 
 use crate::analysis::{Analysis, REPLACED};
@@ -19,7 +20,7 @@ use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// A place: dense, from 0; the one above has the smaller number.
+/// Id of a place: dense, from 0; the place above has the smaller id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PlaceId(pub(super) u32);
 
@@ -29,46 +30,46 @@ impl PlaceId {
     }
 }
 
-/// What tells the plain name of a call of a node, on the sides that have one.
+/// Kind and name id of a node's call on each side that has one. They determine its plain name.
 type NameIds = PerSide<Option<(CallKind, TextId)>>;
 
-/// What tells the name of who has idle time: owners of equal ids have one name.
+/// Ids that determine the name of an owner of idle time: owners with equal ids have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct OwnerIds {
     own: NameIds,
-    /// Of the call that makes a runtime call.
+    /// Ids of the caller, if the owner is a runtime call.
     above: NameIds,
 }
 
-/// What makes two nodes below one place the same place.
+/// Nodes with equal keys below one place are the same place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Thread(MergedId),
-    /// The names of both sides: aliases and launches have two.
+    /// The names on both sides: aliases and launches have two.
     Call(CallKind, &'a str, &'a str),
     Renamed(&'a str, &'a str),
     OneSided,
 }
 
-/// One place.
+/// A group of nodes.
 #[derive(Debug)]
 pub(super) struct Place {
     /// The place above.
     pub(super) above: Option<PlaceId>,
-    /// The first node that was met there.
+    /// The first node found for this place.
     pub(super) node: MergedId,
-    /// What calls stand there; `None` for what is not common.
+    /// Kind of its calls; `None` if they are not common.
     pub(super) kind: Option<CallKind>,
-    /// Whether it stands for a call that both traces have.
+    /// Whether its calls are in both traces.
     pub(super) is_common: bool,
 }
 
-/// The places of the nodes that were asked for.
+/// The places of the nodes requested so far.
 pub(super) struct Places<'a> {
     analysis: &'a Analysis,
     places: Vec<Place>,
     ids: FxHashMap<(Option<PlaceId>, Key<'a>), PlaceId>,
-    /// Places of calls that both traces have, by what tells their key: names are many times fewer than nodes.
+    /// Places of common calls by name ids, a cache: there are far fewer names than nodes.
     known: FxHashMap<(Option<PlaceId>, NameIds), PlaceId>,
     of_nodes: Vec<Option<PlaceId>>,
 }
@@ -84,7 +85,12 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// All places; those above stand before those below.
+    /// The analysis that the places belong to.
+    pub(super) fn analysis(&self) -> &'a Analysis {
+        self.analysis
+    }
+
+    /// All places; each comes after the place above it.
     pub(super) fn all(&self) -> &[Place] {
         &self.places
     }
@@ -100,7 +106,7 @@ impl<'a> Places<'a> {
         nodes
     }
 
-    /// Whether a module's call stands at a node.
+    /// Whether a node is a module call.
     pub(super) fn is_module(&self, node: MergedId) -> bool {
         let node = self.analysis.diff().merged().node(node);
         Side::BOTH.iter().any(|&side| {
@@ -108,18 +114,18 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Name of who has idle time: a launch says less than the call that makes it.
+    /// Name of an owner of idle time. A launch is named together with its caller, which is more informative.
     pub(super) fn owner_name(&self, node: MergedId) -> String {
         self.analysis.plain_owner_name(node)
     }
 
-    /// What tells that name.
+    /// Ids that determine this name.
     pub(super) fn owner_ids(&self, node: MergedId) -> OwnerIds {
         self.analysis.owner_ids(node)
     }
 
-    /// Name of the outermost call at or above a node that is not common, on each side that has one. What
-    /// a compiled region replaced is many calls, of which the first one says nothing.
+    /// Name of the outermost unmatched call at or above a node, on each side that has one. Calls that
+    /// a compiled region replaced get a common name, since the first of them is not representative.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
         let diff = self.analysis.diff();
         PerSide::from_fn(|side| {
@@ -136,7 +142,7 @@ impl<'a> Places<'a> {
         if let Some(place) = self.of_nodes[node.index()] {
             return place;
         }
-        // What is new above it: mostly nothing.
+        // Ancestors without a place yet; usually there are none.
         let mut path = Vec::new();
         let mut next = self.analysis.common_above(node);
         while let Some(at) = next.filter(|at| self.of_nodes[at.index()].is_none()) {
@@ -166,7 +172,7 @@ impl<'a> Places<'a> {
         place
     }
 
-    /// What tells the key of a call that both traces have; `None` where names alone do not.
+    /// Name ids of a call that both traces have; `None` if the ids do not determine its key.
     fn common_names(&self, node: MergedId) -> Option<NameIds> {
         let diff = self.analysis.diff();
         let MergedNode::Both(a, _) = diff.merged().node(node) else { return None };
@@ -213,8 +219,8 @@ impl<'a> Places<'a> {
 }
 
 impl Analysis {
-    /// The nearest node above that both traces have, and on both sides: it does not depend on which
-    /// trace comes first.
+    /// The nearest common node above a node in both trees, so that the result does not depend on which
+    /// trace is the baseline.
     pub(super) fn common_above(&self, node: MergedId) -> Option<MergedId> {
         let diff = self.diff();
         let merged = diff.merged();
@@ -235,14 +241,14 @@ impl Analysis {
         found.map(|(side, call)| merged.of(side, call))
     }
 
-    /// The outermost call at or above one that has no common node in between; `None` where the call
+    /// The outermost call at or above `call` with no common call in between; `None` if `call`
     /// itself is common.
     fn outermost_alone(&self, side: Side, call: CallId) -> Option<CallId> {
         let path = std::iter::once(call).chain(self.tree(side).ancestors(call));
         path.take_while(|&at| !self.diff().relation(side, at).is_common()).last()
     }
 
-    /// The renamed pair that a node which is not common is, or stands below on its side.
+    /// The renamed pair that an unmatched node belongs to or is nested in.
     fn renamed(&self, id: MergedId) -> Option<(CallId, CallId)> {
         let (diff, merged) = (self.diff(), self.diff().merged());
         let node = merged.node(id);
@@ -267,9 +273,9 @@ impl Analysis {
         }
     }
 
-    /// Name of a node without what differs between instances: module classes, no line numbers;
+    /// Name of a node without details that vary between instances: module classes, no line numbers;
     /// `thread pt_autograd` for a thread of that name.
-    pub(super) fn plain_node_name(&self, id: MergedId) -> String {
+    pub(in crate::analysis) fn plain_node_name(&self, id: MergedId) -> String {
         let node = self.diff().merged().node(id);
         let name = |side: Side| node.call(side).map(|call| self.diff().plain_name(side, call));
         let is_thread = Side::BOTH.iter().any(|&side| {
@@ -298,7 +304,7 @@ impl Analysis {
         })
     }
 
-    /// What [`Analysis::plain_owner_name`] is made from.
+    /// Ids that determine [`Analysis::plain_owner_name`].
     pub(super) fn owner_ids(&self, id: MergedId) -> OwnerIds {
         let own = self.name_ids(id);
         let is_runtime = matches!(
@@ -310,8 +316,8 @@ impl Analysis {
         OwnerIds { own, above: above.map_or_else(NameIds::default, |above| self.name_ids(above)) }
     }
 
-    /// Like [`Analysis::plain_node_name`]; of a runtime call with the call that makes it, and for a
-    /// thread the time between its calls.
+    /// Like [`Analysis::plain_node_name`], but a runtime call is named together with its caller, and a
+    /// thread is named `(between calls)`.
     pub(super) fn plain_owner_name(&self, id: MergedId) -> String {
         let merged = self.diff().merged();
         let kind = |id: MergedId| {
@@ -339,7 +345,7 @@ impl Analysis {
         }
     }
 
-    /// Class of the innermost module around a node, both where the sides differ; empty where there
+    /// Class of the innermost module around a node, or both classes if the sides differ; empty if there
     /// is none.
     pub(super) fn module_class(&self, id: MergedId) -> String {
         let node = self.diff().merged().node(id);
@@ -356,8 +362,8 @@ impl Analysis {
     }
 }
 
-/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: a number behind tells instances. `thread` where
-/// the sides do not agree.
+/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: a trailing number distinguishes instances.
+/// `thread` if the sides do not agree.
 fn thread_name(names: PerSide<Option<&str>>) -> String {
     let own = |name: &str| {
         let (_, name) = name.strip_suffix(')')?.rsplit_once('(')?;

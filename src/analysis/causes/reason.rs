@@ -1,4 +1,4 @@
-//! Why a part of the wall time differs, in a word.
+//! Why a part of the wall time differs, as one label.
 
 use crate::analysis::IdleKind;
 
@@ -9,27 +9,28 @@ pub enum Reason {
     KernelSlower,
     /// The same kernels, equally often, take less time.
     KernelFaster,
-    /// Most of the same kernels differ by one ratio: perhaps the clock of the device.
+    /// Most of the same kernels differ by one ratio, perhaps because the device clock differs.
     Clock,
-    /// Other kernels do the same op.
+    /// Different kernels run for the same op.
     KernelSwapped,
     /// More kernels run for the same op.
     MoreKernels,
     /// Fewer kernels run for the same op.
     FewerKernels,
-    /// The candidate runs a compiled region or graph in the place of several calls.
+    /// The candidate runs a compiled region or graph instead of several calls.
     Compiled,
-    /// The baseline does.
+    /// The baseline runs a compiled region or graph instead of several calls.
     Uncompiled,
-    /// The op has other shapes or types.
+    /// The op has different shapes or types, or does a different amount of work.
     MoreWork,
-    /// Only the candidate does it.
+    /// Work that only the candidate has.
     New,
-    /// Only the baseline does it.
+    /// Work that only the baseline has.
     Gone,
     /// The device waited for the host.
     Host,
-    /// The device waited while the host waited for it.
+    /// The device was idle because the host was waiting for earlier device work to finish
+    /// (synchronization) and launched nothing.
     Sync,
     /// The device waited for work that was being launched.
     Latency,
@@ -39,15 +40,14 @@ pub enum Reason {
     Tail,
     /// The device waited for work whose launch is not in the trace.
     Unknown,
-    /// Where one side has more steps: those without a partner take longer or shorter than the others.
-    OtherSteps,
-    /// Work that was launched before the window; no part of the steps.
+    /// Work that was launched before the window or was not selected. It does not belong to the compared
+    /// steps.
     BeforeWindow,
 }
 
 impl Reason {
-    /// All, in the order of the documentation.
-    pub const ALL: [Reason; 19] = [
+    /// All reasons, in the order of the documentation.
+    pub const ALL: [Reason; 18] = [
         Reason::KernelSlower,
         Reason::KernelFaster,
         Reason::Clock,
@@ -65,11 +65,10 @@ impl Reason {
         Reason::Queue,
         Reason::Tail,
         Reason::Unknown,
-        Reason::OtherSteps,
         Reason::BeforeWindow,
     ];
 
-    /// As tables write it.
+    /// The name in tables.
     pub fn label(self) -> &'static str {
         match self {
             Reason::KernelSlower => "kernel_slower",
@@ -89,12 +88,11 @@ impl Reason {
             Reason::Queue => "queue",
             Reason::Tail => "tail",
             Reason::Unknown => "unknown",
-            Reason::OtherSteps => "other_steps",
             Reason::BeforeWindow => "before_window",
         }
     }
 
-    /// The reason of idle time of this kind.
+    /// The reason for idle time of this kind.
     pub(super) fn of_idle(kind: IdleKind) -> Reason {
         match kind {
             IdleKind::Host => Reason::Host,

@@ -1,45 +1,47 @@
-//! Sums over windows of other step counts → differences per step that compare and add up exactly.
+//! Converts sums over different numbers of steps into differences per step that compare and add up exactly.
 
+use crate::analysis::Wall;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// How many steps each side has.
+/// The number of compared steps of each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Scale {
-    /// Those that are compared: as many on both sides where some have no partner.
-    pub(super) steps: PerSide<u64>,
-    /// All of them.
-    pub(super) all: PerSide<u64>,
+pub(in crate::analysis) struct Scale {
+    /// Number of compared steps. Both sides have the same number if steps without a counterpart are
+    /// excluded.
+    pub(in crate::analysis) steps: PerSide<u64>,
 }
 
 impl Scale {
-    /// Candidate − baseline per step, of sums over the steps that are compared: a whole number, in
-    /// parts of [`Scale::parts`].
-    pub(super) fn difference(self, time: PerSide<Nanos>) -> i128 {
-        difference(time, self.steps) * product(self.all)
+    /// The scale of the wall times of a comparison.
+    pub(in crate::analysis) fn of(wall: &Wall) -> Scale {
+        Scale { steps: PerSide::from_fn(|side| wall.totals(side).steps.max(1)) }
     }
 
-    /// Like [`Scale::difference`], of sums over all steps.
-    pub(super) fn difference_of_all(self, time: PerSide<Nanos>) -> i128 {
-        difference(time, self.all) * product(self.steps)
+    /// Candidate − baseline per step, from sums over the compared steps. The unit is 1 ns /
+    /// [`Scale::parts`], so that the result is a whole number.
+    pub(in crate::analysis) fn difference(self, time: PerSide<Nanos>) -> i128 {
+        i128::from(time.candidate.0) * i128::from(self.steps.baseline)
+            - i128::from(time.baseline.0) * i128::from(self.steps.candidate)
     }
 
-    /// Into how many parts a ns is divided: such that every difference is a whole number of them.
+    /// Number of parts that a nanosecond is divided into, so that every difference is a whole number of them.
     fn parts(self) -> i128 {
-        (product(self.steps) * product(self.all)).max(1)
+        (i128::from(self.steps.baseline) * i128::from(self.steps.candidate)).max(1)
     }
 
-    /// Whether so many things on each side are equally many per step.
-    pub(super) fn compare(self, count: PerSide<u64>) -> std::cmp::Ordering {
+    /// Compares counts of both sides per step: `Greater` if the candidate has more.
+    pub(in crate::analysis) fn compare(self, count: PerSide<u64>) -> std::cmp::Ordering {
         let [a, b] =
             [(count.baseline, self.steps.candidate), (count.candidate, self.steps.baseline)]
                 .map(|(count, steps)| u128::from(count) * u128::from(steps));
         b.cmp(&a)
     }
 
-    /// What counts over the steps that are compared are divided by, and what is said behind them: by the steps,
-    /// and nothing, if all are whole numbers then; else by 1, and ` in 6 steps`.
-    pub(super) fn unit(self, counts: &[PerSide<u64>]) -> (PerSide<u64>, String) {
+    /// The divisor for counts over the compared steps, and a suffix for the text. If all counts are
+    /// divisible, these are the numbers of steps and an empty suffix; otherwise 1 and a suffix such as `
+    /// in 6 steps`.
+    pub(in crate::analysis) fn unit(self, counts: &[PerSide<u64>]) -> (PerSide<u64>, String) {
         let steps = self.steps.map(|steps| steps.max(1));
         let is_whole = |side: &Side| counts.iter().all(|c| c[*side].is_multiple_of(steps[*side]));
         if Side::BOTH.iter().all(is_whole) {
@@ -52,20 +54,20 @@ impl Scale {
         (PerSide::new(1, 1), format!(" in {told} steps"))
     }
 
-    /// A time of a side, over the steps that are compared, in ms per step.
-    pub(super) fn millis_per_step(self, side: Side, time: Nanos) -> f64 {
+    /// Converts a time of a side, summed over the compared steps, to ms per step.
+    pub(in crate::analysis) fn millis_per_step(self, side: Side, time: Nanos) -> f64 {
         time.as_millis() / self.steps[side].max(1) as f64
     }
 
-    /// A difference in ns per step, rounded half away from zero.
-    pub(super) fn round(self, difference: i128) -> Nanos {
+    /// Rounds a difference to ns per step, half away from zero.
+    pub(in crate::analysis) fn round(self, difference: i128) -> Nanos {
         let by = self.parts();
         let rounded = (2 * difference.abs() + by) / (2 * by) * difference.signum();
         Nanos(rounded.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
 
-    /// Rounds parts so that they add up to the rounded sum.
-    pub(super) fn round_all(self, differences: &[i128]) -> Vec<Nanos> {
+    /// Rounds the parts so that they add up to the rounded sum.
+    pub(in crate::analysis) fn round_all(self, differences: &[i128]) -> Vec<Nanos> {
         let (mut sum, mut told) = (0, Nanos::ZERO);
         let mut part = |difference: &i128| {
             sum += difference;
@@ -78,22 +80,12 @@ impl Scale {
     }
 }
 
-fn difference(time: PerSide<Nanos>, steps: PerSide<u64>) -> i128 {
-    i128::from(time.candidate.0) * i128::from(steps.baseline)
-        - i128::from(time.baseline.0) * i128::from(steps.candidate)
-}
-
-fn product(steps: PerSide<u64>) -> i128 {
-    i128::from(steps.baseline) * i128::from(steps.candidate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn scale(baseline: u64, candidate: u64) -> Scale {
-        let steps = PerSide::new(baseline, candidate);
-        Scale { steps, all: steps }
+        Scale { steps: PerSide::new(baseline, candidate) }
     }
 
     #[test]
@@ -104,15 +96,6 @@ mod tests {
         assert_eq!(rounded.iter().copied().sum::<Nanos>(), scale.round(parts.iter().sum()));
         let turned = scale.round_all(&parts.map(|part: i128| -part));
         assert_eq!(turned, rounded.iter().map(|&part| -part).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn sums_over_all_steps_and_over_those_compared_add_up() {
-        let scale = Scale { steps: PerSide::new(2, 2), all: PerSide::new(2, 5) };
-        let compared = scale.difference(PerSide::new(Nanos(20), Nanos(26)));
-        let all = scale.difference_of_all(PerSide::new(Nanos(20), Nanos(80)));
-        assert_eq!((scale.round(compared), scale.round(all)), (Nanos(3), Nanos(6)));
-        assert_eq!(scale.round(all - compared), Nanos(3));
     }
 
     #[test]

@@ -1,25 +1,25 @@
-//! [`TraceEfficiency`] → what a person wants to know of one trace: how much of its time has a model,
-//! and the ops that are furthest from their roofline.
+//! Summarizes the [`TraceEfficiency`] of one trace: how much of its time has a model,
+//! and the ops furthest from their roofline.
 
-use super::roofline::{Bound, Efficiency};
+use super::roofline::Efficiency;
 use super::trace::{OpEfficiency, TraceEfficiency};
 use serde::Serialize;
 
-/// The efficiency of one trace, in short.
+/// Summary of the efficiency of one trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EfficiencyInfo {
-    /// The device whose peaks were taken; `None` where it is not known.
+    /// The device whose peaks were used; `None` if unknown.
     pub peaks_of: Option<String>,
-    /// Share of the time that has a model; `None` where there is no time.
+    /// Share of the time that has a model, from 0 to 1; `None` without any time.
     pub coverage: Option<f64>,
-    /// The same of the events whose launch is in the trace.
+    /// The same for the events whose launch is in the trace.
     pub coverage_of_launched: Option<f64>,
-    /// The ops that are furthest from their roofline: most time that could be saved first; where no
-    /// peaks are known, most time.
+    /// The ops furthest from their roofline: largest possible saving first, or most time first if the
+    /// peaks are unknown.
     pub furthest: Vec<FurthestOp>,
 }
 
-/// One op and shapes that is far from its roofline.
+/// An op with one set of shapes that is far from its roofline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FurthestOp {
     /// Name of the op.
@@ -28,23 +28,24 @@ pub struct FurthestOp {
     pub input_shape: String,
     /// `Input type`.
     pub input_type: String,
-    /// How often it ran.
+    /// Number of calls.
     pub count: u64,
     /// Sum of the times of its events, in µs.
     pub time_us: f64,
-    /// Of this what is above the time at the roofline.
+    /// The part of this time above the time at the roofline, in µs.
     pub savable_us: Option<f64>,
-    /// 10^9 floating-point operations, all calls together.
+    /// 10^9 floating-point operations, over all calls.
     pub gflops: Option<f64>,
-    /// 10^6 bytes that must move, all calls together.
+    /// 10^6 bytes that must move, over all calls.
     pub mbytes: Option<f64>,
     /// 10^12 operations per second.
     pub tflops_per_s: Option<f64>,
     /// 10^12 bytes per second.
     pub tb_per_s: Option<f64>,
-    /// `compute` or `memory`: what limits it at best.
+    /// `compute` or `memory`: the limit at the roofline. `cache_resident_or_model_too_high` if it took
+    /// less time than at the roofline; then there are no rates.
     pub bound: Option<&'static str>,
-    /// Time at the roofline over the time, in percent.
+    /// Time at the roofline as a share of the time, in percent; `None` above 100.
     pub roofline_pct: Option<f64>,
 }
 
@@ -75,7 +76,7 @@ impl FurthestOp {
             mbytes: did.mbytes(),
             tflops_per_s: did.tflops_per_s(),
             tb_per_s: did.tb_per_s(),
-            bound: did.bound().map(Bound::label),
+            bound: did.bound_label(),
             roofline_pct: did.roofline_pct(),
         }
     }

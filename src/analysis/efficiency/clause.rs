@@ -1,26 +1,29 @@
-//! The efficiency of both sides → one clause: `163 → 51 TFLOP/s, 5 % of peak`.
+//! Describes the efficiency of both sides in one clause: `163 → 51 TFLOP/s, 5% of peak`.
 
 use super::roofline::{Bound, Efficiency};
 use crate::side::{PerSide, Side};
 
-/// From where on the work of two sides differs: rounding of shapes is none.
+/// Relative difference of work above which it counts as a change; smaller ones are treated as rounding.
 const SAME_WORK: f64 = 0.01;
 
-/// Whether both sides had to do the same.
+/// Why a rate may exceed the device's peak.
+const ABOVE_PEAK: &str = "cache-resident or model too high";
+
+/// How the work of the candidate compares with that of the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkChange {
     /// The same operations and bytes, as far as both are known.
     Same,
-    /// The candidate has more of one and less of none.
+    /// More operations or bytes, and not less of either.
     More,
-    /// The candidate has less of one and more of none.
+    /// Fewer operations or bytes, and not more of either.
     Less,
     /// More of one and less of the other.
     Other,
 }
 
-/// Whether both sides had to do the same per step; `None` where one of them has no model, or no
-/// events. What is compared as a whole has one step.
+/// Compares the work per step of both sides; `None` if one of them is not fully modelled or has no
+/// events. Pass 1 as the number of steps to compare whole windows.
 pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Option<WorkChange> {
     let per_step = |of: fn(&Efficiency) -> Option<f64>| {
         let [before, after] =
@@ -37,7 +40,7 @@ pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Opt
     })
 }
 
-/// -1, 0 or 1 for less, as much, or more.
+/// -1, 0 or 1 for less, equal or more.
 fn change(before: f64, after: f64) -> i8 {
     let least = SAME_WORK * before.abs().max(after.abs());
     if (after - before).abs() <= least {
@@ -49,25 +52,44 @@ fn change(before: f64, after: f64) -> i8 {
     }
 }
 
-/// What a reader should know of the rates of both sides: the rate of what limits the op, and the
-/// candidate's share of the peak where that is known; `None` where one of them has no model.
+/// The rates of both sides in the unit of the op's limit, and the
+/// candidate's share of the peak if known; `None` if one of the sides has no model.
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
         Some(bound) => bound == Bound::Compute,
-        // Without peaks: 50 operations per byte are more than any device's memory can feed.
+        // If the peaks are unknown, more than 50 operations per byte count as limited by compute: no
+        // device's memory is fast enough to feed them.
         None => efficiency.candidate.intensity()? > 50.0,
     };
     let (rate, unit): (fn(&Efficiency) -> Option<f64>, &str) = match compute {
         true => (Efficiency::tflops_per_s, "TFLOP/s"),
         false => (Efficiency::tb_per_s, "TB/s"),
     };
+    let above = efficiency.as_ref().map(Efficiency::is_above_peak);
+    if above.baseline || above.candidate {
+        return above_peak(efficiency, rate, unit);
+    }
     let (before, after) = (rate(&efficiency.baseline)?, rate(&efficiency.candidate)?);
     let share = efficiency.candidate.roofline_pct();
-    let share = share.map_or_else(String::new, |pct| format!(", {} % of peak", short(pct)));
+    let share = share.map_or_else(String::new, |pct| format!(", {}% of peak", short(pct)));
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))
 }
 
-/// Two figures that matter, and no more than a reader compares: `163`, `5.1`, `0.27`.
+/// `2.1 TB/s → above peak (cache-resident or model too high)`.
+fn above_peak(
+    efficiency: &PerSide<Efficiency>,
+    rate: fn(&Efficiency) -> Option<f64>,
+    unit: &str,
+) -> Option<String> {
+    let of = |side: Side| match efficiency[side].is_above_peak() {
+        true => Some("above peak".to_owned()),
+        false => Some(format!("{} {unit}", short(rate(&efficiency[side])?))),
+    };
+    let (before, after) = (of(Side::Baseline)?, of(Side::Candidate)?);
+    Some(format!("{before} → {after} ({ABOVE_PEAK})"))
+}
+
+/// Rounds for readers: no decimals from 10 up, one from 1 up, otherwise two: `163`, `5.1`, `0.27`.
 fn short(figure: f64) -> String {
     let decimals = match figure.abs() {
         large if large >= 10.0 => 0,

@@ -1,8 +1,9 @@
-//! The message of a communication kernel → the bytes that its links must carry.
+//! Computes the bytes that links must carry from the message of a communication kernel.
 //!
-//! As communication benchmarks count them: *algorithm* bandwidth is the size of the whole message
-//! over time, *bus* bandwidth that times what every rank must send of it at least, so that it can be
-//! held against the speed of a link whatever the number of ranks. Source: nccl-tests, PERFORMANCE.md.
+//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
+//! message over time. *Bus* bandwidth multiplies it by the share that every rank must send at least, so
+//! that it can be compared with the speed of a link for any number of ranks. Source: nccl-tests,
+//! PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input
@@ -14,16 +15,16 @@
 use super::dtype::Dtype;
 use crate::trace::{EventId, Trace};
 
-/// What a collective moves.
+/// The data that a collective moves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Transfer {
     /// Size of the whole message, in bytes.
     pub(super) message: f64,
-    /// What each rank must send of it at least, as a multiple.
+    /// The multiple of the message size that each rank must send at least.
     pub(super) factor: f64,
 }
 
-/// What the communication kernel `event` moves; `None` where its message was not recorded.
+/// The transfer of the communication kernel `event`; `None` if its message was not recorded.
 pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     let message = trace.messages().get(event)?;
     let dtype = Dtype::of_message(trace.text(message.dtype))?;
@@ -33,7 +34,7 @@ pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     Some(Transfer { message: size, factor: factor(name, message.ranks)? })
 }
 
-/// `None` where the number of ranks matters and was not recorded.
+/// `None` if the number of ranks matters and was not recorded.
 fn factor(name: &str, ranks: u64) -> Option<f64> {
     let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
     let plain = plain.to_ascii_lowercase();

@@ -1,27 +1,27 @@
-//! What an op must do at least; and what follows from its arguments for any formula.
+//! The minimum work of an op, and helpers that formulas share to compute it.
 
 use super::dtype::{Dtype, Precision};
 use super::inputs::{Inputs, Tensor};
 
-/// Which units of a device compute.
+/// The units of a device that compute an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
-    /// Tensor cores, matrix cores.
+    /// Tensor cores or matrix cores.
     Matrix,
     /// Everything else.
     Vector,
 }
 
-/// What an op must do at least.
+/// The minimum work of an op.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// Floating-point operations; a multiplication and an addition are two.
+    /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,
-    /// Bytes that must move: inputs read once, outputs written once; `None` where a type is not known.
+    /// Bytes that must move: inputs read once, outputs written once; `None` if a type is unknown.
     pub bytes: Option<f64>,
     /// The units that compute it.
     pub unit: Unit,
-    /// The precision of its operands; `None` where the type is not known or has no peak.
+    /// The precision of its operands; `None` if the type is unknown or has no peak.
     pub precision: Option<Precision>,
 }
 
@@ -38,22 +38,22 @@ impl Demand {
     }
 }
 
-/// The sum of what is known of all parts; `None` where one is not.
+/// The sum of all parts; `None` if any of them is unknown.
 pub(super) fn sum(parts: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     parts.into_iter().sum()
 }
 
-/// Bytes that reading the tensors of an argument moves: none where there is no tensor.
+/// Bytes read from the tensors of an argument; 0 if it has none.
 pub(super) fn read(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::read))
 }
 
-/// Bytes that writing the tensors of an argument, or new ones like them, moves.
+/// Bytes written to the tensors of an argument, or to new ones like them.
 pub(super) fn written(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::written))
 }
 
-/// The shape that dimensions broadcast to; `None` where they do not.
+/// The shape that the shapes broadcast to; `None` if they are incompatible.
 pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [u64]>) -> Option<Vec<u64>> {
     let mut all: Vec<u64> = Vec::new();
     for shape in shapes {

@@ -1,6 +1,6 @@
-//! A type as a trace or a kernel's name writes it → how many bytes an element has, and its precision.
+//! Parses a type in a trace or a kernel name into its element size and precision.
 
-/// A number format, as far as devices have different peaks for it.
+/// A number format for which devices have separate peaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Precision {
     /// 64-bit floating point.
@@ -13,7 +13,7 @@ pub enum Precision {
     Fp16,
     /// Brain float.
     Bf16,
-    /// 8-bit floating point, either split.
+    /// 8-bit floating point, with any split into exponent and mantissa.
     Fp8,
     /// 4-bit floating point.
     Fp4,
@@ -49,7 +49,7 @@ impl Precision {
     }
 }
 
-/// What an element of a tensor is. The order is that of PyTorch's type promotion.
+/// The kind of an element type, in the order of PyTorch's type promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     Bool,
@@ -62,11 +62,11 @@ pub(super) enum Class {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dtype {
     pub(super) class: Class,
-    /// Bytes of one element, as it is stored.
+    /// Size of a stored element in bytes.
     pub(super) bytes: u8,
-    /// `None` for types that no unit has a peak for.
+    /// `None` for types without a peak on any unit.
     pub(super) precision: Option<Precision>,
-    /// Values in one stored element: 2 where two 4-bit values share a byte.
+    /// Values in one stored element: 2 if two 4-bit values share a byte.
     pub(super) values: u8,
 }
 
@@ -79,7 +79,7 @@ impl Dtype {
         Dtype { class, bytes, precision, values: 1 }
     }
 
-    /// A type as `Input type` writes it; `None` for scalars, lists and types that are not known.
+    /// Parses a type in `Input type`; `None` for scalars, lists and unknown types.
     pub(super) fn parse(name: &str) -> Option<Dtype> {
         use Class::{Bool, Complex, Float, Integer};
         let name = name.strip_prefix("c10::").unwrap_or(name);
@@ -105,7 +105,7 @@ impl Dtype {
         Some(Dtype::new(class, bytes, precision))
     }
 
-    /// A type by its number among PyTorch's scalar types, as `Concrete Inputs` gives a `dtype`.
+    /// Looks up the number of a PyTorch scalar type, as recorded for a `dtype` in `Concrete Inputs`.
     pub(super) fn of_number(number: i64) -> Option<Dtype> {
         let name = match number {
             0 => "unsigned char",
@@ -124,7 +124,7 @@ impl Dtype {
         Dtype::parse(name)
     }
 
-    /// A type as communication libraries record it: `Float`, `BFloat16`, `Long`, …
+    /// Parses a type recorded by a communication library: `Float`, `BFloat16`, `Long`, …
     pub(super) fn of_message(name: &str) -> Option<Dtype> {
         match name {
             "Float" => Dtype::parse("float"),
@@ -139,8 +139,8 @@ impl Dtype {
         }
     }
 
-    /// The first type in a kernel's template arguments, which for kernels of PyTorch over lists of
-    /// tensors is that of the elements: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
+    /// The first type in a kernel's template arguments. For PyTorch kernels over lists of
+    /// tensors, it is the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
     pub(super) fn of_kernel(name: &str) -> Option<Dtype> {
         const NAMES: [&str; 9] = [
             "c10::BFloat16",
@@ -168,7 +168,7 @@ impl Dtype {
 
 const FP4: Dtype = Dtype::new(Class::Float, 1, Some(Precision::Fp4));
 
-/// Where `name` stands as a whole template argument.
+/// Position of `name` as a whole template argument.
 fn first(arguments: &str, before: &str, name: &str) -> Option<usize> {
     let ends = |at: usize| arguments[at..].starts_with([',', '>']);
     arguments

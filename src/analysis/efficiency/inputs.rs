@@ -1,4 +1,4 @@
-//! The argument texts of an op → its tensors: shapes, strides, types, and the values of scalars.
+//! Parses the argument texts of an op into tensors (shapes, strides, types) and scalar values.
 //!
 //! ```text
 //! Input Dims       [[8, 64], [[32], [32]], [], []]
@@ -6,30 +6,30 @@
 //! Concrete Inputs  ["", "", "", "-1"]
 //!                  tensor    list        0-dim      value
 //! ```
-//! What cannot be read (a symbolic size, a list where a number belongs) makes that one argument
-//! unknown: a model that needs it gives nothing, another one is not hurt.
+//! An unreadable value (a symbolic size, a list instead of a number) makes only that one argument
+//! unknown. A model that needs it returns nothing; other models are not affected.
 
 use super::dtype::Dtype;
 use serde_json::Value;
 
-/// A tensor that an op was given.
+/// A tensor argument of an op.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tensor {
     pub(super) dims: Vec<u64>,
-    /// `None` where they were not recorded.
+    /// `None` if not recorded.
     strides: Option<Vec<i64>>,
-    /// `None` where the type is not known.
+    /// `None` if the type is unknown.
     pub(super) dtype: Option<Dtype>,
 }
 
 impl Tensor {
-    /// Number of elements. A float, since a product of sizes can be beyond 64 bits.
+    /// Number of elements. A float, since a product of sizes may exceed 64 bits.
     pub(super) fn elements(&self) -> f64 {
         product(&self.dims)
     }
 
-    /// Number of elements that differ in memory: a broadcast dimension (stride 0) counts once, and
-    /// overlapping windows never count more than the memory that they span.
+    /// Number of distinct elements in memory: a broadcast dimension (stride 0) counts once, and
+    /// overlapping windows count at most the memory that they span.
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
         let pairs = || self.dims.iter().zip(strides);
@@ -40,17 +40,17 @@ impl Tensor {
         if self.elements() == 0.0 { 0.0 } else { moved.min(span + 1.0) }
     }
 
-    /// Bytes that reading it once moves; `None` where the type is not known.
+    /// Bytes to read it once; `None` if the type is unknown.
     pub(super) fn read(&self) -> Option<f64> {
         Some(self.distinct() * f64::from(self.dtype?.bytes))
     }
 
-    /// Bytes that writing all its elements once moves.
+    /// Bytes to write all its elements once; `None` if the type is unknown.
     pub(super) fn written(&self) -> Option<f64> {
         Some(self.elements() * f64::from(self.dtype?.bytes))
     }
 
-    /// The same with this type where it has none.
+    /// The same tensor, with this type if it has none.
     pub(super) fn or_dtype(&self, dtype: Option<Dtype>) -> Tensor {
         Tensor { dtype: self.dtype.or(dtype), ..self.clone() }
     }
@@ -68,7 +68,7 @@ pub(super) enum Input {
     List(Vec<Tensor>),
     /// A scalar, a list of them, or nothing.
     Value,
-    /// A tensor whose shape cannot be read.
+    /// A tensor whose shape is unreadable.
     Unknown,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Reads the four texts of an argument record, each a JSON list or empty; `None` where no shapes
+    /// Parses the four texts of an argument record, each a JSON list or empty; `None` if no shapes
     /// were recorded.
     pub(super) fn parse(dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Inputs> {
         let dims = json_list(dims).filter(|dims| !dims.is_empty())?;
@@ -100,7 +100,7 @@ impl Inputs {
         self.list.get(at).unwrap_or(&Input::Value)
     }
 
-    /// The tensor at a position; `None` where something else stands there.
+    /// The tensor at a position; `None` for other arguments.
     pub(super) fn tensor(&self, at: usize) -> Option<&Tensor> {
         match self.at(at) {
             Input::Tensor(tensor) => Some(tensor),
@@ -108,7 +108,7 @@ impl Inputs {
         }
     }
 
-    /// The tensors of a list, or the one tensor, at a position; `None` where there is none.
+    /// The tensors of a list, or the single tensor, at a position; `None` for other arguments.
     pub(super) fn tensors(&self, at: usize) -> Option<&[Tensor]> {
         match self.at(at) {
             Input::Tensor(tensor) => Some(std::slice::from_ref(tensor)),
@@ -122,12 +122,12 @@ impl Inputs {
         0..self.list.len()
     }
 
-    /// The recorded value at a position; empty where none was recorded.
+    /// The recorded value at a position; empty if none was recorded.
     pub(super) fn concrete(&self, at: usize) -> &str {
         self.concrete.get(at).map_or("", String::as_str)
     }
 
-    /// The integers at a position: a list, or one.
+    /// The integers at a position: a list, or a single integer.
     pub(super) fn integers(&self, at: usize) -> Option<Vec<i64>> {
         let text = self.concrete(at).trim_matches(['[', ']']).trim();
         let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
@@ -135,7 +135,7 @@ impl Inputs {
         numbers.filter(|_| !self.concrete(at).is_empty())
     }
 
-    /// Whether values of scalars were recorded at all: files of before 2023 have none.
+    /// Whether any scalar values were recorded. Traces from before 2023 have none.
     pub(super) fn has_values(&self) -> bool {
         !self.concrete.is_empty()
     }
@@ -145,7 +145,7 @@ impl Inputs {
         self.concrete(at).parse().ok()
     }
 
-    /// The flag at a position; a number is one, too (`custom_mask_type`).
+    /// The flag at a position; numbers count as flags too (`custom_mask_type`).
     pub(super) fn flag(&self, at: usize) -> Option<bool> {
         match self.concrete(at) {
             "True" | "true" => Some(true),
@@ -179,7 +179,7 @@ fn input(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Input 
             .map(|(item, dims)| tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref()));
         return tensors.collect::<Option<Vec<Tensor>>>().map_or(Input::Unknown, Input::List);
     }
-    // A list of tensors that was not recorded, or a scalar; a 0-dim tensor has the type of a tensor.
+    // A list of tensors that was not recorded, or a scalar. A 0-dim tensor has a tensor type.
     if list.is_empty() && Dtype::parse(name).is_none() {
         return if name == "TensorList" { Input::Unknown } else { Input::Value };
     }
@@ -221,7 +221,7 @@ mod tests {
             inputs.tensors(0).expect("a list").iter().map(Tensor::elements).collect();
         assert_eq!(sizes, [6.0, 4.0]);
         assert_eq!((inputs.tensor(0), inputs.at(1)), (None, &Input::Value));
-        // Lists in lists of lists are nothing that an op takes.
+        // No op takes a list of lists of tensors.
         assert_eq!(read("[[[[1]]]]", r#"["TensorList"]"#, "").at(0), &Input::Unknown);
     }
 

@@ -1,7 +1,7 @@
-//! [`CallTree`] → jobs: for each accounted event the op whose demand it works on.
+//! Assigns each measured event to a job: the op whose work it does.
 //!
-//! The op is the nearest one above that has a model and arguments that it can be computed from. An op
-//! whose work is done by an op below it is none: `aten::linear` has a model, but so has the
+//! The op is the nearest one above that has a model and sufficient arguments. An op
+//! whose work is done by an op below it is not a job: `aten::linear` has a model, but so has the
 //! `aten::addmm` that it calls, and the product must be counted once.
 //!
 //! ```text
@@ -9,12 +9,12 @@
 //! └── aten::addmm   a product                 a job: the kernel, and the memset
 //!     ├── Memset
 //!     ├── kernel
-//!     └── aten::copy_                         a job of its own: not what a product consists of
+//!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! Copies and communication kernels that no op explains are jobs by what they say themselves.
-//! Ops are found by [`CallTree::ancestors`]: where a captured graph's ops stand above its replayed
-//! kernels, they are found here without more ado.
+//! Copies and communication kernels without such an op are jobs of their own, with their recorded sizes.
+//! Ops are found by [`CallTree::ancestors`], which includes a captured graph's ops above its replayed
+//! kernels.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -23,27 +23,27 @@ use super::formulas::Weight;
 use super::rules::Models;
 use crate::program::{LengthsOf, Measure};
 use crate::trace::{ArgumentsId, ByName, Category, Nanos, TextId};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, Descent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// No job.
+/// Marks a slot without a job.
 const NONE: u32 = u32::MAX;
 
-/// What the bytes of a job go over.
+/// The path that the bytes of a job take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Path {
     /// The memory of the device.
     Memory,
-    /// The link to the host, of which no peak is known.
+    /// The link to the host, whose peak is unknown.
     Host,
-    /// The links to other devices: what each rank sends is this multiple of the message.
+    /// The links to other devices: each rank sends this multiple of the message.
     Network(f64),
 }
 
-/// What one op must do, and the time that its events took.
+/// The minimum work of one op, and the time that its events took.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Job {
-    /// The op; the event itself where no op explains it.
+    /// The op; the event itself if it has no such op.
     pub(super) call: CallId,
     pub(super) demand: Demand,
     pub(super) path: Path,
@@ -52,19 +52,18 @@ pub(super) struct Job {
     pub(super) events: u32,
 }
 
-/// The jobs of one tree, and that of each accounted event.
+/// The jobs of one tree, and the job of each measured event.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jobs {
     jobs: Vec<Job>,
-    /// By slot of the event.
+    /// Job number by slot of the event.
     of_slot: Vec<u32>,
 }
 
 impl Jobs {
     pub(super) fn of(tree: &CallTree, measure: Measure, models: &Models) -> Jobs {
         let mut finder = Finder::new(tree, measure, models);
-        let nearest: Vec<(CallId, Option<CallId>)> =
-            measure.calls(tree).map(|event| (event, finder.nearest(event))).collect();
+        let nearest = finder.nearest_ops();
         let mut jobs = Jobs { jobs: Vec::new(), of_slot: vec![NONE; measure.slots(tree)] };
         let mut known: FxHashMap<CallId, u32> = FxHashMap::default();
         for (event, op) in nearest {
@@ -79,7 +78,7 @@ impl Jobs {
     }
 
     fn add(&mut self, at: u32, event: CallId, finder: &Finder<'_>) {
-        let slot = finder.measure.slot(finder.tree, event).expect("accounted calls have a slot");
+        let slot = finder.measure.slot(finder.tree, event).expect("attributed calls have a slot");
         self.of_slot[slot] = at;
         let job = &mut self.jobs[at as usize];
         job.time += finder.measure.time(finder.tree, event);
@@ -93,7 +92,7 @@ impl Jobs {
         }
     }
 
-    /// The job of the accounted event in a slot.
+    /// The job of the measured event in a slot.
     pub(super) fn at(&self, slot: usize) -> Option<&Job> {
         self.jobs.get(self.of_slot[slot] as usize)
     }
@@ -102,37 +101,48 @@ impl Jobs {
         self.jobs.len()
     }
 
-    /// Number of the job of the accounted event in a slot.
+    /// Job number of the measured event in a slot.
     pub(super) fn number(&self, slot: usize) -> Option<usize> {
         Some(self.of_slot[slot]).filter(|&at| at != NONE).map(|at| at as usize)
     }
 }
 
-/// As the runtimes of both vendors name their copies.
+/// Matches the names that the runtimes of both vendors give to their copies.
 fn crosses_to_the_host(name: &str) -> bool {
     name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
 }
 
-/// Libraries name the kernels that compute 32-bit products with 10 bits of mantissa.
+/// Matches library kernels that compute 32-bit products with 10 bits of mantissa.
 fn is_tf32(name: &str, unit: Unit) -> bool {
     unit == Unit::Matrix && (name.contains("tf32") || name.contains("tensorop_s1688gemm"))
 }
 
-/// Looks for the ops above events, with what it found out about names and arguments.
+/// Finds the ops above events, and caches results by name and arguments.
 struct Finder<'a> {
     tree: &'a CallTree,
     measure: Measure,
     models: &'a Models,
     lengths: LengthsOf,
     known: FxHashMap<(TextId, ArgumentsId), Option<(Demand, Weight)>>,
-    /// Of ops whose demand does not follow from their arguments alone.
+    /// For ops whose demand depends on more than their arguments.
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
-    /// Whether any model knows a name.
+    /// Whether a name has a model.
     names: FxHashMap<TextId, bool>,
-    /// What the names of kernels tell of the elements.
+    /// Element types from the names of kernels.
     of_kernels: ByName<Option<Dtype>>,
     /// Ops whose work is done by an op below them.
     done_below: FxHashSet<CallId>,
+}
+
+/// A call at or above the event that is looked at.
+#[derive(Debug, Clone, Copy)]
+struct Entered {
+    /// Its weight, if it is an op with a demand.
+    weight: Option<Weight>,
+    /// Weight of the heaviest op between it and the events below it.
+    heaviest_below: Option<Weight>,
+    /// The nearest op with a demand at or above it.
+    nearest: Option<CallId>,
 }
 
 impl<'a> Finder<'a> {
@@ -150,23 +160,36 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The nearest op with a demand; marks those above it whose work it does.
-    fn nearest(&mut self, event: CallId) -> Option<CallId> {
-        let tree = self.tree;
-        let mut nearest = None;
-        let mut heaviest: Option<Weight> = None;
-        for call in std::iter::once(event).chain(tree.ancestors(event)) {
-            let Some((_, weight)) = self.demand(call, event) else { continue };
-            if heaviest.is_some_and(|heaviest| heaviest >= weight) {
-                self.done_below.insert(call);
+    /// The nearest op with a demand at or above each measured event. Marks the ops whose work is done by an
+    /// op below them: one that is as heavy.
+    fn nearest_ops(&mut self) -> Vec<(CallId, Option<CallId>)> {
+        let (tree, mut done_below) = (self.tree, std::mem::take(&mut self.done_below));
+        let mut leave = |call, entered: Entered, above: Option<&mut Entered>| {
+            if entered.weight.is_some() && entered.heaviest_below >= entered.weight {
+                done_below.insert(call);
             }
-            heaviest = heaviest.max(Some(weight));
-            nearest = nearest.or(Some(call));
+            if let Some(above) = above {
+                let heaviest = entered.heaviest_below.max(entered.weight);
+                above.heaviest_below = above.heaviest_below.max(heaviest);
+            }
+        };
+        let mut descent: Descent<Entered> = Descent::default();
+        let mut nearest = Vec::new();
+        for event in self.measure.calls(tree) {
+            let enter = |above: Option<&Entered>, call| {
+                let weight = self.demand(call, event).map(|(_, weight)| weight);
+                let inherited = above.and_then(|above| above.nearest);
+                let nearest = if weight.is_some() { Some(call) } else { inherited };
+                Entered { weight, heaviest_below: None, nearest }
+            };
+            nearest.push((event, descent.visit(tree, event, enter, &mut leave).nearest));
         }
+        descent.finish(&mut leave);
+        self.done_below = done_below;
         nearest
     }
 
-    /// The op that an event works for, what it must do, and over what it moves bytes.
+    /// The op that an event works for, its demand, and the path of its bytes.
     fn job(&mut self, event: CallId, nearest: Option<CallId>) -> Option<(CallId, Demand, Path)> {
         if let Some(transfer) = self.transfer(event) {
             let demand = Demand::vector(0.0, Some(transfer.message), None);
@@ -208,7 +231,7 @@ impl<'a> Finder<'a> {
         Some(Demand::vector(0.0, Some(times * bytes), None))
     }
 
-    /// The demand of an op, and its weight; `None` for all that is no op with a model.
+    /// The demand of an op, and its weight; `None` for calls that are not ops with a model.
     fn demand(&mut self, call: CallId, event: CallId) -> Option<(Demand, Weight)> {
         if self.tree.kind(call) != CallKind::Op {
             return None;

@@ -1,11 +1,11 @@
-//! What an op must do at least, against what its time allowed: operations, bytes, the roofline.
+//! Compares the minimum work of an op with its time: operations, bytes, the roofline.
 //!
 //! ```text
 //! name, shapes, types ──models──▶ demand: operations, bytes
 //! events of the op    ──────────▶ time                        ─▶ TFLOP/s, TB/s
-//! name of the device  ──peaks───▶ what it can do at most      ─▶ bound, time at the roofline, share
+//! name of the device  ──peaks───▶ peak rates of the device    ─▶ bound, time at the roofline, share
 //! ```
-//! See `docs/efficiency.md` for the formulas and what they leave out.
+//! See `docs/efficiency.md` for the formulas and their limits.
 
 mod brief;
 mod clause;

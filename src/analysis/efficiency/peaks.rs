@@ -1,6 +1,6 @@
-//! The name of a device → what it can do at most: operations by precision, and bytes, per second.
+//! Looks up the peak rates of a device by name: operations by precision, and bytes, per second.
 //!
-//! A device that the table does not know has rates and no shares: nothing is guessed.
+//! An unknown device has rates but no shares of a peak: nothing is guessed.
 
 use super::demand::Unit;
 use super::dtype::Precision;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The devices that the library knows.
+/// The built-in devices.
 const BUILTIN: &str = include_str!("peaks.toml");
 
 /// The parsed file.
@@ -21,32 +21,35 @@ struct File {
     device: Vec<DevicePeaks>,
 }
 
-/// What one kind of device can do at most.
+/// Peak rates of one kind of device.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DevicePeaks {
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// Parts of the name that traces give it.
+    /// Substrings of the device's name in traces.
     names: Vec<String>,
-    /// Least and most memory, where one name stands for several devices.
+    /// Substrings that identify other devices, whose names also contain one of `names`.
+    #[serde(default)]
+    except: Vec<String>,
+    /// Minimum and maximum memory, if several devices have the same name.
     memory_gib: Option<[f64; 2]>,
     /// Bandwidth of its memory, in 10^12 bytes per second.
     pub memory_tb_per_s: f64,
     /// 10^12 operations per second on tensor or matrix cores.
     #[serde(default)]
     matrix: BTreeMap<String, f64>,
-    /// 10^12 operations per second beside them.
+    /// 10^12 operations per second on the other units.
     #[serde(default)]
     vector: BTreeMap<String, f64>,
-    /// Where the operations are from.
+    /// Source of the operation rates.
     pub source: String,
-    /// Where the bandwidth is from.
+    /// Source of the bandwidth.
     pub memory_source: String,
 }
 
 impl DevicePeaks {
-    /// Operations per second at most, in 10^12; `None` where the device has no such units.
+    /// Peak operations per second, in 10^12; `None` if the device has no units for this precision.
     pub fn tflops_per_s(&self, unit: Unit, precision: Precision) -> Option<f64> {
         let of = |table: &BTreeMap<String, f64>| table.get(precision.label()).copied();
         match unit {
@@ -55,7 +58,7 @@ impl DevicePeaks {
         }
     }
 
-    /// Length of the part of a device's name that fits; `None` where none does.
+    /// Length of the longest matching entry of `names`; `None` if the device does not match.
     fn fits(&self, device: &Device) -> Option<usize> {
         let gib = device.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
         let has_memory = match (self.memory_gib, gib) {
@@ -63,23 +66,24 @@ impl DevicePeaks {
             (Some([least, most]), Some(gib)) => (least..=most).contains(&gib),
             (Some(_), None) => false,
         };
+        let is_another = self.except.iter().any(|part| contains_words(&device.name, part));
         let parts = self.names.iter().filter(|part| contains_words(&device.name, part));
-        parts.map(String::len).max().filter(|_| has_memory)
+        parts.map(String::len).max().filter(|_| has_memory && !is_another)
     }
 }
 
-/// Whether a part stands in a name and is no piece of a longer word: `MI250` is not in `MI250X`.
+/// Whether a name contains `part` and the match ends at a word boundary: `MI250` does not match `MI250X`.
 fn contains_words(name: &str, part: &str) -> bool {
     let (name, part) = (name.to_ascii_lowercase(), part.to_ascii_lowercase());
     let ends = |at: usize| !name[at..].starts_with(|c: char| c.is_ascii_alphanumeric());
     name.match_indices(&part).any(|(at, _)| ends(at + part.len()))
 }
 
-/// What devices can do at most.
+/// Peak rates of devices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Peaks {
     devices: Vec<DevicePeaks>,
-    /// So many of them are the user's: they count before all others.
+    /// Number of user-defined devices at the start of the list, which take precedence.
     own: usize,
 }
 
@@ -90,15 +94,15 @@ impl Default for Peaks {
 }
 
 impl Peaks {
-    /// The devices that the library knows.
+    /// The built-in devices.
     pub fn builtin() -> Peaks {
         Peaks { devices: parse(BUILTIN).expect("the built-in peaks are tested"), own: 0 }
     }
 
-    /// The built-in devices with those of a TOML file before them.
+    /// The built-in devices, extended by those of a TOML file, which take precedence.
     ///
     /// # Errors
-    /// If the file cannot be read, is no TOML, or holds something that is no device.
+    /// If the file cannot be read, is not valid TOML, or contains an invalid device.
     pub fn extended(path: impl AsRef<Path>) -> Result<Peaks> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -113,14 +117,14 @@ impl Peaks {
         Ok(Peaks { devices, own })
     }
 
-    /// What a device can do at most; `None` where its name is not known.
+    /// Peak rates of a device; `None` if its name is unknown.
     pub fn of(&self, device: &Device) -> Option<&DevicePeaks> {
         let best = |devices: &'_ [DevicePeaks]| {
             let fitting = devices
                 .iter()
                 .enumerate()
                 .filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
-            // Of equally long names the one that stands first.
+            // For equally long matches, the device that comes first.
             fitting.max_by_key(|&(length, at)| (length, std::cmp::Reverse(at))).map(|(_, at)| at)
         };
         let (own, others) = self.devices.split_at(self.own);
@@ -128,7 +132,7 @@ impl Peaks {
         found.or_else(|| best(others).map(|at| &others[at]))
     }
 
-    /// What the devices of a trace can do at most; `None` where none is known, or they differ.
+    /// Peak rates of the devices of a trace; `None` if a device is unknown, or if they differ.
     pub fn of_trace(&self, header: &Header) -> Option<&DevicePeaks> {
         let mut found = header.devices.iter().map(|device| self.of(device));
         let first = found.next()??;
@@ -149,15 +153,15 @@ fn check(device: &DevicePeaks) -> std::result::Result<(), String> {
     let figures = device.matrix.iter().chain(&device.vector);
     let known = |name: &str| Precision::ALL.iter().any(|precision| precision.label() == name);
     if let Some((name, _)) = figures.clone().find(|(name, _)| !known(name)) {
-        return Err(format!("`{name}` of `{}` is no precision", device.name));
+        return Err(format!("`{name}` of `{}` is not a known precision", device.name));
     }
     let all = figures.map(|(_, &figure)| figure).chain([device.memory_tb_per_s]);
     if all.into_iter().any(|figure| !figure.is_finite() || figure <= 0.0) {
-        return Err(format!("a peak of `{}` is no positive number", device.name));
+        return Err(format!("a peak of `{}` is not a positive number", device.name));
     }
     let lacks = |text: &str| text.trim().is_empty();
     if device.names.is_empty() || device.names.iter().any(|name| lacks(name)) {
-        return Err(format!("`{}` has no names to be found by", device.name));
+        return Err(format!("`{}` has no device names to match", device.name));
     }
     if lacks(&device.source) || lacks(&device.memory_source) {
         return Err(format!("the peaks of `{}` have no source", device.name));
@@ -186,6 +190,20 @@ mod tests {
             ("NVIDIA H200 NVL", 140.0, "NVIDIA H200 NVL"),
             ("AMD Instinct MI250X", 64.0, "AMD Instinct MI250X (one die)"),
             ("NVIDIA GeForce RTX 4090", 23.6, "NVIDIA RTX 4090"),
+            ("NVIDIA GeForce RTX 5090", 31.4, "NVIDIA RTX 5090"),
+            ("NVIDIA GH200 480GB", 94.5, "NVIDIA GH200 96 GB"),
+            ("NVIDIA GH200 144G HBM3e", 142.5, "NVIDIA GH200 144 GB"),
+            ("NVIDIA GB200", 184.3, "NVIDIA GB200"),
+            ("NVIDIA B300 SXM6 AC", 267.7, "NVIDIA B300"),
+            ("NVIDIA H20", 95.0, "NVIDIA H20"),
+            ("NVIDIA H800", 79.1, "NVIDIA H800 SXM"),
+            ("NVIDIA H800 PCIe", 79.1, "NVIDIA H800 PCIe"),
+            ("NVIDIA L4", 22.0, "NVIDIA L4"),
+            ("NVIDIA L40S", 44.4, "NVIDIA L40S"),
+            ("NVIDIA A10", 22.1, "NVIDIA A10"),
+            ("AMD Instinct MI325X", 255.9, "AMD Instinct MI325X"),
+            ("AMD Instinct MI350X", 287.9, "AMD Instinct MI350X"),
+            ("AMD Instinct MI355X", 287.9, "AMD Instinct MI355X"),
         ] {
             assert_eq!(found(name, gib).as_deref(), Some(peaks), "{name}");
         }
@@ -198,7 +216,11 @@ mod tests {
             ("AMD Radeon Graphics", 64.0),
             ("NVIDIA A100X", 79.0),
             ("NVIDIA A100-SXM4-96GB", 95.0),
-            ("NVIDIA GeForce RTX 4090 D", 20.0),
+            ("NVIDIA GeForce RTX 4090 D", 23.6),
+            ("NVIDIA GeForce RTX 4090 Laptop GPU", 16.0),
+            ("NVIDIA GeForce RTX 5090 D", 31.4),
+            ("NVIDIA H20-3e", 140.4),
+            ("NVIDIA GB10", 119.6),
             ("NVIDIA A1000 Laptop GPU", 6.0),
         ] {
             assert_eq!(found(name, gib), None, "{name}");

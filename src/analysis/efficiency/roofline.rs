@@ -1,4 +1,4 @@
-//! Demands, and the time they took → rates, the bound, the time at the roofline, the share reached.
+//! Computes rates, the bound, the time at the roofline, and the share reached from demands and times.
 //!
 //! ```text
 //! TFLOP/s
@@ -13,12 +13,12 @@ use super::jobs::{Job, Path};
 use super::peaks::DevicePeaks;
 use crate::trace::Nanos;
 
-/// What limits an op at best.
+/// The limit of an op at the roofline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bound {
-    /// Its operations.
+    /// The op is limited by its number of operations.
     Compute,
-    /// The bytes that it moves.
+    /// The op is limited by the number of bytes it moves.
     Memory,
 }
 
@@ -32,8 +32,8 @@ impl Bound {
     }
 }
 
-/// What a group of events did, and how far that is from what its device can do. Every event has the
-/// part of its op's demand that its time is of the op's time, so that groups of any kind add up.
+/// The work of a group of events, and its distance from the device's peaks. Each event gets the share
+/// of its op's demand that corresponds to its share of the op's time, so that any grouping adds up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
     /// Sum of the times of events with a model.
@@ -48,17 +48,17 @@ pub struct Efficiency {
     pub bytes: f64,
     /// Bytes that links to other devices must carry.
     pub bus_bytes: f64,
-    /// Part of the modelled events whose bytes are not known, weighed by their share of an op.
+    /// Modelled events with unknown bytes, weighted by their share of an op.
     unknown_bytes: f64,
-    /// Time at the roofline of what has one, in µs, by what limits it.
+    /// Time at the roofline, in µs, split by the limit.
     compute_us: f64,
     memory_us: f64,
-    /// Time of what has a roofline.
+    /// Time of the events with a roofline.
     roofed: Nanos,
 }
 
 impl Efficiency {
-    /// Counts an event of this time: `job` is the op that it works for, `peaks` its device.
+    /// Adds an event: `job` is the op that it works for, `peaks` its device.
     pub(super) fn add(&mut self, time: Nanos, job: Option<&Job>, peaks: Option<&DevicePeaks>) {
         self.time += time;
         self.events += 1;
@@ -79,7 +79,7 @@ impl Efficiency {
         }
     }
 
-    /// Counts the events of another group too.
+    /// Adds the events of another group.
     pub(in crate::analysis) fn absorb(&mut self, other: &Efficiency) {
         self.modelled += other.modelled;
         self.time += other.time;
@@ -108,12 +108,12 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether all of the time has a model, and there is any.
+    /// Whether there is any time, and all of it has a model.
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
     }
 
-    /// Share of the time that has a model; `None` where there is no time.
+    /// Share of the time that has a model, from 0 to 1; `None` without any time.
     pub fn coverage(&self) -> Option<f64> {
         (self.time > Nanos::ZERO).then(|| self.modelled.0 as f64 / self.time.0 as f64)
     }
@@ -123,22 +123,29 @@ impl Efficiency {
         self.is_modelled().then_some(self.flops / 1e9)
     }
 
-    /// 10^6 bytes that must move; `None` unless they are known of all of the time.
+    /// 10^6 bytes that must move; `None` unless they are known for all of the time.
     pub fn mbytes(&self) -> Option<f64> {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
     }
 
-    /// 10^12 floating-point operations per second.
+    /// 10^12 floating-point operations per second; `None` above the device's peak.
     pub fn tflops_per_s(&self) -> Option<f64> {
-        Some(1e3 * self.gflops()? / self.time.as_micros())
+        Some(1e3 * self.gflops()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// 10^12 bytes per second; of a collective that of its whole message (algorithm bandwidth).
+    /// 10^12 bytes per second; for a collective, of its whole message (algorithm bandwidth). `None`
+    /// above the device's peak.
     pub fn tb_per_s(&self) -> Option<f64> {
-        Some(self.mbytes()? / self.time.as_micros())
+        Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// 10^9 bytes per second that the links to other devices carried; `None` where nothing was sent.
+    /// Whether it took less time than at the roofline: its data was in a cache, or the model counts
+    /// too much. Its rates say nothing about the device.
+    pub fn is_above_peak(&self) -> bool {
+        self.roofline_us().is_some_and(|least| least > self.time.as_micros())
+    }
+
+    /// 10^9 bytes per second over the links to other devices; `None` if nothing was sent.
     pub fn bus_gb_per_s(&self) -> Option<f64> {
         let sent = self.is_modelled() && self.bus_bytes > 0.0;
         sent.then(|| self.bus_bytes / 1e3 / self.time.as_micros())
@@ -149,30 +156,40 @@ impl Efficiency {
         (self.is_modelled() && self.roofed == self.time).then_some(self.compute_us + self.memory_us)
     }
 
-    /// What limits most of the time at the roofline.
+    /// The limit that accounts for most of the time at the roofline.
     pub fn bound(&self) -> Option<Bound> {
         self.roofline_us()?;
         Some(if self.compute_us > self.memory_us { Bound::Compute } else { Bound::Memory })
     }
 
-    /// Time at the roofline over the time that it took, in percent.
-    pub fn roofline_pct(&self) -> Option<f64> {
-        Some(100.0 * self.roofline_us()? / self.time.as_micros())
+    /// The limit as written in tables: `compute` or `memory`; `cache_resident_or_model_too_high` if it took
+    /// less time than at the roofline.
+    pub fn bound_label(&self) -> Option<&'static str> {
+        match self.is_above_peak() {
+            true => Some("cache_resident_or_model_too_high"),
+            false => self.bound().map(Bound::label),
+        }
     }
 
-    /// Time that could be saved at most, in µs: what it took − the time at the roofline, never less
-    /// than zero: caches can beat the bandwidth of the memory.
+    /// Time at the roofline as a share of the time, in percent; `None` above 100.
+    pub fn roofline_pct(&self) -> Option<f64> {
+        let pct = 100.0 * self.roofline_us()? / self.time.as_micros();
+        (!self.is_above_peak()).then_some(pct)
+    }
+
+    /// Maximum possible saving, in µs: time − time at the roofline, at least
+    /// zero.
     pub fn savable_us(&self) -> Option<f64> {
         Some((self.time.as_micros() - self.roofline_us()?).max(0.0))
     }
 
-    /// Operations per byte.
+    /// Arithmetic intensity: operations per byte.
     pub fn intensity(&self) -> Option<f64> {
         self.mbytes().filter(|&mbytes| mbytes > 0.0).map(|_| self.flops / self.bytes)
     }
 }
 
-/// The part of an op's demand that an event of this time does; of an op without time all do the same.
+/// An event's share of its op's demand, by time; equal shares if the op has no time.
 fn part(time: Nanos, job: &Job) -> f64 {
     match job.time {
         Nanos::ZERO => 1.0 / f64::from(job.events),
@@ -180,7 +197,7 @@ fn part(time: Nanos, job: &Job) -> f64 {
     }
 }
 
-/// What limits a demand, and the time that it takes at least, in µs.
+/// The limit of a demand, and the minimum time for it, in µs.
 fn roofline(demand: Demand, peaks: &DevicePeaks) -> Option<(Bound, f64)> {
     let memory = demand.bytes? / peaks.memory_tb_per_s / 1e6;
     let compute = match demand.flops {

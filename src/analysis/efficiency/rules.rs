@@ -1,4 +1,4 @@
-//! The text of a table of models → [`Models`]: which formula, with which arguments, an op follows.
+//! Parses a table of [`Models`]: the formula of each op, and the positions of its arguments.
 
 use super::demand::Demand;
 use super::dtype::Dtype;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::path::Path;
 
-/// The models that the library brings along.
+/// The built-in models.
 const BUILTIN: &str = include_str!("models.toml");
 
 /// The parsed file.
@@ -26,19 +26,19 @@ struct File {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Model {
-    /// Names of ops; one `*` stands for any text.
+    /// Names of ops; one `*` matches any text.
     ops: Vec<String>,
     formula: Formula,
-    /// Where the order of the arguments, and the formula, are from.
+    /// Source of the order of the arguments and of the formula.
     source: String,
 }
 
-/// The table that says what an op must do at least, by its name.
+/// The models of the minimum work of ops, by name.
 #[derive(Debug, Clone)]
 pub struct Models {
     models: Vec<Model>,
     by_name: FxHashMap<String, usize>,
-    /// Start and end of a name, and the model; the first that fits counts.
+    /// Start and end of a name, and the model; the first match wins.
     patterns: Vec<(String, String, usize)>,
 }
 
@@ -49,15 +49,15 @@ impl Default for Models {
 }
 
 impl Models {
-    /// The models that the library brings along.
+    /// The built-in models.
     pub fn builtin() -> Models {
         Models::parse(BUILTIN).expect("the built-in models are tested")
     }
 
-    /// The built-in models with those of a TOML file before them.
+    /// The built-in models, extended by those of a TOML file, which take precedence.
     ///
     /// # Errors
-    /// If the file cannot be read, is no TOML, or holds something that is no model.
+    /// If the file cannot be read, is not valid TOML, or contains an invalid model.
     pub fn extended(path: impl AsRef<Path>) -> Result<Models> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -70,7 +70,7 @@ impl Models {
         Ok(user.before(Models::builtin()))
     }
 
-    /// Parses a table; the message of an error says what is wrong in it.
+    /// Parses a table; the error message describes what is wrong in it.
     fn parse(text: &str) -> std::result::Result<Models, String> {
         let file: File = toml::from_str(text).map_err(|error| one_line(&error))?;
         let mut models =
@@ -91,11 +91,13 @@ impl Models {
                 Some((start, end)) if !end.contains('*') && op.len() > 1 => {
                     self.patterns.push((start.to_owned(), end.to_owned(), at));
                 }
-                Some(_) => return Err(format!("`{op}` may have one `*`, beside other text")),
-                None if op.is_empty() => return Err("an op without a name".to_owned()),
+                Some(_) => {
+                    return Err(format!("`{op}` may contain only one `*`, next to other text"));
+                }
+                None if op.is_empty() => return Err("an op has no name".to_owned()),
                 None => {
                     if self.by_name.insert(op.clone(), at).is_some() {
-                        return Err(format!("the op `{op}` stands in the file twice"));
+                        return Err(format!("the op `{op}` appears twice in the file"));
                     }
                 }
             }
@@ -104,7 +106,7 @@ impl Models {
         Ok(())
     }
 
-    /// These models, and `others` where these know no op of a name.
+    /// These models, followed by `others` for names without a model here.
     fn before(mut self, others: Models) -> Models {
         let offset = self.models.len();
         let known: Vec<String> =
@@ -138,9 +140,9 @@ impl Models {
 }
 
 impl Models {
-    /// What an op of this name must do at least with these arguments of a trace; `None` where no
-    /// model knows it, or its arguments do not tell. The `lengths` of the requests matter for
-    /// attention over a cache of pages alone.
+    /// The minimum work of an op of this name with these arguments of a trace; `None` if it has no
+    /// model, or if its arguments are insufficient. The `lengths` of the requests matter
+    /// only for paged attention.
     pub fn demand(
         &self,
         name: &str,
@@ -171,7 +173,7 @@ impl Models {
     }
 }
 
-/// The parser's message without the excerpt that it draws over several lines.
+/// The parser's message without its multi-line excerpt.
 fn one_line(error: &toml::de::Error) -> String {
     error.message().lines().collect::<Vec<_>>().join(" ")
 }
@@ -204,7 +206,7 @@ mod tests {
         assert!(error(&MINE.replace("source = \"mine\"", "source = \"\"")).contains("no source"));
         assert!(error(&MINE.replace("gemm_*", "*_*")).contains("one `*`"));
         assert!(error(&MINE.replace("mine::gemm_*", "*")).contains("one `*`"));
-        assert!(error(&MINE.replace("mine::gemm_*", "")).contains("without a name"));
+        assert!(error(&MINE.replace("mine::gemm_*", "")).contains("has no name"));
         assert!(error(&format!("{MINE}{MINE}")).contains("twice"));
     }
 }

@@ -1,8 +1,9 @@
-//! [`Analysis`] → its ops by name and shapes, both sides: what each could save at most.
+//! Lists the ops of an [`Analysis`] by name and shapes on both sides, with the maximum possible saving of
+//! each.
 //!
-//! A row of the account that has a model in full stands for itself, both sides together, under the
-//! names and shapes that both have. Of a row that has one in part (a compiled region with kernels of
-//! its own) the ops with a model stand by themselves, those of both sides together that are equal.
+//! A row of the analysis that is fully modelled is grouped with rows of the same name and shapes, both sides
+//! together. For a partly modelled row (a compiled region with its own
+//! kernels), the modelled ops are grouped individually, and equal ops of both sides are combined.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -12,7 +13,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, TextId};
 use crate::tree::CallId;
 
-/// All rows, or ops, of one name and shapes.
+/// All rows or ops with one name and one set of shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EfficiencyRow {
     /// Name of the rows, or of the op.
@@ -21,23 +22,23 @@ pub struct EfficiencyRow {
     pub dims: PerSide<String>,
     /// `Input type` of each side; empty on a side that has none.
     pub types: PerSide<String>,
-    /// How often it ran.
+    /// Number of rows or calls.
     pub count: PerSide<u64>,
-    /// What its events did.
+    /// The work of its events.
     pub efficiency: PerSide<Efficiency>,
-    /// Its GPU events, for their times in further runs; empty without any.
+    /// Its measured events, for their times in further runs; empty without further runs.
     pub(crate) events: PerSide<Vec<CallId>>,
 }
 
 /// Name, shapes and types of both sides.
 type Key<'a> = (String, [[&'a str; 2]; 2]);
 
-/// What tells a key.
+/// Ids that determine a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Ids {
-    /// Of a row: its name, and shapes and types of both sides.
+    /// For a row: its name, and shapes and types of both sides.
     Row(RowNameIds, [[TextId; 2]; 2]),
-    /// Of an op of one side: the job, by its number.
+    /// For an op of one side: its job number.
     Job(Side, usize),
 }
 
@@ -47,12 +48,12 @@ impl Analysis {
         self.cached.efficiency(side, self.tree(side), self.measure, self.options())
     }
 
-    /// What the events of a row did on one side.
+    /// The work of the events of a row on one side.
     pub fn row_efficiency(&self, row: &Row, side: Side) -> Efficiency {
         self.efficiency(side).of_events(&row.events[side])
     }
 
-    /// The ops with a model by name and shapes: most time that could be saved on the candidate first,
+    /// The modelled ops by name and shapes: largest possible saving on the candidate first,
     /// then on the baseline, then most time.
     pub fn by_efficiency(&self) -> &[EfficiencyRow] {
         self.cached.by_efficiency.get_or_init(|| self.sort_by_efficiency())
@@ -64,7 +65,7 @@ impl Analysis {
             table.add(row);
         }
         let mut rows: Vec<EfficiencyRow> = table.groups.into_sorted().map(|(_, row)| row).collect();
-        // The sort is stable: of equals by name, shapes and types.
+        // The sort is stable: ties stay in order of name, shapes and types.
         rows.sort_by(|a, b| {
             let saved =
                 |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us().unwrap_or(-1.0);
@@ -77,11 +78,11 @@ impl Analysis {
     }
 }
 
-/// The groups as they are filled.
+/// The groups under construction.
 struct Table<'a> {
     analysis: &'a Analysis,
     groups: Grouped<Ids, Key<'a>, EfficiencyRow>,
-    /// Jobs that were counted.
+    /// Jobs that were already counted.
     counted: PerSide<Vec<bool>>,
 }
 

@@ -1,4 +1,4 @@
-//! One tree, with models and peaks → the efficiency of any of its events, and of each op and shapes.
+//! Computes the efficiency of any events of one tree, and of each op with its shapes.
 
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
@@ -19,23 +19,23 @@ pub struct TraceEfficiency {
     peaks: Option<DevicePeaks>,
 }
 
-/// All that one op did with arguments of the same shapes and types.
+/// The work of one op with one set of shapes and types.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpEfficiency {
-    /// Name of the op; of an event that no op explains its own.
+    /// Name of the op, or of the event if it has no modelled op.
     pub op: String,
-    /// `Input Dims`, as the trace has them.
+    /// `Input Dims`, as in the trace.
     pub dims: String,
-    /// `Input type`, as the trace has them.
+    /// `Input type`, as in the trace.
     pub types: String,
-    /// How often it ran.
+    /// Number of calls.
     pub count: u64,
-    /// What its events did.
+    /// The work of its events.
     pub efficiency: Efficiency,
 }
 
 impl TraceEfficiency {
-    /// Finds the demand of all ops of a tree. Of a trace without GPU events the host time counts.
+    /// Computes the demand of all ops of a tree. A trace without GPU events is measured by host time.
     pub fn new(tree: impl Into<Arc<CallTree>>, models: &Models, peaks: &Peaks) -> TraceEfficiency {
         let tree = tree.into();
         let has_gpu = tree.roots().any(|root| tree.is_gpu_path(root));
@@ -57,12 +57,12 @@ impl TraceEfficiency {
         TraceEfficiency { tree, measure, jobs, peaks }
     }
 
-    /// What its devices can do at most; `None` where they are not known.
+    /// Peak rates of its devices; `None` if unknown.
     pub fn peaks(&self) -> Option<&DevicePeaks> {
         self.peaks.as_ref()
     }
 
-    /// What these accounted events did.
+    /// The work of these measured events.
     pub fn of_events<'a>(&self, events: impl IntoIterator<Item = &'a CallId>) -> Efficiency {
         let mut efficiency = Efficiency::default();
         for &event in events {
@@ -72,12 +72,12 @@ impl TraceEfficiency {
         efficiency
     }
 
-    /// What all events did; of `launched` alone, those whose launch is in the trace.
+    /// The work of all events.
     pub fn total(&self) -> Efficiency {
         self.of_events(&self.measure.calls(&self.tree).collect::<Vec<_>>())
     }
 
-    /// What the events did whose launch is in the trace: no op stands above the others.
+    /// The work of the events whose launch is in the trace; the others have no op above.
     pub fn launched(&self) -> Efficiency {
         let is_launched = |&event: &CallId| match self.measure {
             Measure::GpuTime => self.tree.launch(event).is_some(),
@@ -86,8 +86,8 @@ impl TraceEfficiency {
         self.of_events(&self.measure.calls(&self.tree).filter(is_launched).collect::<Vec<_>>())
     }
 
-    /// What each op did, by name, shapes and types: most time that could be saved first, then most
-    /// time; events without a model are in none of them.
+    /// The work of each op, by name, shapes and types: largest possible saving first, then most
+    /// time. Events without a model are excluded.
     pub fn by_op(&self) -> Vec<OpEfficiency> {
         let mut groups: BTreeMap<[&str; 3], OpEfficiency> = BTreeMap::new();
         let mut counted = vec![false; self.jobs.len()];
@@ -100,7 +100,7 @@ impl TraceEfficiency {
             group.efficiency.add(self.measure.time(&self.tree, event), Some(job), self.peaks());
         }
         let mut ops: Vec<OpEfficiency> = groups.into_values().collect();
-        // The sort is stable: of equals by name, shapes and types.
+        // The sort is stable: ties stay in order of name, shapes and types.
         ops.sort_by(|a, b| {
             let saved = |op: &OpEfficiency| op.efficiency.savable_us().unwrap_or(-1.0);
             let time = |op: &OpEfficiency| Reverse(op.efficiency.time);

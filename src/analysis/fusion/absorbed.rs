@@ -1,43 +1,53 @@
-//! Kernels that only one side has below a node → the pair of ops next to them that does their work on
-//! the other side.
+//! Finds matched ops that do the work of adjacent kernels which only the other side has.
 //!
 //! ```text
 //! trace1                    trace2
-//! aten::addmm               aten::addmm          its kernel says gelu: it took the gelu in
+//! aten::addmm               aten::addmm          its kernel name contains gelu: it absorbed the gelu
 //! >> aten::gelu
 //!
 //! aten::linear (192 → 64)   aten::linear (192 → 192)    three of a third of the width: one by shape,
-//! >> aten::linear                                       whichever of them has the partner
+//! >> aten::linear                                       whichever of them is matched
+//! >> aten::linear
 //! >> aten::linear
 //! ```
 
-use super::explain::{self, FusionEvidence, Leaf, put_together};
+use super::KernelChange;
+use super::explain::{self, FusionEvidence, put_together};
+use super::leaves::Leaf;
 use super::pieces::Pieces;
-use super::{KernelChange, instances::OneSided};
 use crate::diff::MergedId;
 use crate::program::Words;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kernels of a pair of ops with those that were taken in, and what that is.
+/// A run of kernels below a node that only one side has.
+#[derive(Debug)]
+pub(super) struct OneSided {
+    pub(super) node: MergedId,
+    pub(super) side: Side,
+    pub(super) kernels: Vec<CallId>,
+}
+
+/// The kernels of matched ops together with those absorbed, and the resulting change.
 pub(super) struct Absorbed {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
 }
 
-/// The most ops that one op of their name is taken for.
+/// Maximum number of ops that are merged into one op of the same name.
 const MOST: usize = 8;
 
-/// The runs right before a pair and right behind it.
+/// The runs directly before and after a matched pair.
 #[derive(Debug, Default, Clone, Copy)]
 struct Beside {
     before: Option<usize>,
     behind: Option<usize>,
 }
 
-/// Finds all pairs of ops that took in one-sided kernels beside them; each kernel belongs to one.
+/// Finds all matched ops that absorbed adjacent unmatched kernels; each kernel belongs to at most one of
+/// them.
 pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     let mut beside: BTreeMap<(usize, Side), Beside> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
@@ -51,8 +61,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     }
     let mut used: BTreeSet<(Side, CallId)> = BTreeSet::new();
     let mut found = Vec::new();
-    // By shapes first, then by names: shapes explain all neighbours of a pair at once, a name only
-    // those that it mentions.
+    // Shapes first, then names: shapes explain all neighbours of a pair at once, while a name explains only
+    // the ops that it mentions.
     for together in [true, false] {
         for (&(row, side), near) in &beside {
             let free = |at: Option<usize>| -> Vec<Leaf<'_>> {
@@ -79,8 +89,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Runs of both sides between the same two pairs, below whatever: one is fused from the other, if
-/// something explains it.
+/// Runs of both sides between the same two matched pairs, at any depth: one is a fusion of the other if
+/// there is evidence for it.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],
@@ -114,10 +124,10 @@ fn facing(
     judged.collect()
 }
 
-/// The kernels of both sides, what that is, and the kernels that were taken in.
+/// The kernels of both sides, the change, and the absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Ops of the pair's name right before and right behind it, as many as make up its partner.
+/// Ops with the name of the pair, directly before and after it, that together make up its counterpart.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -129,7 +139,7 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // Splits with most of the calls before the pair come first: those behind it may belong to the
+    // Splits with most of the calls before the pair come first, because those after it may belong to the
     // next pair of the same ops.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
@@ -144,7 +154,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// A run whose ops the partner's names say, and the names on this side do not.
+/// Takes a run of ops if all of them appear in the names on the other side of the row, but not in those on
+/// this side.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -163,10 +174,10 @@ fn with(
     (kernels, KernelChange::FusedIn(side.other(), evidence), taken)
 }
 
-/// The kernels of a row, and its leaves on one side and on the other.
+/// The kernels of a row, its leaves on this side, and its leaves on the other side.
 type OfRow<'a> = (PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>);
 
-/// The kernels of a row, and its leaves on this side and on the other one.
+/// Looks up a row; `None` unless both sides have kernels in it.
 fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> {
     let row = &pieces.analysis.rows()[row];
     let kernels = PerSide::from_fn(|side| -> Vec<CallId> {
@@ -180,13 +191,13 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether the names of the partner say this op, and those on this side do not.
+/// Whether the op appears in names on the other side, but not in names on this side.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)
 }
 
-/// The rows of both sides that launch right before these kernels and right behind them.
+/// The matched rows that launch directly before and directly after these kernels.
 fn neighbours(pieces: &Pieces<'_>, side: Side, kernels: &[CallId]) -> [Option<usize>; 2] {
     let analysis = pieces.analysis;
     let tree = analysis.tree(side);

@@ -1,7 +1,8 @@
-//! Rows of the account → [`Instance`]s: the kernels of both sides at each lowest common node.
+//! Groups the rows of the analysis into [`Instance`]s: the kernels of both sides at each lowest common node.
 
+use super::absorbed::{self, OneSided};
 use super::pieces::Pieces;
-use super::{ENOUGH, KernelChange, absorbed, explain, regions};
+use super::{ENOUGH, KernelChange, explain, regions};
 use crate::analysis::{Analysis, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
@@ -10,29 +11,21 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A common node with kernels on both sides, or one stretch of what differs below it.
+/// A common node with kernels on both sides, or one stretch of different calls below it.
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
     pub(super) node: MergedId,
     pub(super) path: String,
     /// Names of the ops that launch on each side, in order.
     pub(super) ops: PerSide<Vec<&'a str>>,
-    /// In the order of their launches.
+    /// The kernels of each side, in launch order.
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
-    /// How many instances must agree before the change is believed.
+    /// Minimum number of agreeing instances for the change to be accepted.
     pub(super) enough: usize,
-    /// Of work directly below a thread, where it stands beside unrelated work that is called alike: the kernels of
-    /// the side that has fewer, each name without what may differ between two runs.
+    /// For work directly below a thread, where unrelated work may have the same op names: the kernels of
+    /// the side with fewer, with names that do not vary between runs.
     pub(super) told_apart_by: Vec<&'a str>,
-}
-
-/// A run of kernels that only one side has below a node.
-#[derive(Debug)]
-pub(super) struct OneSided {
-    pub(super) node: MergedId,
-    pub(super) side: Side,
-    pub(super) kernels: Vec<CallId>,
 }
 
 impl Instance<'_> {
@@ -49,8 +42,8 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Directly below a thread unrelated work stands side by side, so that another number of
-        // kernels there says nothing.
+        // Directly below a thread, adjacent work may be unrelated, so a different number of kernels there
+        // is not evidence of anything.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = match is_bare {
@@ -109,16 +102,16 @@ fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     Side::BOTH.iter().find_map(|&side| Some(analysis.tree(side).kind(node.call(side)?)))
 }
 
-/// A lowest common node, and which of the stretches between its common children.
+/// A lowest common node, and the index of a stretch between its common children.
 type Place = (MergedId, u32);
 
-/// The kernels at each place, by launch.
+/// The kernels at each place, in the order of their launches.
 fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
     let analysis = pieces.analysis;
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
-        // Kernels without a launch have a root in common, and no structure.
+        // Kernels without a launch have only a common root and no structure.
         let Some(node) = row
             .lowest_common
             .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced))
@@ -133,15 +126,15 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
         }
     }
     for kernels in nodes.values_mut() {
-        // Calls are numbered in preorder, so in the order of the launches of a thread.
+        // Calls are numbered in preorder, which is the order of the launches of a thread.
         kernels.baseline.sort_unstable();
         kernels.candidate.sort_unstable();
     }
     nodes
 }
 
-/// For each call, how many pairs with GPU work stand before it below the same node, in the order of
-/// its own side: pairs may stand in another order on the other side.
+/// For each call, the number of matched pairs with GPU work that precede it below the same node, in the
+/// order of its own side. Pairs may be in a different order on the other side.
 ///
 /// ```text
 /// forward
@@ -158,13 +151,13 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
         let Some(parent) = diff.merged().parent(diff.merged().of(side, call)) else { return 0 };
         let before = pairs_below[parent.index()];
         let runs = |side: Side, call| pieces.is_above(side, call);
-        // Launches below an op are what it does; only ops part what stands between them.
+        // Launches below an op are its work; only other calls separate stretches.
         let parts = || tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
         let is_pair = || {
             diff.relation(side, call).is_common()
                 && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner))
         };
-        // Most calls launch nothing: that is asked first.
+        // Most calls launch nothing, so this is checked first.
         if runs(side, call) && is_pair() && parts() {
             pairs_below[parent.index()] += 1;
         }
@@ -173,7 +166,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
     before.collect()
 }
 
-/// The stretch below a node that an event stands in.
+/// The stretch below a node that contains an event.
 fn stretch(
     analysis: &Analysis,
     stretches: &PerSide<Vec<u32>>,
@@ -185,7 +178,8 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // A launch may hang below an op that the other side has alone: then it stands there.
+            // A launch may be below an op that only the other side has. In this case, the stretch of that
+            // op is used.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);
@@ -195,15 +189,15 @@ fn stretch(
     0
 }
 
-/// Finds the path of a node from those of the nodes above.
+/// Builds the path of a node from the paths of the nodes above.
 struct Paths<'a> {
     analysis: &'a Analysis,
-    /// The landmarks at and above a node, each with ` / ` behind it.
+    /// The landmarks at and above a node, each followed by ` / `.
     known: FxHashMap<MergedId, Rc<str>>,
 }
 
 impl Paths<'_> {
-    /// Modules and ops above the node, then the node itself, joined by ` / `.
+    /// Modules and ops above the node and the node itself, joined by ` / `.
     fn of(&mut self, node: MergedId) -> String {
         let above = self.analysis.diff().merged().parent(node);
         let around = above.map_or_else(|| "".into(), |above| self.around(above));
@@ -229,8 +223,8 @@ impl Paths<'_> {
         path
     }
 
-    /// Name of a pair without what differs between its instances. One-sided calls are no part of a
-    /// path: they are what differs.
+    /// Name of a pair without details that vary between its instances. Unmatched calls are not part of a
+    /// path, because they are the difference.
     fn name(&self, node: MergedId) -> Option<&str> {
         let diff = self.analysis.diff();
         if is_thread(self.analysis, node) {
@@ -238,7 +232,7 @@ impl Paths<'_> {
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
-            // A region, which both sides stand for.
+            // A region, which represents both sides.
             MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [

@@ -1,25 +1,27 @@
-//! Rows of the account → nodes where one side needs fewer kernels than the other.
+//! Finds nodes where one side needs fewer kernels than the other.
 //!
-//! Structure only. All kernels whose lowest common node is the same are held against each other, for
-//! each stretch between two common children of that node where it is no op. Copies and memsets are
-//! left out, since libraries and profilers differ in them without reason.
+//! Only structure counts. All kernels with the same lowest common node are compared, separately for each
+//! stretch between two common children of that node unless it is an op. Copies and memsets are ignored,
+//! since libraries and profilers differ in them arbitrarily.
 //!
 //! ```text
 //! Block                       Block
 //! ├── >> aten::mul            └── << triton_poi_fused_add_mul_0   1 kernel
 //! └── >> aten::add   2 kernels                                    fused in trace2
 //! ```
-//! A *fusion* is claimed where the node is common to both sides, fewer ops launch fewer kernels on
-//! one side, and every op of the other side is explained by one of them (see `explain`), on at
-//! least two instances. All else is a change of the kernel count.
+//! A *fusion* is reported if the node is common to both sides, fewer ops launch fewer kernels on
+//! one side, and every op of the other side is explained by one of them (see `explain`), in at
+//! least two instances. Everything else is reported as a change of the kernel count.
 
 mod absorbed;
 mod explain;
 mod instances;
+mod leaves;
 mod pieces;
 mod regions;
 
 pub use explain::FusionEvidence;
+pub(super) use leaves::shapes;
 
 use super::Analysis;
 use crate::diff::MergedId;
@@ -30,15 +32,15 @@ use pieces::Pieces;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// How many instances must show the same before it is called a fusion.
+/// Minimum number of agreeing instances for a fusion.
 const ENOUGH: usize = 2;
 
-/// What a change of the kernel count is.
+/// The kind of change of the kernel count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelChange {
-    /// This side does in fewer kernels what the other does in several ops.
+    /// This side does the work of several ops of the other side in fewer kernels.
     FusedIn(Side, FusionEvidence),
-    /// The counts differ; why is not known.
+    /// The counts differ for an unknown reason.
     Count,
 }
 
@@ -47,21 +49,21 @@ pub enum KernelChange {
 pub struct FusionRow {
     /// Modules and ops from the thread down to the node, without instance numbers, then the node.
     pub path: String,
-    /// What the change is.
+    /// The kind of change.
     pub change: KernelChange,
-    /// Kernels of one instance on each side.
+    /// Number of kernels of one instance on each side.
     pub kernel_count: PerSide<usize>,
-    /// Names of the ops that launch them, in order; of the kernels where there is no op.
+    /// Names of the ops that launch them, in order; of the kernels if there is no op.
     pub ops: PerSide<Vec<String>>,
     /// Names of the kernels of the first instance with their counts, by name.
     pub kernels: PerSide<BTreeMap<String, u64>>,
-    /// Sum of the kernels' times over the instances that agree.
+    /// Sum of the kernels' times over the agreeing instances.
     pub time: PerSide<Nanos>,
-    /// Nodes of this path with kernels on both sides, launched by these ops.
+    /// Number of nodes of this path with kernels on both sides, launched by these ops.
     pub instances: usize,
-    /// Those of them with these kernel counts and this change.
+    /// Number of them with these kernel counts and this change.
     pub agreeing: usize,
-    /// The first of them.
+    /// The first agreeing node.
     pub first: MergedId,
 }
 
@@ -72,17 +74,17 @@ impl FusionRow {
     }
 }
 
-/// Where instances are: path and the ops that launch on each side.
+/// Place of instances: path and the ops that launch on each side.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
-/// What makes instances agree: the place, the kernel counts and the change.
+/// Instances agree if these are equal: the place, the kernel counts and the change.
 type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 
-/// What makes instances one row: they agree, and directly below a thread they run the same kernels.
+/// Instances form one row if they agree and, directly below a thread, run the same kernels.
 type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
 impl Analysis {
-    /// Where the number of kernels differs: largest difference of time first, then by path.
+    /// The nodes where the number of kernels differs: largest difference of time first, then by path.
     pub fn fusions(&self) -> &[FusionRow] {
         self.cached.fusions.get_or_init(|| self.find_fusions())
     }

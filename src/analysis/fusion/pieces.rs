@@ -1,13 +1,13 @@
-//! What counts as one piece of work: a kernel, or on the host the op that stands for one.
+//! Selects the pieces of work: kernels, or on the host the ops that correspond to kernels.
 //!
 //! ```text
-//! aten::linear            a shell: it holds an op that is work of its own
+//! aten::linear            a shell: it contains an op that is work in its own right
 //! ├── aten::t             bookkeeping: moves no data
 //! └── aten::addmm         a piece: the innermost product
 //!     └── aten::copy_     part of it
 //! ```
 
-use super::explain::Leaves;
+use super::leaves::Leaves;
 use crate::analysis::Analysis;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -15,11 +15,11 @@ use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
-/// The pieces of both sides, where they are ops; kernels need no list.
+/// The pieces of both sides. For GPU time no list is needed, since the pieces are kernels.
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) leaves: Leaves<'a>,
-    /// How many of the ops stand before each call in preorder; one entry more than calls.
+    /// Number of op pieces before each call in preorder; one entry more than calls.
     ops_before: PerSide<Vec<u32>>,
 }
 
@@ -34,8 +34,8 @@ impl<'a> Pieces<'a> {
         Pieces { analysis, leaves: Leaves::new(analysis), ops_before }
     }
 
-    /// Whether an accounted event is a piece: a kernel that neither copies nor sets memory, or an op
-    /// that stands for one.
+    /// Whether a measured event is a piece: a kernel that neither copies nor sets memory, or an op
+    /// that corresponds to one.
     pub(super) fn has(&self, side: Side, event: CallId) -> bool {
         let tree = self.analysis.tree(side);
         match self.analysis.measure() {
@@ -48,7 +48,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// How long a piece took: a kernel itself, an op with all below.
+    /// Duration of a piece: of a kernel, or of an op including the calls below.
     pub(super) fn time(&self, side: Side, event: CallId) -> Nanos {
         self.analysis.tree(side).duration(event)
     }
@@ -75,8 +75,8 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
     std::iter::once(0).chain(counts).collect()
 }
 
-/// The innermost ops of work of their own, and the outermost of other work that are no part of one and
-/// hold none.
+/// The innermost ops that are work in their own right, and the outermost ops of other work that are
+/// neither inside such an op nor contain one.
 fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());

@@ -1,17 +1,19 @@
-//! A compiled region and what it replaced → what each kernel in it stands for.
+//! Assigns the replaced ops of a compiled region to its kernels.
 //!
 //! ```text
 //! trace1    mm [a]   add   mul   mm [b]   mean   pow
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
-//! What the region calls as it stands, such as a product, is aligned by op and shapes, and then by op where
-//! both have as many between two such pairs. Between two pairs each op goes to the first kernel that is made of
-//! it, in order; one that is left over goes to a kernel behind, since a compiler puts off what it fuses: where
-//! there are enough of them each takes one. A kernel that got no op, but is made of one, belongs to the kernel
-//! that got it: a reduction in two steps has a small second one. What nothing names stays open, on both sides.
+//! Ops that the region calls unchanged, such as products, are aligned by op and shapes. Between two such
+//! pairs, they are also aligned by op alone if both sides have the same number. Then each op between two
+//! pairs goes to the first kernel that may contain it, in order. A remaining op goes to a later kernel,
+//! since a compiler defers the ops it fuses; if there are enough such kernels, each takes one op. A kernel
+//! without ops whose name contains an op of another kernel is joined with that kernel: a reduction in two
+//! steps has a small second one. Ops and kernels without a match by name are left open, on both sides.
 
 use super::KernelChange;
-use super::explain::{FusionEvidence, Leaf};
+use super::explain::FusionEvidence;
+use super::leaves::Leaf;
 use super::pieces::Pieces;
 use crate::diff::{MergedId, Region};
 use crate::side::PerSide;
@@ -19,17 +21,17 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Longer products of two lists are not aligned, but gone through in order.
+/// Above this product of the list lengths, a greedy match in order replaces the alignment.
 const LONGEST: usize = 4_000_000;
 
-/// A kernel of a region, or what is left over in one, with what it stands for.
+/// A kernel of a region with its ops, or the remaining kernels and ops of a region.
 pub(super) struct Part {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
 }
 
-/// The parts of all regions in which something was fused or is left open.
+/// The parts of all regions that contain a fusion or remain open.
 pub(super) fn parts(pieces: &Pieces<'_>) -> Vec<Part> {
     pieces.analysis.diff().regions().iter().flat_map(|region| of_region(pieces, region)).collect()
 }
@@ -94,15 +96,15 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
     pieces.analysis.row_index(side, call).is_some() && pieces.has(side, call)
 }
 
-/// Which kernels stand for which ops.
+/// The assignment of ops to kernels.
 struct Assigned {
-    /// For each op that was replaced the position of the kernel that stands for it.
+    /// For each replaced op, the position of its kernel.
     stands_for: Vec<Option<usize>>,
-    /// For each kernel the one that it works with, on the same ops: mostly itself.
+    /// For each kernel, the kernel that it is joined with on the same ops; usually itself.
     belongs_to: Vec<usize>,
 }
 
-/// What stands between two pairs, on both sides.
+/// The kernels and ops between two pairs.
 struct Gap {
     fused: Range<usize>,
     replaced: Range<usize>,
@@ -154,8 +156,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Ops of one name that the region calls as they stand, if on other shapes: attention on fewer heads. In
-/// order, where both sides have as many of them and no other ones.
+/// Matches ops of one name that the region calls unchanged, but with different shapes (attention on fewer
+/// heads). They are matched in order if both sides have the same number of them and the region calls no
+/// others in the gap.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -167,8 +170,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Gives the ops of one name that are left over a kernel each, in order, where there are as many that have
-/// none of that name.
+/// Assigns the remaining ops of one name to one kernel each, in order, if there are enough kernels that
+/// have no op of that name.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -212,7 +215,7 @@ fn one_each(
     }
 }
 
-/// For each kernel that got no op, but is made of one that a kernel beside it got, that kernel.
+/// Joins each kernel without ops to a nearby kernel whose ops appear in its name.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -241,8 +244,8 @@ fn joined(
     belongs_to
 }
 
-/// Ops that the region calls as they stand, with those of their name and shapes: as many as keep their
-/// order.
+/// Aligns ops that the region calls unchanged with replaced ops of the same name and shapes: the longest
+/// common subsequence.
 fn anchors(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let is_like = |at: usize, op: usize| {
         let (one, other) = (&fused[at], &replaced[op]);

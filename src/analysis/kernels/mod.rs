@@ -1,30 +1,31 @@
-//! The accounted events → groups: by kind of work and phase, and by kernel under its op.
+//! Groups the measured events by category and phase, and by kernel and op.
 
 mod same_kernels;
 mod stacks;
 
 pub use same_kernels::{SameKernelRow, SameKernels};
 pub use stacks::PythonStack;
+pub(super) use stacks::Stacks;
 
 use super::grouped::Grouped;
 use super::{Analysis, CategoryId, EventCategory, Judgement, Row, Tally};
-use crate::program::Phase;
+use crate::program::{Phase, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Less time of no known kind, in percent, is 0.00 % and not worth a word.
+/// Minimum share of unclassified time to report, in percent: smaller shares would be shown as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
 
-/// Why a call of a tally has a slot.
-const ACCOUNTED: &str = "tallies hold accounted calls";
+/// Why a call of a tally always has a slot.
+const ACCOUNTED: &str = "tallies contain attributed calls";
 
-/// All events of one kind of work in one phase.
+/// All events of one category in one phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CategoryRow {
-    /// The kind of work.
+    /// The category.
     pub category: CategoryId,
     /// The phase in which they were launched.
     pub phase: Phase,
@@ -32,21 +33,21 @@ pub struct CategoryRow {
     pub tally: Tally,
 }
 
-/// All events of one name, kind of work and launching op.
+/// All events with one name, category and launching op.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelRow {
     /// Name of the events.
     pub kernel: String,
-    /// The kind of work, and what it was decided by.
+    /// The category, and the evidence that decided it.
     pub category: EventCategory,
-    /// Name of the nearest op above; empty where there is none.
+    /// Name of the nearest op above; empty if there is none.
     pub op: String,
     /// The events.
     pub tally: Tally,
 }
 
 impl Analysis {
-    /// The events by kind of work and phase, most time of both sides first, then by name.
+    /// The events by category and phase, most time on both sides together first, then by name.
     pub fn by_category(&self) -> Vec<CategoryRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
@@ -65,7 +66,7 @@ impl Analysis {
         rows
     }
 
-    /// The events by name, kind of work and launching op, most time of both sides first.
+    /// The events by name, category and launching op, most time on both sides together first.
     pub fn by_kernel(&self) -> Vec<KernelRow> {
         let mut groups: Grouped<_, (&str, &str, EventCategory), Tally> = Grouped::new();
         for (side, event) in self.accounted() {
@@ -87,12 +88,12 @@ impl Analysis {
                 tally,
             })
             .collect();
-        // The sort is stable: of equal times, by name, op and category.
+        // The sort is stable: equal times stay in order of name, op and category.
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         rows
     }
 
-    /// Time of each side that no evidence assigns a category to.
+    /// Time of each side without a category.
     pub fn unclassified(&self) -> PerSide<Nanos> {
         let mut time = PerSide::default();
         for (side, event) in self.accounted() {
@@ -103,7 +104,7 @@ impl Analysis {
         time
     }
 
-    /// Judges tallies that together hold every accounted event once: what the repeats support.
+    /// Tests tallies that together contain every measured event once.
     pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
         let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
         for (at, tally) in tallies.iter().enumerate() {
@@ -129,15 +130,16 @@ impl Analysis {
         let is_told = Side::BOTH.into_iter().any(|side| share(side) >= LEAST_SHARE);
         let events = if is_told { events } else { 0 };
         let message = format!(
-            "{events} events ({:.2} % of the time of trace1, {:.2} % of trace2) are of no known kind of work",
+            "{} could not be classified: {:.2}% of the baseline time, {:.2}% of the candidate time",
+            counted(events, "event"),
             share(Side::Baseline),
             share(Side::Candidate)
         );
-        let hint = "name their kernels or ops in a file for --categories";
+        let hint = "name their kernels or ops in a file and pass it with --categories";
         self.notes.add("UNCLASSIFIED", events, hint, || message);
     }
 
-    /// Name of the kind of work that most of a row's time is.
+    /// Name of the category with the most time in a row.
     pub fn row_category(&self, row: &Row) -> &str {
         let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
         for side in Side::BOTH {
@@ -146,12 +148,12 @@ impl Analysis {
                     self.time_of(side, event);
             }
         }
-        // Of equal times the category that stands first.
+        // For equal times, the category that comes first.
         let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
         most.map_or("", |(id, _)| self.options().categories.name(id))
     }
 
-    /// Every accounted event once: row by row, baseline first.
+    /// Every measured event once: row by row, baseline first.
     pub(super) fn accounted(&self) -> impl Iterator<Item = (Side, CallId)> + '_ {
         self.rows().iter().flat_map(|row| {
             Side::BOTH

@@ -1,5 +1,5 @@
-//! Pairs of ops → the kernels that run under the same name on both sides: the same code, so that
-//! another time comes from clocks, memory or the machine, or from another shape.
+//! Finds the kernels that run under the same name on both sides of a matched op. They are the same code,
+//! so that a difference in time comes from clocks, memory or the machine, or from different shapes.
 
 use super::most_time_first;
 use crate::analysis::shared_texts::SharedTexts;
@@ -9,50 +9,50 @@ use crate::trace::TextId;
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// All events of one kernel under paired ops of one name and one set of shapes.
+/// All events of one kernel below matched ops that have the same name and the same shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernelRow {
-    /// Name of the pair of ops, or of their launch where there is no op.
+    /// Name of the matched ops, or of their launch if there is no op.
     pub op: String,
     /// Name of the kernel.
     pub kernel: String,
-    /// `Input Dims` of the baseline's and the candidate's op; empty where not recorded.
+    /// `Input Dims` of the baseline's and the candidate's op; empty if not recorded.
     pub shapes: PerSide<String>,
     /// The events.
     pub tally: Tally,
 }
 
 impl SameKernelRow {
-    /// What tells rows apart.
+    /// Sort key for equal times.
     fn texts(&self) -> [&str; 4] {
         [&self.op, &self.kernel, &self.shapes.baseline, &self.shapes.candidate]
     }
 }
 
-/// The kernels that both sides run under paired ops, and what is left.
+/// The kernels that both sides run under matched ops, and all other events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernels {
-    /// Most time of both sides first.
+    /// Most time on both sides together first.
     pub rows: Vec<SameKernelRow>,
-    /// All other events: with the rows they add up to the account.
+    /// All other events. Together with the rows they add up to the totals.
     pub others: Tally,
 }
 
 impl SameKernels {
-    /// The events of all rows and all others: every accounted event once.
+    /// The tallies of all rows and of the others, which contain every measured event once.
     pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
         self.rows.iter().map(|row| &row.tally).chain([&self.others])
     }
 }
 
-/// What makes two events of one row: op and kernel, each as a number, and the shapes of both sides.
+/// Events with equal keys belong to one row: op and kernel, each as a number, and the shapes of both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
 /// An event of a row with the number of its name.
 type Named = (u32, Side, CallId);
 
 impl Analysis {
-    /// The kernels of equal name under paired ops; found when they are asked for first, and kept.
+    /// The kernels with equal names under matched ops; computed on first use and cached.
     pub fn same_kernels(&self) -> &SameKernels {
         self.cached.same_kernels.get_or_init(|| self.find_same_kernels())
     }
@@ -85,13 +85,13 @@ impl Analysis {
                 }
             }
         }
-        // The second sort is stable: of equal times, by texts.
+        // The second sort is stable: equal times stay in the order of their texts.
         rows.sort_unstable_by(|a, b| a.texts().cmp(&b.texts()));
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         SameKernels { rows, others }
     }
 
-    /// The events of a row, those of one name together: baseline, then candidate.
+    /// The events of a row, grouped by name: baseline, then candidate.
     fn by_event_name(&self, row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
         let mut events: Vec<Named> = Vec::new();
         for side in Side::BOTH {
@@ -99,7 +99,7 @@ impl Analysis {
                 row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)),
             );
         }
-        // The sort is stable: the events of a name stay in their order.
+        // The sort is stable: the events of a name stay in order.
         events.sort_by_key(|event| event.0);
         events
     }

@@ -1,18 +1,20 @@
-//! Accounted events → the distinct Python stacks that launched them.
+//! Collects the distinct Python stacks that launched measured events.
 //!
 //! A stack is taken at *launch* time on the launching thread: the frames above the launch in the call
-//! tree. What Python does while the GPU runs the kernel is something else. Traces of 2021 have no
+//! tree, not what Python does while the GPU runs the kernel. Traces of 2021 have no
 //! frames, but a text at the op, innermost frame first.
 //!
-//! Two stacks are one if they differ in addresses of objects and numbers of module instances only.
+//! Stacks that differ only in object addresses and module instance numbers are treated as one.
 
 use crate::analysis::Analysis;
+use crate::program::Measure;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::trace::{ByName, TextId};
+use crate::tree::{CallId, CallKind, CallTree, Descent, ModuleName};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// One distinct Python stack, and how many events were launched below it.
+/// A distinct Python stack, and the number of events launched below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonStack {
     /// Number of events.
@@ -23,26 +25,27 @@ pub struct PythonStack {
 
 impl Analysis {
     /// Up to `AnalysisOptions::stacks` distinct Python stacks of these events, most events first, on
-    /// each side. Events launched below no frame have none and are not counted.
+    /// each side. Events without frames above are not counted.
     pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
         PerSide::from_fn(|side| self.stacks_of_side(side, &events[side]))
     }
 
     fn stacks_of_side(&self, side: Side, events: &[CallId]) -> Vec<PythonStack> {
-        if self.options().stacks == 0 {
+        let limit = self.options().stacks;
+        if limit == 0 {
             return Vec::new();
         }
-        let tree = self.tree(side);
-        let mut counts: FxHashMap<Vec<&str>, u64> = FxHashMap::default();
-        for &event in events {
-            let frames = frames(tree, event);
-            if !frames.is_empty() {
-                *counts.entry(frames).or_default() += 1;
-            }
+        let (tree, measure) = (self.tree(side), self.measure());
+        let all = self.cached.stacks[side].get_or_init(|| Stacks::of(tree, measure));
+        let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
+        for slot in events.iter().filter_map(|&event| measure.slot(tree, event)) {
+            *counts.entry(all.of_slot[slot]).or_default() += 1;
         }
-        let mut stacks: Vec<(Vec<&str>, u64)> = counts.into_iter().collect();
+        counts.remove(&NO_STACK);
+        let mut stacks: Vec<(Vec<&str>, u64)> =
+            counts.into_iter().map(|(stack, count)| (all.frames_of(stack), count)).collect();
         stacks.sort_by(|(a, many), (b, more)| (Reverse(many), a).cmp(&(Reverse(more), b)));
-        stacks.truncate(self.options().stacks);
+        stacks.truncate(limit);
         stacks
             .into_iter()
             .map(|(frames, count)| PythonStack {
@@ -53,22 +56,98 @@ impl Analysis {
     }
 }
 
-/// The frames above a call, outermost first; else those of the nearest recorded `Call stack`.
-fn frames(tree: &CallTree, call: CallId) -> Vec<&str> {
-    let mut frames: Vec<&str> = tree
-        .ancestors(call)
-        .filter(|&above| tree.kind(above) == CallKind::Frame)
-        .map(|above| lasting_name(tree.name(above)))
-        .collect();
-    if frames.is_empty() {
-        frames = recorded_frames(tree, call).unwrap_or_default();
-    }
-    frames.reverse();
-    frames
+/// The distinct Python stacks of a trace, and the stack of each measured event.
+///
+/// Stacks share their outer frames: a stack is the stack outside and one more frame.
+#[derive(Debug, Clone, Default)]
+pub(in crate::analysis) struct Stacks {
+    /// Number of the stack outside, and number of the innermost frame's name.
+    frames: Vec<(u32, u32)>,
+    names: Vec<String>,
+    /// Number of the stack of each measured event, by slot; [`NO_STACK`] without frames.
+    of_slot: Vec<u32>,
 }
 
-/// A frame's name without the number of the module instance and the address of an object: stacks
-/// that differ in nothing else are one. Line numbers stay: they are another place.
+/// Number of the empty stack.
+const NO_STACK: u32 = u32::MAX;
+
+impl Stacks {
+    fn of(tree: &CallTree, measure: Measure) -> Stacks {
+        let trace = tree.trace();
+        let mut stacks = Stacks::default();
+        let mut known = Known::default();
+        let mut of_names: ByName<u32> = ByName::new(trace);
+        let mut of_texts: FxHashMap<TextId, u32> = FxHashMap::default();
+        let mut of_slot = vec![NO_STACK; measure.slots(tree)];
+        let mut descent: Descent<u32> = Descent::default();
+        for call in measure.calls(tree) {
+            let Some(parent) = tree.parent(call) else { continue };
+            let enter = |above: Option<&u32>, call: CallId| {
+                let outside = above.copied().unwrap_or(NO_STACK);
+                if tree.kind(call) != CallKind::Frame {
+                    return outside;
+                }
+                let name = trace.name_id(tree.event(call).expect("frames are events"));
+                let number = || stacks.name(&mut known, lasting_name(trace.text(name)));
+                let name = of_names.get(name, number);
+                stacks.inside(&mut known, outside, name)
+            };
+            let mut stack = *descent.visit(tree, parent, enter, |_, _, _| {});
+            let text = if stack == NO_STACK { recorded_text(tree, call) } else { None };
+            if let Some(text) = text {
+                stack = *of_texts.entry(text).or_insert_with(|| {
+                    recorded_frames(trace.text(text)).rev().fold(NO_STACK, |outside, frame| {
+                        let name = stacks.name(&mut known, frame);
+                        stacks.inside(&mut known, outside, name)
+                    })
+                });
+            }
+            of_slot[measure.slot(tree, call).expect("attributed calls have a slot")] = stack;
+        }
+        Stacks { of_slot, ..stacks }
+    }
+
+    /// Number of a frame's name.
+    fn name(&mut self, known: &mut Known, name: &str) -> u32 {
+        if let Some(&number) = known.names.get(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        known.names.insert(name.to_owned(), number);
+        number
+    }
+
+    /// Number of the stack that has one more frame.
+    fn inside(&mut self, known: &mut Known, outside: u32, name: u32) -> u32 {
+        *known.stacks.entry((outside, name)).or_insert_with(|| {
+            self.frames.push((outside, name));
+            self.frames.len() as u32 - 1
+        })
+    }
+
+    /// The frames of a stack, outermost first.
+    fn frames_of(&self, stack: u32) -> Vec<&str> {
+        let frame = |&stack: &u32| self.frames.get(stack as usize);
+        let outside = |stack: &u32| frame(stack).map(|(outside, _)| *outside);
+        let stacks = std::iter::successors(Some(stack), outside);
+        let frames = stacks.filter_map(|stack| frame(&stack));
+        let mut names: Vec<&str> =
+            frames.map(|(_, name)| self.names[*name as usize].as_str()).collect();
+        names.reverse();
+        names
+    }
+}
+
+/// The names and stacks that already have a number.
+#[derive(Debug, Default)]
+struct Known {
+    names: FxHashMap<String, u32>,
+    stacks: FxHashMap<(u32, u32), u32>,
+}
+
+/// A frame's name without module instance number and object address: stacks
+/// that differ in nothing else are treated as one. Line numbers are kept because they identify the call site.
 fn lasting_name(name: &str) -> &str {
     if let Some(number) = ModuleName::of(name).and_then(|module| module.number) {
         return &name[..name.len() - number.len() - "_".len()];
@@ -76,19 +155,16 @@ fn lasting_name(name: &str) -> &str {
     name.split_once(" at 0x").map_or(name, |(what, _)| what)
 }
 
-/// `a.py(1): f;b.py(2): main` of the nearest op that has one.
-fn recorded_frames(tree: &CallTree, call: CallId) -> Option<Vec<&str>> {
-    let trace = tree.trace();
-    let text = std::iter::once(call)
+/// The text of the nearest op that recorded its stack.
+fn recorded_text(tree: &CallTree, call: CallId) -> Option<TextId> {
+    let stacks = tree.trace().call_stacks();
+    std::iter::once(call)
         .chain(tree.ancestors(call))
         .filter_map(|above| tree.event(above))
-        .find_map(|event| trace.call_stacks().get(event))?;
-    Some(
-        trace
-            .text(*text)
-            .split(['\n', ';'])
-            .map(str::trim)
-            .filter(|frame| !frame.is_empty())
-            .collect(),
-    )
+        .find_map(|event| stacks.get(event).copied())
+}
+
+/// The frames of a text such as `a.py(1): f;b.py(2): main`, innermost first.
+fn recorded_frames(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.split(['\n', ';']).map(str::trim).filter(|frame| !frame.is_empty())
 }

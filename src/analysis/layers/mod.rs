@@ -1,4 +1,4 @@
-//! The layers of both sides → which layer is which, what each takes, and the ops of an average one.
+//! Matches the layers of both sides, and computes the time of each layer and the ops of an average layer.
 
 mod ops;
 mod pairs;

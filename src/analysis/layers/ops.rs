@@ -1,8 +1,8 @@
-//! [`Analysis`] → `layer_ops.csv`: what an average layer is made of, op by op, on both sides.
+//! Computes `layer_ops.csv`: the ops of an average layer on both sides of an [`Analysis`].
 //!
-//! Rows of the account that have one name and one place in their layer (the second `aten::addmm` of
-//! each layer) are one line; its samples are the layers of all steps. Kernels of a graph replay take
-//! the place of rows there: one row holds the whole graph.
+//! Rows of the analysis with the same name and the same position in their layer (the second `aten::addmm`
+//! of each layer) form one line. Its samples are the layers of all steps. In a graph replay, kernels are
+//! used instead of rows, because one row contains the whole graph.
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Analysis;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One op of a layer, over all layers of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerOpRow {
-    /// The stack, by one of its places; or a place that is no layer.
+    /// The stack, given by one of its places; or a place outside of layers.
     pub place: PlacePair,
     /// The phase.
     pub phase: Phase,
@@ -24,22 +24,22 @@ pub struct LayerOpRow {
     pub position: u32,
     /// Name of the rows, or of the kernel in a graph.
     pub name: String,
-    /// Which one of that name it is in its layer, from 0; always 0 outside of layers.
+    /// Index among the ops of that name in the layer, from 0; always 0 outside of layers.
     pub nth: u32,
     /// Its samples on each side.
     pub spread: PerSide<Spread>,
 }
 
-/// The time of one op in each layer (of each step).
+/// The time of an op, over all layers of all steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
-    /// Layers that hold it, each step counted.
+    /// Number of layers that contain it, each step counted.
     pub layers: u64,
-    /// All layers of the stack and phase, each step counted.
+    /// Number of layers of the stack and phase, each step counted.
     pub of_layers: u64,
-    /// Accounted events.
+    /// Number of measured events.
     pub events: u64,
-    /// Sum over all layers; adds up to the account over all rows of the table.
+    /// Sum over all layers. Over all rows of the table it adds up to the totals.
     pub total: Nanos,
     /// Sum of squares over all layers, in µs².
     squares: f64,
@@ -51,7 +51,7 @@ impl Spread {
         (self.of_layers > 0).then(|| self.total.as_micros() / self.of_layers as f64)
     }
 
-    /// Standard deviation over all layers (of a sample), in µs; `None` with fewer than two.
+    /// Sample standard deviation over all layers, in µs; `None` with fewer than two layers.
     pub fn deviation_us(&self) -> Option<f64> {
         let layers = self.of_layers as f64;
         let sum = self.total.as_micros();
@@ -60,17 +60,17 @@ impl Spread {
     }
 }
 
-/// The layers that are averaged over, by their first place (the first layer of a stack, or the one
-/// place around the layers); and the phase.
+/// The layers that are averaged, given by their first place (the first layer of a stack, or the single
+/// place outside of layers), and the phase.
 type Group = (usize, Phase);
 
-/// One layer in one step.
+/// One layer in one step, as place and step.
 type Sample = (usize, u32);
 
-/// A name, as its position among all in order.
+/// A name, as its position in the sorted list of names.
 type Name = u32;
 
-/// What makes two pieces of work the same op of a layer.
+/// Pieces of work with equal keys are the same op of a layer.
 type OpKey = (Group, Name, u32);
 
 /// Time and events of an op in one sample on one side.
@@ -81,8 +81,8 @@ struct Cell {
 }
 
 impl Analysis {
-    /// The ops of an average layer of each stack and phase, in the order in which they run; then the
-    /// ops that stand in no layer. The totals add up to the account on both sides.
+    /// The ops of an average layer of each stack and phase, in execution order, followed by the
+    /// ops outside of layers. The sums equal the totals on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
         let (mut names, mut pieces) = (Names::default(), Vec::new());
         let of_rows: Vec<Name> =
@@ -101,7 +101,7 @@ impl Analysis {
         table.rows(pairs, &names)
     }
 
-    /// The accounted events of one side, with what tells them apart.
+    /// The measured events of one side, with their group, sample and name.
     fn pieces(
         &self,
         pairs: &LayerPairs,
@@ -112,7 +112,7 @@ impl Analysis {
         let (phases, steps) = (self.phases(side), self.steps(side));
         let first = first_places(pairs.places());
         let piece = move |call: CallId| {
-            let row = self.row_index(side, call).expect("accounted calls have a row");
+            let row = self.row_index(side, call).expect("attributed calls have a row");
             let at = pairs.place_of(side, call);
             let place = pairs.places()[at];
             let is_layer = matches!(place, PlacePair::Layer { .. });
@@ -133,7 +133,7 @@ impl Analysis {
     }
 }
 
-/// The names of the pieces, each with a number.
+/// Numbers for the names of the pieces.
 #[derive(Debug, Default)]
 struct Names(FxHashMap<String, Name>);
 
@@ -148,7 +148,7 @@ impl Names {
         }
     }
 
-    /// The names in order; those of the pieces are their positions from now on.
+    /// Sorts the names, and renumbers those of the pieces by position.
     fn sort(self, pieces: &mut [(Side, Piece)]) -> Vec<String> {
         let mut names: Vec<(String, Name)> = self.0.into_iter().collect();
         names.sort_unstable();
@@ -163,7 +163,7 @@ impl Names {
     }
 }
 
-/// An accounted event.
+/// A measured event.
 #[derive(Debug)]
 struct Piece {
     group: Group,
@@ -173,18 +173,18 @@ struct Piece {
     time: Nanos,
 }
 
-/// What tells the ops of one name in one layer apart.
+/// Distinguishes the ops of one name within a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
-    /// The row of the account, common to both sides.
+    /// By the row of the analysis, which both sides share.
     Row(usize),
-    /// The event itself, of one side.
+    /// By the event, which belongs to one side.
     Graph(CallId),
-    /// Nothing: outside of layers a name is one line.
+    /// The ops are not distinguished: outside of layers, each name has a single line.
     Nothing,
 }
 
-/// A unit of work of one name; the side where it is not common.
+/// A unit of work with one name; the side is `None` for units common to both sides.
 type Unit = (Within, Option<Side>, Name);
 
 impl Piece {
@@ -194,7 +194,7 @@ impl Piece {
     }
 }
 
-/// The number of each unit among those of its name in its sample, and its position among all.
+/// The index of each unit among those of its name in its sample, and among all units of its sample.
 fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
     let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
     let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();
@@ -214,7 +214,7 @@ fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u
         .collect()
 }
 
-/// The lines of the table as they are collected.
+/// The lines of the table under construction.
 #[derive(Debug, Default)]
 struct Table {
     cells: BTreeMap<OpKey, Line>,
@@ -224,7 +224,7 @@ struct Table {
 #[derive(Debug, Default)]
 struct Line {
     cells: PerSide<BTreeMap<Sample, Cell>>,
-    /// Sum and number of the positions, to order lines as the ops run.
+    /// Sum and number of positions, used to sort lines in execution order.
     positions: (u64, u64),
 }
 
@@ -263,7 +263,7 @@ impl Table {
     }
 }
 
-/// For each place the first one of its stack; for a place that is no layer the place itself.
+/// For each place the first one of its stack; for a place outside of layers the place itself.
 fn first_places(places: &[PlacePair]) -> Vec<usize> {
     let stack = |place: PlacePair| match place {
         PlacePair::Layer { stack, .. } => Some(stack),

@@ -1,8 +1,8 @@
-//! The layers of both trees → which layer is which.
+//! Matches the layers of both trees.
 //!
-//! Layers pair as their calls do: the pair of layers that shares most paired calls goes first. Where
-//! the alignment pairs no call of two stacks (a graph replay on two platforms has no common kernel
-//! name), stacks of one class pair, and their layers by position.
+//! Layers are matched by their calls: the pair of layers with the most matched calls goes first. If the
+//! alignment matches no calls of two stacks (graph replays on two platforms have no common kernel names),
+//! stacks of one class are matched, and their layers by position.
 
 use crate::analysis::Analysis;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
@@ -11,21 +11,21 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A place on both sides.
+/// A place on both sides: a layer, or work outside of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacePair {
     /// Before the first layer of a step.
     Pre,
-    /// A layer; `None` on the side that has no such layer.
+    /// A layer; `None` on a side without a counterpart.
     Layer {
-        /// Position of the pair of stacks.
+        /// Index of the pair of layer stacks that contains the layer.
         stack: u32,
         /// The layers.
         layers: PerSide<Option<LayerId>>,
     },
     /// Between the layers of a step.
     Between,
-    /// Behind the last layer of a step.
+    /// After the last layer of a step.
     Post,
     /// Work of a trace without layers.
     NoLayers,
@@ -33,7 +33,7 @@ pub enum PlacePair {
     NotCaptured,
 }
 
-/// The places of both trees, paired.
+/// The matched places of both trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerPairs {
     layers: PerSide<Arc<Layers>>,
@@ -42,7 +42,7 @@ pub struct LayerPairs {
 }
 
 impl LayerPairs {
-    /// Finds and pairs the layers of both traces.
+    /// Finds and matches the layers of both traces.
     pub fn of(analysis: &Analysis) -> LayerPairs {
         let layers = PerSide::from_fn(|side| analysis.shared_layers(side).clone());
         let votes = votes(analysis, &layers);
@@ -74,18 +74,18 @@ impl LayerPairs {
         &self.layers[side]
     }
 
-    /// All places: pre, the layers by stack, then the rest.
+    /// All places: before the layers, the layers by stack, then the rest.
     pub fn places(&self) -> &[PlacePair] {
         &self.places
     }
 
-    /// Position in [`LayerPairs::places`] of the place where a call stands.
+    /// Position in [`LayerPairs::places`] of the place of a call.
     pub fn place_of(&self, side: Side, call: crate::tree::CallId) -> usize {
         self.of_places[side][&self.layers[side].place(call)]
     }
 
-    /// Class of the stack of a place: one name, or `a | b` where the sides differ; empty for places
-    /// that are no layer.
+    /// Class of the stack of a place: one name, or `a | b` if the sides differ; empty for places
+    /// outside of layers.
     pub fn stack_name(&self, place: PlacePair) -> String {
         let name = |side: Side| {
             place.layer(side).map(|layer| self.layers[side].stack(layer).class.as_str())
@@ -97,14 +97,14 @@ impl LayerPairs {
         }
     }
 
-    /// Name of the layer of a place on one side; empty where there is none.
+    /// Name of the layer of a place on one side; empty if there is none.
     pub fn instance(&self, place: PlacePair, side: Side) -> &str {
         place
             .layer(side)
             .map_or("", |id| &self.layers[side].stack(id).layers[id.layer as usize].instance)
     }
 
-    /// Whether the layers of a place are parts of a graph replay on either side.
+    /// Whether the layers of a place are part of a graph replay on either side.
     pub fn is_graph(&self, place: PlacePair) -> bool {
         Side::BOTH.into_iter().any(|side| {
             place
@@ -152,7 +152,7 @@ fn positions(places: &[PlacePair], side: Side) -> FxHashMap<LayerPlace, usize> {
     places.iter().enumerate().filter_map(|(at, &place)| Some((on_side(place)?, at))).collect()
 }
 
-/// How many paired calls each pair of layers shares.
+/// Number of matched calls that each pair of layers shares.
 type Votes = BTreeMap<(LayerId, LayerId), u64>;
 
 fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
@@ -167,8 +167,8 @@ fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
     votes
 }
 
-/// Pairs of ids, in the order of the baseline; what only the candidate has comes behind the pair
-/// that stands before it in the candidate.
+/// Pairs of ids, in the order of the baseline. An id that only the candidate has comes after the pair
+/// that precedes it in the candidate.
 type IdPairs = Vec<(Option<u32>, Option<u32>)>;
 
 fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
@@ -212,8 +212,9 @@ fn pair_layers(
     in_order(&pairs, counts)
 }
 
-/// Takes the pair with most votes whose ids are free, again and again; on a tie the one that moves
-/// its ids least, which is the same with the sides exchanged.
+/// Greedy matching: repeatedly takes the pair with the most votes whose ids are both unmatched. On a tie
+/// it takes the pair with the smallest shift in position, so that the result is the same with the sides
+/// exchanged.
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();

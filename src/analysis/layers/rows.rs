@@ -1,4 +1,4 @@
-//! [`Analysis`] → `layers.csv`: the time of each layer and phase on both sides.
+//! Computes `layers.csv`: the time of each layer and phase on both sides of an [`Analysis`].
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::robust::{median, median_deviation};
@@ -7,27 +7,28 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// A layer is an outlier where its distance from the median of its stack and phase is more than this
+/// A layer is an outlier if its distance from the median of its stack and phase is more than this
 /// many scaled median deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993) …
 const OUTLYING: f64 = 3.5;
 
-/// … and at least one part in this many of the median: equal layers have no spread to speak of.
+/// The distance must also exceed one part in this many of the median, because equal layers have almost no
+/// spread.
 const NOTABLE_SHARE: f64 = 20.0;
 
 /// The work of one place and phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerRow {
-    /// The layer, or what stands around the layers.
+    /// The layer, or the work outside of layers.
     pub place: PlacePair,
     /// The phase.
     pub phase: Phase,
-    /// Accounted events.
+    /// Number of measured events.
     pub events: PerSide<u64>,
     /// Their time.
     pub time: PerSide<Nanos>,
-    /// Whether the layer's time stands out among the layers of its stack and phase.
+    /// Whether the layer's time is an outlier among the layers of its stack and phase.
     pub outlier: PerSide<bool>,
-    /// The verdict on its time and the evidence, with the steps as repeats.
+    /// The verdict on its time with its evidence.
     pub judgement: Judgement,
 }
 
@@ -37,15 +38,15 @@ impl LayerRow {
         self.time.candidate - self.time.baseline
     }
 
-    /// Candidate / baseline; `None` where one of them is zero.
+    /// Candidate / baseline; `None` if either is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
 }
 
 impl Analysis {
-    /// The time of each layer and phase, with rows for what is in no layer: the times add up to the
-    /// account on both sides.
+    /// The time of each layer and phase, including rows for work outside of layers. The times add up to the
+    /// totals on both sides.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));

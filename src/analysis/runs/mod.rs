@@ -1,8 +1,8 @@
-//! A further run of one side, aligned with the first of it → what each event of the first took in it.
+//! Aligns another run of a side with the median run and measures the events of the median run in it.
 //!
-//! Rows of a report are those of the first runs. Every accounted event of a further run is carried over
-//! to its partner in the first, or, where it has none, to the row of its lowest common op. What has no
-//! place in the first run at all varies among the runs of one side: it is added up apart.
+//! The rows of a report are those of the median runs. The time of each measured event of another run is
+//! assigned to its match in the median run or, without a match, to the row of its lowest common op. Time
+//! without a row in the median run varies among the runs of one side and is summed separately.
 
 mod per_step;
 mod variation;
@@ -10,8 +10,8 @@ mod variation;
 use super::wall::Part;
 use super::{Analysis, Cause, IdleKind, IdleRow, WallBasis, robust};
 use crate::diff::TraceDiff;
-use crate::program::StepId;
-use crate::side::{PerSide, Side};
+use crate::program::{Evidence, StepId};
+use crate::side::Side;
 use crate::trace::Nanos;
 use crate::tree::CallId;
 use per_step::SharedSteps;
@@ -20,36 +20,39 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use variation::Variation;
 
-/// What the events of the first run of a side took in a further one.
+/// Times of another run, by the events of the median run of its side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The file.
+    /// The file name.
     pub name: String,
     shared: SharedSteps,
-    /// Time of what the first run does not have.
+    /// What the run measured, and what is missing.
+    pub evidence: Evidence,
+    /// Time of events without a row in the median run.
     pub elsewhere: Nanos,
-    /// Own wall time of a step, and what it is a mean of.
-    wall: (WallBasis, f64),
+    /// The means over its steps, and whether they are per step or per window.
+    means: (WallBasis, StepMeans),
     variation: Variation,
-    /// Its partners of the steps of the first run.
+    /// For each step of the median run, the time of its counterpart in this run.
     steps_of: Vec<Option<StepTime>>,
-    /// By slot of the first run.
+    /// For each measured event of the median run, by slot, its time in this run.
     times: Vec<Nanos>,
     idle: IdleTimes,
 }
 
-/// Idle time by its kind, the steps that it is of, and the call of the first run that has it; by no call where
-/// nobody is known.
+/// Idle time by kind, part and owner. The owner is a call of the median run, or `None` if unknown.
 type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
 
 impl Run {
-    /// The candidate of an analysis whose baseline is the first run.
+    /// Extracts the figures of a run from an analysis whose baseline is the median run and whose candidate
+    /// is this run.
     fn of(analysis: &Analysis) -> Run {
         let mut run = Run {
             name: analysis.tree(Side::Candidate).trace().source().to_owned(),
             shared: SharedSteps::of(analysis),
+            evidence: analysis.diff().program(Side::Candidate).evidence().clone(),
             elsewhere: Nanos::ZERO,
-            wall: step_wall(analysis, Side::Candidate),
+            means: (analysis.wall().basis(), step_means(analysis, Side::Candidate)),
             variation: Variation::of(analysis),
             steps_of: step_times(analysis, Side::Baseline, Side::Candidate),
             times: vec![Nanos::ZERO; analysis.slots(Side::Baseline)],
@@ -65,34 +68,34 @@ impl Run {
         run
     }
 
-    /// Points at which its structure parts from that of the first run.
+    /// Number of points at which its structure differs from that of the median run.
     pub fn variable(&self) -> usize {
         self.variation.points
     }
 
-    /// Its idle time in steps that are compared: kind, the call of the first run that has it, and how long.
+    /// Its idle time in compared steps: kind, owner as a call of the median run, and duration.
     pub(super) fn idle(&self) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
         let compared = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
         compared.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
-    /// What it took that an accounted event of the first run stands for.
+    /// Time in this run of the call that is matched with one measured event of the median run.
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
 }
 
-/// What one step took, in µs.
+/// Times of one step, in µs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepTime {
-    /// Its accounted time.
+    /// Its measured time.
     pub time_us: f64,
     /// Busy and idle time of the device.
     pub wall_us: f64,
 }
 
-/// The idle time of the candidate, carried over to the calls of the baseline: what no call there stands
-/// for is left out.
+/// The idle time of the candidate, assigned to calls of the baseline. Idle time is skipped if neither its
+/// owner nor the lowest common node above is a call of the baseline.
 fn idle_times(analysis: &Analysis) -> IdleTimes {
     let merged = analysis.diff().merged();
     let mut times = IdleTimes::new();
@@ -107,7 +110,7 @@ fn idle_times(analysis: &Analysis) -> IdleTimes {
     times
 }
 
-/// What the partners on the side `of` took of the steps on the side `by`, by their position.
+/// For each step on the side `by`, the time of its counterpart on the side `of`.
 fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> {
     let mut times = vec![None; analysis.steps(by).len()];
     for row in analysis.step_rows() {
@@ -121,12 +124,37 @@ fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> 
     times
 }
 
-/// Own wall time of a step in µs, and what it is a mean of.
-fn step_wall(analysis: &Analysis, side: Side) -> (WallBasis, f64) {
-    (analysis.wall().basis(), analysis.wall().totals(side).step_ms() * 1e3)
+/// Means over the steps of one run, in µs; totals of the whole window if a side has no steps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepMeans {
+    /// Wall time: busy + idle.
+    pub wall_us: f64,
+    /// The time in which the device ran work of the step.
+    pub busy_us: f64,
+    /// The time in which the device waited.
+    pub idle_us: f64,
+    /// The sum of the measured times of the work that the step launched. Concurrent kernels each count in
+    /// full.
+    pub time_us: f64,
 }
 
-/// The slot of the first run that an event of the further one belongs to.
+fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
+    let (basis, totals) = (analysis.wall().basis(), analysis.wall().totals(side));
+    let mean = |time: Nanos| totals.per_step_ms(time) * 1e3;
+    let steps = analysis.steps(side);
+    let counts = |call: CallId| basis == WallBasis::Events || steps.step(call).is_some();
+    let calls = analysis.accounted_calls(side).iter().filter(|&&call| counts(call));
+    let time: Nanos = calls.map(|&call| analysis.time_of(side, call)).sum();
+    let all_steps = if basis == WallBasis::Events { 1 } else { steps.len().max(1) };
+    StepMeans {
+        wall_us: mean(totals.own()),
+        busy_us: mean(totals.busy),
+        idle_us: mean(totals.idle),
+        time_us: time.as_micros() / all_steps as f64,
+    }
+}
+
+/// The slot of the median run that an event of another run belongs to.
 fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
@@ -142,105 +170,146 @@ fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
 pub struct RunFigures {
     /// Number of runs.
     pub runs: usize,
-    /// The median over the runs, in µs.
+    /// The median over the runs in µs; for an even number of runs, the lower of the two middle values.
     pub median_us: f64,
-    /// The largest difference between two of them, in µs.
+    /// The largest difference between two runs, in µs.
     pub spread_us: f64,
 }
 
 impl RunFigures {
-    /// Of the values of all runs, in µs.
+    /// Computes the figures from the values of all runs, in µs.
     pub fn of(times: &[f64]) -> RunFigures {
         RunFigures {
             runs: times.len(),
-            median_us: robust::median(times),
+            median_us: robust::lower_median(times),
             spread_us: robust::range(times),
         }
     }
 
-    /// The spread as a share of the median, in percent; `None` where that is zero.
+    /// The spread as a share of the median, in percent; `None` if the median is zero.
     pub fn spread_pct(&self) -> Option<f64> {
         (self.median_us > 0.0).then(|| 100.0 * self.spread_us / self.median_us)
     }
 }
 
-/// How far the runs of one side lie apart: they are of one program, so what is less is noise.
+/// Spread between the runs of one side. They run the same program, so differences up to this spread are
+/// noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunNoise {
-    /// Their accounted time in a step.
+    /// Measured time of the runs per step.
     pub time: RunFigures,
-    /// Their own wall time of a step; `None` where some have steps and others not.
+    /// Wall time (busy + idle) of the runs per step; `None` if some runs have steps and others do not.
     pub wall: Option<RunFigures>,
-    /// The most points at which the structure of a run parts from that of the first.
+    /// The largest number of points at which the structure of a run differs from that of the median run.
     pub variable: usize,
 }
 
 impl Analysis {
-    /// A further run of a side: the candidate of a comparison with the first one.
-    pub fn further_run(&self, side: Side, with_first: impl Into<Arc<TraceDiff>>) -> Run {
-        let mut analysis = Analysis::with_options(with_first, self.options.clone());
+    /// Creates another run of a side. `with_median` compares the median run (baseline) with that run
+    /// (candidate).
+    pub fn further_run(&self, side: Side, with_median: impl Into<Arc<TraceDiff>>) -> Run {
+        let mut analysis = Analysis::with_options(with_median, self.options.clone());
         analysis.chosen_steps = self.wall().step_pairs().map(|pairs| pairs.compared(side).to_vec());
         Run::of(&analysis)
     }
 
-    /// The analysis with further runs of each side, each aligned with the first of its side. Verdicts
-    /// rest on the runs where both sides have several.
-    #[must_use]
-    pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
-        self.runs = runs;
-        self.cached = super::Cached::default();
-        self
-    }
-
-    /// The further runs of a side; the first is the trace that the tables are of.
+    /// The other runs of a side; the tables describe the median run.
     pub fn runs(&self, side: Side) -> &[Run] {
         &self.runs[side]
     }
 
-    /// Whether both sides have several runs, so that verdicts rest on them.
+    /// Whether both sides have several runs, so that verdicts use them.
     pub fn has_runs(&self) -> bool {
         Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
     }
 
-    /// How far the runs of a side lie apart. `None` with one run.
+    /// Inserts the value of the median run in the middle of those of the other runs, which are in order of
+    /// step time.
+    fn in_order<T>(&self, side: Side, median: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
+        let mut all: Vec<T> = others.into_iter().collect();
+        let middle = (self.runs[side].len() / 2).min(all.len());
+        all.insert(middle, median);
+        all
+    }
+
+    /// Spread between the runs of a side; `None` with a single run.
     pub fn run_noise(&self, side: Side) -> Option<RunNoise> {
         let runs = &self.runs[side];
         let variable = runs.iter().map(Run::variable).max()?;
-        let first = step_wall(self, side);
-        let walls: Vec<(WallBasis, f64)> =
-            std::iter::once(first).chain(runs.iter().map(|run| run.wall)).collect();
-        let is_alike = walls.iter().all(|(basis, _)| *basis == first.0);
-        let walls: Vec<f64> = walls.into_iter().map(|(_, wall)| wall).collect();
         Some(RunNoise {
             time: self.run_figures(side, self.accounted_calls(side)),
-            wall: is_alike.then(|| RunFigures::of(&walls)),
+            wall: self.walls_of_runs(side).map(|walls| RunFigures::of(&walls)),
             variable,
         })
     }
 
-    /// The time that events of the first run took in a step of each run of their side; in one of those that
-    /// are compared, where one side has more steps and all of these events are in such.
+    /// What each run of a side measured and what is missing in it, the median run first.
+    pub fn evidence(&self, side: Side) -> Vec<Evidence> {
+        let median = self.diff().program(side).evidence();
+        let others = self.runs[side].iter().map(|run| &run.evidence);
+        std::iter::once(median).chain(others).cloned().collect()
+    }
+
+    /// Wall time (busy + idle) per step of each run, in µs, in the order of the runs. `None` if some runs
+    /// have steps and others do not.
+    pub fn walls_of_runs(&self, side: Side) -> Option<Vec<f64>> {
+        let own = self.wall().totals(side).step_ms() * 1e3;
+        let others = self.runs[side].iter().map(|run| run.means.1.wall_us);
+        self.has_one_basis(side).then(|| self.in_order(side, own, others))
+    }
+
+    /// Means per step of each run, in the order of the runs. `None` if some runs have steps and others do
+    /// not.
+    pub fn means_of_runs(&self, side: Side) -> Option<Vec<StepMeans>> {
+        let others = self.runs[side].iter().map(|run| run.means.1);
+        let all = || self.in_order(side, step_means(self, side), others);
+        self.has_one_basis(side).then(all)
+    }
+
+    /// Whether either all runs of a side are compared by steps, or none is.
+    fn has_one_basis(&self, side: Side) -> bool {
+        self.runs[side].iter().all(|run| run.means.0 == self.wall().basis())
+    }
+
+    /// Times of each compared step of the median run; empty if a side has no steps.
+    pub fn means_of_steps(&self, side: Side) -> Vec<StepMeans> {
+        let rows = self.step_rows();
+        let rows =
+            rows.iter().filter(|row| Side::BOTH.iter().all(|&side| row.steps[side].is_some()));
+        rows.map(|row| {
+            let figures = &row.figures[side];
+            StepMeans {
+                wall_us: figures.wall().as_micros(),
+                busy_us: figures.busy.as_micros(),
+                idle_us: figures.idle.as_micros(),
+                time_us: figures.time.as_micros(),
+            }
+        })
+        .collect()
+    }
+
+    /// Time per step of events of the median run, over all runs of their side. Only compared steps count
+    /// if one side has more steps and all of these events are in compared steps.
     pub fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))
     }
 
-    /// What a step took in each run that has a partner of it, the first run's first.
+    /// Times of a step in each run that has a match for it, in the order of the runs.
     pub fn runs_of_step(&self, side: Side, step: StepId) -> Vec<StepTime> {
-        let first = self.cached.step_times[side].get_or_init(|| step_times(self, side, side));
-        let further = self.runs[side].iter().map(|run| &run.steps_of);
-        std::iter::once(first)
-            .chain(further)
+        let median = self.cached.step_times[side].get_or_init(|| step_times(self, side, side));
+        self.in_order(side, median, self.runs[side].iter().map(|run| &run.steps_of))
+            .into_iter()
             .filter_map(|steps| steps.get(step.index()).copied().flatten())
             .collect()
     }
 
-    /// Idle time of a row in a step of each run, in µs, the first run's first: a run that does not wait
-    /// there has 0. `None` where some runs have steps and others not.
+    /// Idle time per step of a row in each run, in µs, in the order of the runs. A run that does not wait
+    /// there has 0. `None` if some runs have steps and others do not.
     pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
         let key = match owner {
-            // A call that this side does not have waits in none of its runs.
+            // A call that this side does not have causes no idle time in any of its runs.
             Some(None) => None,
             Some(Some(call)) => Some((row.kind, row.part, Some(call))),
             None => Some((row.kind, row.part, None)),
@@ -250,8 +319,8 @@ impl Analysis {
         self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
     }
 
-    /// What a cause of idle time was in a step of each run, in µs, the first run's first. `None` for a cause
-    /// that is work, and where some runs have steps and others not.
+    /// Idle time per step of a cause in each run, in µs, in the order of the runs. `None` if the cause is
+    /// work, or if some runs have steps and others do not.
     pub fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
         let further = &cause.idle_of_runs[side];
         let is_idle = further.len() == self.runs[side].len();
@@ -259,33 +328,32 @@ impl Analysis {
         is_idle.then(times).flatten()
     }
 
-    /// Like [`Analysis::per_step`], of idle time. `None` where some runs have steps and others not, and
-    /// where none has such steps.
+    /// Like [`Analysis::per_step`], for idle time. `None` if some runs have steps and others do not, or if
+    /// no run has steps in `scope`.
     fn idle_per_step(
         &self,
         side: Side,
         scope: StepScope,
-        first: Nanos,
-        further: &[Nanos],
+        median: Nanos,
+        others: &[Nanos],
     ) -> Option<Vec<f64>> {
-        let is_alike = self.runs[side].iter().all(|run| run.wall.0 == self.wall().basis());
-        let times = || self.per_step(side, scope, first, further.iter().copied());
-        is_alike.then(times).filter(|times| !times.is_empty())
+        let times = || self.per_step(side, scope, median, others.iter().copied());
+        self.has_one_basis(side).then(times).filter(|times| !times.is_empty())
     }
 
-    /// What the work of a cause took in a step of each run, in µs, the first run's first.
+    /// Time per step of the work of a cause in each run, in µs, in the order of the runs.
     pub fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
         let events = self.events_of_rows(&cause.rows, side);
         self.times_of_runs(side, &events, StepScope::Compared)
     }
 
-    /// The accounted events of rows on one side; rows by their positions.
+    /// The measured events of rows on one side; `rows` are positions.
     pub fn events_of_rows(&self, rows: &[usize], side: Side) -> Vec<CallId> {
         rows.iter().flat_map(|&row| &self.rows()[row].events[side]).copied().collect()
     }
 
-    /// Time of events of the first run in a step of each run, in µs, the first run's first. A run that
-    /// has none of the steps is left out.
+    /// Time per step of events of the median run in each run, in µs, in the order of the runs. A run
+    /// without steps in `scope` is skipped.
     pub(super) fn times_of_runs(
         &self,
         side: Side,
@@ -298,11 +366,11 @@ impl Analysis {
             .copied()
             .filter(|&event| steps.is_empty() || steps.step(event).is_some())
             .collect();
-        let first = in_steps.iter().map(|&event| self.time_of(side, event)).sum();
-        let further = self.runs[side].iter().map(|run| {
+        let median = in_steps.iter().map(|&event| self.time_of(side, event)).sum();
+        let others = self.runs[side].iter().map(|run| {
             let slots = in_steps.iter().filter_map(|&event| self.slot(side, event));
             slots.map(|slot| run.time(slot)).sum()
         });
-        self.per_step(side, scope, first, further)
+        self.per_step(side, scope, median, others)
     }
 }

@@ -1,7 +1,8 @@
-//! A time of a run → the steps that it is divided by.
+//! Chooses the number of steps by which the time of a run is divided.
 //!
-//! Runs may have other numbers of steps, on two sides and on one. What is compared step by step is divided
-//! by the number of steps that are compared, in every run: two of five take two fifths of the time of five.
+//! Runs may have different numbers of steps, between the sides and within a side. Values that are compared
+//! step by step are divided by the number of compared steps in every run: two of five steps take two
+//! fifths of the time.
 
 use crate::analysis::Analysis;
 use crate::analysis::wall::Part;
@@ -9,19 +10,19 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// Which steps of the first run a time is of.
+/// The steps of the median run that a time covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analysis) enum StepScope {
-    /// All of them.
+    /// All steps.
     All,
-    /// Those that have a partner on the other side, where one side has more.
+    /// Steps with a counterpart on the other side.
     Compared,
-    /// Those that have none.
+    /// Steps without a counterpart on the other side.
     Others,
 }
 
 impl StepScope {
-    /// Of idle time.
+    /// The scope of idle time.
     pub(super) fn of_part(part: Part) -> StepScope {
         match part {
             Part::Window => StepScope::Compared,
@@ -31,20 +32,20 @@ impl StepScope {
     }
 }
 
-/// How many of its steps a run shares with the first.
+/// Number of steps that a run shares with the median run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedSteps {
-    /// With a partner in the first run.
+    /// Number of steps that are matched with a step of the median run.
     paired: usize,
-    /// With a partner in it that is compared with the other side.
+    /// Number of steps that are matched with a step of the median run that is compared with the other side.
     compared: usize,
-    /// Without a partner that is compared.
+    /// Number of all other steps.
     others: usize,
 }
 
 impl SharedSteps {
-    /// Of an analysis whose baseline is the first run. A run whose steps nobody told has the work of those
-    /// of the first.
+    /// Counts the steps of an analysis whose baseline is the median run. A run without detected steps is
+    /// treated as having the steps of the median run.
     pub(super) fn of(analysis: &Analysis) -> SharedSteps {
         if let Some(pairs) = analysis.wall().step_pairs() {
             let compared = pairs.len() as usize;
@@ -68,9 +69,9 @@ impl SharedSteps {
 }
 
 impl Analysis {
-    /// What events are divided by: where all of them are in steps that are compared, the number of those.
+    /// The scope for events: compared steps if all of the events are in such steps, otherwise all steps.
     pub(super) fn scope_of(&self, side: Side, events: &[CallId]) -> StepScope {
-        // Where all steps are compared nothing has to be looked up.
+        // If all steps are compared, no lookup is needed.
         let Some(pairs) = self.wall().step_pairs() else { return StepScope::All };
         let is_compared = |&event: &CallId| {
             self.steps(side).step(event).is_some_and(|step| !pairs.is_alone(side, step))
@@ -81,23 +82,22 @@ impl Analysis {
         }
     }
 
-    /// Times of the first run and of the further ones, in a step in µs. A run that has none of these
-    /// steps is left out.
+    /// Times of the median run and of the others, per step in µs, in the order of the runs. A run
+    /// without steps in `scope` is skipped.
     pub(super) fn per_step(
         &self,
         side: Side,
         scope: StepScope,
-        first: Nanos,
-        further: impl IntoIterator<Item = Nanos>,
+        median: Nanos,
+        others: impl IntoIterator<Item = Nanos>,
     ) -> Vec<f64> {
         let all = self.steps(side).len().max(1);
         let compared = self.wall().paired_steps().map_or(all, |steps| steps as usize);
         let own = SharedSteps { paired: all, compared, others: all - compared };
-        let steps = std::iter::once(own).chain(self.runs[side].iter().map(|run| run.shared));
-        let counts = steps.map(|steps| steps.count(scope));
-        std::iter::once(first)
-            .chain(further)
-            .zip(counts)
+        let shared = self.in_order(side, own, self.runs[side].iter().map(|run| run.shared));
+        self.in_order(side, median, others)
+            .into_iter()
+            .zip(shared.into_iter().map(|steps| steps.count(scope)))
             .filter(|&(_, count)| count > 0)
             .map(|(time, count)| time.as_micros() / count as f64)
             .collect()

@@ -1,5 +1,5 @@
-//! Two runs of one side → what of the structure they do not share: it varies by itself, and is no
-//! difference between the sides.
+//! Finds the structural differences between two runs of one side. They vary from run to run and are not
+//! differences between the sides.
 
 use crate::analysis::Analysis;
 use crate::diff::Difference;
@@ -7,20 +7,21 @@ use crate::side::Side;
 use crate::tree::CallId;
 use std::collections::HashSet;
 
-/// Where a further run of a side parts from the first.
+/// Structural differences of another run of a side from the median run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Variation {
-    /// Outermost calls of the first run that the further one does not have.
+    /// Outermost calls of the median run that are missing in the other run.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the further one has: the call of the first run that is common above
-    /// them, and their name.
+    /// Outermost calls that only the other run has: the lowest common call above, as a call of the median
+    /// run, and their name.
     extra: HashSet<(Option<CallId>, String)>,
     /// Points of difference between the two.
     pub(super) points: usize,
 }
 
 impl Variation {
-    /// Of an analysis whose baseline is the first run and whose candidate is the further one.
+    /// Collects the variation from an analysis whose baseline is the median run and whose candidate is
+    /// another run of the same side.
     pub(super) fn of(analysis: &Analysis) -> Variation {
         let diff = analysis.diff();
         let differences = diff.differences();
@@ -36,7 +37,7 @@ impl Variation {
         variation
     }
 
-    /// Whether the further run lacks a call of the first, or a call that it lies in.
+    /// Whether the call of the median run, or a call around it, is missing in the other run.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
@@ -50,8 +51,9 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 }
 
 impl Analysis {
-    /// Whether a point of difference between the sides is one among the runs of a side as well: some
-    /// run of its own side lacks the call, or some run of the other side has it in that place.
+    /// Whether a point of difference between the sides also varies among the runs of one side: a run of
+    /// its own side lacks the call, or a run of the other side has a call of that name below the same
+    /// call.
     pub fn varies_among_runs(&self, difference: &Difference) -> bool {
         let node = self.diff().merged().node(difference.node);
         let has_call = |side: &Side| node.call(*side).is_some();
@@ -66,8 +68,8 @@ impl Analysis {
         })
     }
 
-    /// The points of difference between the sides that do not vary among the runs of a side, and how
-    /// many do.
+    /// The points of difference between the sides that do not vary among the runs of a side, and the number
+    /// of those that do.
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
         let all = self.diff().differences();
         let count = all.len();

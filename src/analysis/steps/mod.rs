@@ -1,4 +1,4 @@
-//! [`Analysis`] → the figures of each step and each phase, both sides: GPU time, wall, busy, idle.
+//! Computes the figures of each step and each phase on both sides: GPU time, wall, busy, idle.
 
 mod pairs;
 mod timeline;
@@ -11,18 +11,19 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(super) use pairs::StepPairs;
 use timeline::{Activity, Occupied};
 
-/// What the accounted events of one group (a step, a phase) come to on one side.
+/// Figures of the measured events of one group (a step or a phase) on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
-    /// Accounted events.
+    /// Number of measured events.
     pub events: u64,
-    /// Calls that launched them.
+    /// Number of calls that launched them.
     pub launches: u64,
-    /// Sum of their times; adds up to the account over all groups.
+    /// Sum of their times. Over all groups it adds up to the totals.
     pub time: Nanos,
-    /// Time in which one of them was the first to cover the moment; adds up to the union of all.
+    /// Time that these events cover and no earlier event covers. Over all groups it adds up to the union of
+    /// all events.
     pub busy: Nanos,
-    /// Gaps that one of them ended, and the rest after the last one.
+    /// Gaps that one of these events ended. The group of the last event also gets the time after it.
     pub idle: Nanos,
     /// Part of `time` in copies and memsets.
     pub copies: Nanos,
@@ -30,35 +31,35 @@ pub struct Figures {
     pub communication: Nanos,
     /// Time in which only communication, and no other kernel, ran.
     pub exposed_communication: Nanos,
-    /// Tokens of the batches, where annotations tell them.
+    /// Tokens of the batches, if annotations record them.
     pub tokens: Option<u64>,
     /// Number of steps with work in the group; 1 for a step.
     pub steps: u64,
 }
 
 impl Figures {
-    /// Busy + idle; adds up, over all groups, to the time from the first step or event to the last.
+    /// Busy + idle. Over all groups it adds up to the time from the first step or event to the last.
     pub fn wall(&self) -> Nanos {
         self.busy + self.idle
     }
 
-    /// Time for each token in µs, where tokens are known.
+    /// Time per token in µs, if tokens are known.
     pub fn time_per_token_us(&self) -> Option<f64> {
         self.tokens.filter(|&tokens| tokens > 0).map(|tokens| self.time.as_micros() / tokens as f64)
     }
 
-    /// Time for each step in µs, where the trace has steps.
+    /// Time per step in µs, if the trace has steps.
     pub fn time_per_step_us(&self) -> Option<f64> {
         (self.steps > 0).then(|| self.time.as_micros() / self.steps as f64)
     }
 }
 
-/// What a row of the steps table stands for, in the order of the table.
+/// The kinds of rows in the steps table, in table order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepPlace {
-    /// A step, by its position in the baseline, or in the candidate where the baseline has none.
+    /// A step, by its position in the baseline, or in the candidate if the baseline does not have it.
     Step(StepId),
-    /// Work launched in no step.
+    /// Work launched outside of steps.
     Outside,
     /// GPU events whose launch is not in the trace.
     NotCaptured,
@@ -67,22 +68,22 @@ pub enum StepPlace {
 /// A step on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepRow {
-    /// What the row stands for.
+    /// The kind of row.
     pub place: StepPlace,
-    /// The steps; `None` where a side has none of it.
+    /// The steps; `None` on a side without a counterpart.
     pub steps: PerSide<Option<StepName>>,
-    /// What they come to.
+    /// Their figures.
     pub figures: PerSide<Figures>,
 }
 
-/// How a step is called.
+/// Name and phase of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepName {
     /// Its position on its side.
     pub id: StepId,
     /// Text of the annotation, or `repeat 0`.
     pub name: String,
-    /// The phase of the step, where its batches agree on one.
+    /// The phase of the step, if its batches agree on one.
     pub phase: Option<Phase>,
 }
 
@@ -91,16 +92,15 @@ pub struct StepName {
 pub struct PhaseRow {
     /// The phase.
     pub phase: Phase,
-    /// What its work comes to.
+    /// The figures of its work.
     pub figures: PerSide<Figures>,
-    /// The verdict on its time and the evidence, with the steps as repeats.
+    /// The verdict on its time with its evidence.
     pub judgement: Judgement,
 }
 
 impl Analysis {
-    /// The steps of both sides, then the work outside of them. The times add up to the account on both
-    /// sides. Where one side has more steps, partners are those that the calls in them have, as for
-    /// causes; else steps are paired by position.
+    /// The steps of both sides, followed by the work outside of steps. The times add up to the totals on both
+    /// sides. If one side has more steps, matched steps share a row; otherwise steps are matched by position.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
     }
@@ -132,7 +132,7 @@ impl Analysis {
         in_steps.chain(outside).collect()
     }
 
-    /// The steps of both sides in order; partners together.
+    /// The steps of both sides in order; matched steps share an entry.
     pub fn step_places(&self) -> Vec<PerSide<Option<StepId>>> {
         if let Some(pairs) = self.wall().step_pairs() {
             return pairs.places();
@@ -144,7 +144,7 @@ impl Analysis {
     }
 
     /// The phases that either side has, in the order of [`Phase::ALL`]. The times add up to the
-    /// account on both sides.
+    /// totals on both sides.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let figures = PerSide::from_fn(|side| self.phase_figures(side, phases[side]));
@@ -162,7 +162,8 @@ impl Analysis {
             .collect()
     }
 
-    /// Those of each step, of what was launched outside of steps, and of what nobody launched.
+    /// Figures of each step, followed by those of work outside of steps and of events without a recorded
+    /// launch.
     fn step_figures(&self, side: Side, steps: &Steps) -> Vec<Figures> {
         let (tree, count) = (self.tree(side), steps.len());
         let group = |call: CallId| match steps.step(call) {
@@ -191,7 +192,7 @@ impl Analysis {
         figures
     }
 
-    /// The figures of `count` groups; `group` names the group of an accounted call.
+    /// The figures of `count` groups; `group` returns the group of a measured call.
     fn group_figures(
         &self,
         side: Side,
@@ -213,7 +214,7 @@ impl Analysis {
     }
 }
 
-/// The figures of `count` groups of the accounted `calls` of one tree; `group` names that of a call.
+/// The figures of `count` groups of the measured `calls` of one tree; `group` returns the group of a call.
 pub(crate) fn group_figures(
     (program, measure): (&Program, Measure),
     steps: &Steps,
@@ -226,12 +227,12 @@ pub(crate) fn group_figures(
     let mut occupied = Vec::new();
     let mut launches: Vec<(usize, CallId)> = Vec::new();
     for call in calls {
-        let event = tree.event(call).expect("accounted calls are events");
+        let event = tree.event(call).expect("attributed calls are events");
         let at = group(call);
         let activity = activity(tree, communication, call);
         figures[at].add(activity, measure.time(tree, call));
         let launch = launch_of(tree, measure, call).map(|launch| (at, launch));
-        // A graph launch has many events, one behind the other.
+        // A graph launch has many consecutive events.
         if launch != launches.last().copied() {
             launches.extend(launch);
         }
@@ -244,12 +245,33 @@ pub(crate) fn group_figures(
         figures[at].launches += 1;
     }
     let (begin, end) = whole(&occupied, steps);
-    for (figures, share) in figures.iter_mut().zip(timeline::divide(begin, end, occupied, count)) {
+    if measure == Measure::GpuTime {
+        occupied.extend(unselected(tree, begin, end, count));
+    }
+    let shares = timeline::divide(begin, end, occupied, count + 1);
+    for (figures, share) in figures.iter_mut().zip(shares) {
         figures.busy = share.busy;
         figures.idle = share.idle;
         figures.exposed_communication = share.exposed;
     }
     figures
+}
+
+/// The unselected work that the device ran from `begin` to `end`, as a separate group.
+fn unselected(
+    tree: &CallTree,
+    begin: Nanos,
+    end: Nanos,
+    group: usize,
+) -> impl Iterator<Item = Occupied> {
+    let spans = tree.trace().unselected().iter();
+    let spans = spans.map(move |&(start, until)| (start.max(begin), until.min(end)));
+    spans.filter(|(start, until)| start < until).map(move |(start, end)| Occupied {
+        start,
+        end,
+        group,
+        activity: Activity::Compute,
+    })
 }
 
 fn launch_of(tree: &CallTree, measure: Measure, call: CallId) -> Option<CallId> {
@@ -275,7 +297,7 @@ fn has_any(figures: &Figures) -> bool {
     figures.events > 0
 }
 
-/// From the first step or event to the last.
+/// The time from the first step or event to the last.
 fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
     let spans = || {
         let events = occupied.iter().map(|event| (event.start, event.end));
@@ -286,7 +308,7 @@ fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
 }
 
 fn activity(tree: &CallTree, communication: &Communication, call: CallId) -> Activity {
-    let event = tree.event(call).expect("accounted calls are events");
+    let event = tree.event(call).expect("attributed calls are events");
     match tree.trace().category(event) {
         Category::Memcpy | Category::Memset => Activity::Copy,
         Category::Kernel if communication.is(tree, call) => Activity::Communication,

@@ -1,7 +1,6 @@
-//! Rows of the account → which steps have a partner, where one trace has more of them.
+//! Determines which steps of each side are compared, if not all are.
 
 use crate::analysis::Analysis;
-use crate::diff::{StepVotes, mutual_pairs};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -10,52 +9,46 @@ use std::collections::BTreeMap;
 /// The steps of both traces that are compared call by call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::analysis) struct StepPairs {
-    /// For each step whether it is compared.
+    /// Whether each step is compared.
     is_paired: PerSide<Vec<bool>>,
-    /// The partner of each step of the baseline, of those that are not to be compared, too.
+    /// The counterpart of each baseline step, including steps that are not compared.
     pairs: BTreeMap<StepId, StepId>,
 }
 
 impl StepPairs {
-    /// Rows with work on both sides vote for the steps that they are in. `None` where both traces have
-    /// as many steps, and where no step has a partner: then all are compared, unless the analysis is
-    /// to compare some steps of the baseline only.
+    /// `None` if all steps are compared: the alignment has no step pairs, and the
+    /// analysis is not restricted to some steps of the baseline.
     pub(in crate::analysis) fn of(analysis: &Analysis) -> Option<StepPairs> {
         let counts = PerSide::from_fn(|side| analysis.steps(side).len());
         let chosen = analysis.chosen_steps.as_deref();
-        if counts.baseline == counts.candidate && chosen.is_none() {
-            return None;
-        }
-        let mut votes = StepVotes::new();
-        for row in analysis.rows() {
-            let step = |side: Side| analysis.steps(side).step(row.calls[side]?);
-            if let (Some(a), Some(b)) = (step(Side::Baseline), step(Side::Candidate)) {
-                *votes.entry([a, b]).or_default() +=
-                    row.events.baseline.len().min(row.events.candidate.len());
+        let pairs: BTreeMap<StepId, StepId> = match (analysis.diff().step_pairs(), chosen) {
+            (Some(pairs), _) => pairs.iter().copied().collect(),
+            (None, None) => return None,
+            (None, Some(_)) => {
+                let ids = 0..counts.baseline.min(counts.candidate) as u32;
+                ids.map(|id| (StepId(id), StepId(id))).collect()
             }
-        }
-        let pairs = mutual_pairs(&votes);
+        };
         let mut is_paired = counts.map(|count| vec![false; count]);
         for (a, b) in &pairs {
             let is_chosen = chosen.is_none_or(|chosen| chosen[a.index()]);
             is_paired.baseline[a.index()] = is_chosen;
             is_paired.candidate[b.index()] = is_chosen;
         }
-        let is_told = chosen.is_some() || !pairs.is_empty();
-        is_told.then_some(StepPairs { is_paired, pairs })
+        Some(StepPairs { is_paired, pairs })
     }
 
-    /// For each step of a side whether it is compared.
+    /// Whether each step of a side is compared.
     pub(in crate::analysis) fn compared(&self, side: Side) -> &[bool] {
         &self.is_paired[side]
     }
 
-    /// Number of pairs, with those that are not to be compared.
+    /// Number of matched pairs, including those that are not compared.
     pub(in crate::analysis) fn all(&self) -> usize {
         self.pairs.len()
     }
 
-    /// The steps of both sides in order, pairs together.
+    /// The steps of both sides in order; matched steps share an entry.
     pub(super) fn places(&self) -> Vec<PerSide<Option<StepId>>> {
         let mut places = Vec::new();
         let alone = |side: Side, at: usize| {

@@ -1,24 +1,24 @@
-//! Events that belong to groups → how much of the time each group has kept busy or idle.
+//! Divides time into busy and idle time of groups of events.
 //!
 //! ```text
 //! begin        ├─ a ──┤   ├─ b ─────┤                end
 //!                 ├─ c ────┤
 //! └─ idle: a ─┘└busy a┘└ busy c ┘└ b ┘└─ idle: b ───┘
 //! ```
-//! Each moment between begin and end goes to exactly one group: a busy moment to the group of the
-//! event that covered it first, a gap to the group of the event that ends it (that is what was
-//! waited for), the rest to the group of the last event. So the walls of all groups add up.
+//! Each moment between begin and end goes to exactly one group. A busy moment goes to the group of the
+//! event that covered it first, a gap to the group of the event that ends it (the event that was
+//! waited for), and the rest to the group of the last event. So the wall times of all groups add up.
 
 use crate::trace::Nanos;
 
-/// What an event on the timeline is.
+/// The kind of an event on the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
-    /// It computes.
+    /// Computation.
     Compute,
-    /// It copies or sets memory.
+    /// A copy or memset.
     Copy,
-    /// It communicates with other ranks.
+    /// Communication with other ranks.
     Communication,
 }
 
@@ -27,21 +27,21 @@ pub(super) enum Activity {
 pub(super) struct Occupied {
     pub(super) start: Nanos,
     pub(super) end: Nanos,
-    /// Which group it belongs to.
+    /// The group that the event belongs to.
     pub(super) group: usize,
     pub(super) activity: Activity,
 }
 
-/// What a group has of the timeline.
+/// The part of the timeline that belongs to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Share {
     pub(super) busy: Nanos,
     pub(super) idle: Nanos,
-    /// Communication while nothing computed.
+    /// Communication while no computation runs.
     pub(super) exposed: Nanos,
 }
 
-/// Divides the time from `begin` to `end`, which holds all events, among `groups` groups.
+/// Divides the time from `begin` to `end`, which contains all events, among `groups` groups.
 pub(super) fn divide(
     begin: Nanos,
     end: Nanos,
@@ -64,7 +64,7 @@ pub(super) fn divide(
     shares
 }
 
-/// Adds the communication that no computation covers.
+/// Adds the communication time that no computation overlaps.
 fn expose(events: &[Occupied], shares: &mut [Share]) {
     let computing = union(events.iter().filter(|event| event.activity == Activity::Compute));
     let mut reached = Nanos(i64::MIN / 2);
@@ -77,7 +77,7 @@ fn expose(events: &[Occupied], shares: &mut [Share]) {
     }
 }
 
-/// The union of spans in order of start, as disjoint spans.
+/// Merges spans in order of start into disjoint spans.
 fn union<'a>(events: impl Iterator<Item = &'a Occupied>) -> Vec<(Nanos, Nanos)> {
     let mut spans: Vec<(Nanos, Nanos)> = Vec::new();
     for event in events {
@@ -89,7 +89,7 @@ fn union<'a>(events: impl Iterator<Item = &'a Occupied>) -> Vec<(Nanos, Nanos)> 
     spans
 }
 
-/// How much of `start..end` the disjoint spans cover.
+/// Length of the part of `start..end` that the disjoint spans cover.
 fn covered(spans: &[(Nanos, Nanos)], start: Nanos, end: Nanos) -> Nanos {
     let first = spans.partition_point(|span| span.1 <= start);
     spans[first..]

@@ -1,20 +1,21 @@
-//! Probabilities of many tests → how many of the findings are false.
+//! Corrects the probabilities of many tests for their number (false discovery rate).
 //!
-//! Of a hundred places that did not change, five have p < 0.05 by chance. Benjamini and Hochberg
+//! Of a hundred unchanged call sites, five have p < 0.05 by chance. Benjamini and Hochberg
 //! (*Controlling the false discovery rate*, J. R. Statist. Soc. B 57 (1995) 289–300): the share of
-//! false ones among all places with at most this p is about p · tests / found.
+//! false findings among all call sites with at most this p is about p · tests / found.
 
 /// The tests of one family.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Discoveries {
     /// The probabilities, smallest first.
     probabilities: Vec<f64>,
-    /// For each of them the least rate of it and all larger ones.
+    /// For each probability, the minimum of its own false discovery rate and the rates of all larger
+    /// probabilities.
     rates: Vec<f64>,
 }
 
 impl Discoveries {
-    /// Of a family of tests.
+    /// Computes the discoveries from the probabilities of a family of tests.
     pub(super) fn among(probabilities: impl Iterator<Item = f64>) -> Discoveries {
         let mut probabilities: Vec<f64> = probabilities.collect();
         probabilities.sort_by(f64::total_cmp);
@@ -29,8 +30,8 @@ impl Discoveries {
     }
 
     /// The smallest false discovery rate at which a test with this probability counts as a finding.
-    /// A test of the family gets its corrected probability; any other the rate that the family has
-    /// at its probability, so that equal evidence has an equal rate wherever it is asked for.
+    /// A test of the family gets its corrected probability. Any other test gets the rate that the family has
+    /// at its probability, so that equal evidence always has an equal rate.
     pub(super) fn rate(&self, p: f64) -> f64 {
         let up_to = self.probabilities.partition_point(|&other| other <= p);
         let own = p * self.probabilities.len().max(1) as f64 / up_to.max(1) as f64;

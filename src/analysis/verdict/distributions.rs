@@ -1,14 +1,14 @@
-//! Numbers → the special functions of the verdicts: the only file that knows the crate they come from.
+//! Special functions for the verdicts. Only this file uses the crate that provides them.
 
 use special::{Beta, Gamma};
 
-/// Beyond these bounds the inverse of the trigamma function is its limit: see [`inverse_trigamma`].
+/// Outside of these bounds the inverse of the trigamma function equals its limit: see [`inverse_trigamma`].
 const BOUNDS: (f64, f64) = (1e-12, 1e12);
 
-/// Halvings of the interval in which the inverse of the trigamma function lies: enough for every bit.
+/// Number of bisections for the inverse of the trigamma function: enough for full precision.
 const HALVINGS: usize = 100;
 
-/// Derivative of the logarithm of the gamma function.
+/// First derivative of the logarithm of the gamma function.
 pub(super) fn digamma(x: f64) -> f64 {
     x.digamma()
 }
@@ -18,8 +18,8 @@ pub(super) fn trigamma(x: f64) -> f64 {
     x.trigamma()
 }
 
-/// The number whose trigamma function is `y` > 0. The function falls from infinity to 0, so that
-/// halving an interval finds it; far out it is 1/x² for small x and 1/x for large ones.
+/// The number whose trigamma function is `y` > 0. The function is strictly decreasing, so that
+/// bisection finds it; the limits are 1/x² for small x and 1/x for large x.
 pub(super) fn inverse_trigamma(y: f64) -> f64 {
     if y > BOUNDS.1 {
         return y.sqrt().recip();
@@ -38,7 +38,7 @@ pub(super) fn inverse_trigamma(y: f64) -> f64 {
     f64::midpoint(low, high).exp()
 }
 
-/// The probability that a number of Student's t distribution lies at least as far from 0 as `t`.
+/// Two-sided tail probability of Student's t distribution: that of a value at least as far from 0 as `t`.
 pub(crate) fn two_tails(t: f64, degrees: f64) -> f64 {
     let (a, b) = (degrees / 2.0, 0.5);
     let x = degrees / (degrees + t * t);
@@ -53,7 +53,7 @@ mod tests {
         assert!((found / expected - 1.0).abs() < 1e-9, "{found} for {expected}");
     }
 
-    /// The expected figures of this file are those of scipy 1.17.1: `scipy.special.polygamma` and
+    /// The expected values in this file come from scipy 1.17.1: `scipy.special.polygamma` and
     /// `2 * scipy.stats.t.sf(t, degrees)`.
     #[test]
     fn the_gamma_functions_have_the_values_of_an_independent_library() {

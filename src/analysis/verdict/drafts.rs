@@ -1,12 +1,10 @@
-//! The rows of an [`Analysis`](crate::analysis::Analysis) → its places, each with its samples, before
-//! they are judged.
+//! Groups the rows of an [`Analysis`](crate::analysis::Analysis) into call sites with their samples, before
+//! they are tested.
 //!
-//! A place is the rows of one name, with one set of shapes and types, in one module instance (of one
-//! module class, where there are no steps to tell instances by); backward work belongs to the module
-//! of its forward op. A row that one side has alone belongs to the place whose rows look the same on
-//! that side: a further step, or a further call, of the same op. Where the rows of further steps look like
-//! no others, as they stand at the outermost op and not at the lowest common one, only steps that have
-//! a partner are samples.
+//! A call site consists of the rows with one name, one set of shapes and types, in one module instance.
+//! Without repeats it is one module class. Backward work belongs to the module of its forward op. A
+//! row that only one side has belongs to the call site whose rows look the same on that side: it is a
+//! further call of the same op. Steps without a counterpart are not samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -17,10 +15,10 @@ use crate::analysis::shared_texts::SharedTexts;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Arguments, Nanos, TextId};
-use crate::tree::{CallId, CallTree, ModuleName};
+use crate::tree::{CallId, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// A site before it is judged.
+/// A call site before it is tested.
 pub(super) struct Draft {
     name: String,
     module: PerSide<String>,
@@ -31,7 +29,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// The site, with the verdict on it.
+    /// Tests the call site.
     pub(super) fn judged(self, family: &Family, thresholds: &Thresholds) -> Site {
         let judgement = family.judge(&self.question, thresholds);
         let Draft { name, module, rows, time, work, question } = self;
@@ -39,16 +37,17 @@ impl Draft {
     }
 }
 
-/// What tells the rows of one place from those of another, on one side: shapes, types and module.
+/// Properties that separate the rows of one call site from those of another, on one side: shapes, types
+/// and module.
 type Look<'a> = (u32, u32, &'a str);
 
-/// Name and looks of a place; `None` where a side has nothing.
+/// Name and looks of a call site; `None` for a side without a call.
 type Key<'a> = (u32, [Option<Look<'a>>; 2]);
 
-/// A row that one side has alone: its position, its name, which side, and what it looks like there.
+/// A row that only one side has: its position, its name, its side, and its look.
 type Alone<'a> = (usize, u32, usize, Look<'a>);
 
-/// Rows by their names and looks, in the order of their first rows.
+/// Rows grouped by name and looks, in the order of their first rows.
 #[derive(Default)]
 struct Groups<'a> {
     numbers: FxHashMap<Key<'a>, usize>,
@@ -66,11 +65,11 @@ impl<'a> Groups<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    /// The places, by their first row.
+    /// The call sites, by their first row.
     pub(super) fn drafts(&self) -> Vec<Draft> {
         let mut texts = SharedTexts::new(self.analysis);
         let (mut groups, alone) = self.rows_by_look(&mut texts);
-        // Of the places that look the same on a side, the first.
+        // Among the call sites that look the same on a side, the first.
         let mut likes: FxHashMap<(u32, usize, Look<'_>), Key<'_>> = FxHashMap::default();
         for (key, _) in &groups.list {
             for (side, look) in key.1.iter().enumerate() {
@@ -83,23 +82,18 @@ impl<'a> Sampler<'a> {
             let like = likes.get(&(name, side, look));
             groups.add(like.copied().unwrap_or((name, [Some(look), Some(look)])), at);
         }
-        let is_other = |rows: &[usize]| {
-            rows.iter().all(|&at| self.analysis.is_of_other_steps(&self.analysis.rows()[at]))
-        };
-        let all_steps = !groups.list.iter().any(|(_, rows)| is_other(rows));
-        let sampler = Sampler { all_steps, ..*self };
         let mut drafts: Vec<Draft> = groups
             .list
             .into_iter()
-            .map(|(key, rows)| sampler.draft(key.1, rows, &mut texts))
+            .map(|(key, rows)| self.draft(key.1, rows, &mut texts))
             .collect();
         drafts.sort_by_key(|draft| draft.rows[0]);
         drafts
     }
 
-    /// The rows that both sides have, by their looks, and those that one side has alone, with that.
+    /// The rows that both sides have, grouped by name and arguments, and the rows that only one side has.
     fn rows_by_look(&self, texts: &mut SharedTexts<'_>) -> (Groups<'a>, Vec<Alone<'a>>) {
-        let forward = PerSide::from_fn(|side| forward_ops(self.analysis.tree(side)));
+        let forward = PerSide::from_fn(|side| self.analysis.tree(side).forward_of_backward());
         let mut names: FxHashMap<String, u32> = FxHashMap::default();
         let (mut groups, mut alone) = (Groups::default(), Vec::new());
         for (at, row) in self.analysis.rows().iter().enumerate() {
@@ -140,7 +134,9 @@ impl<'a> Sampler<'a> {
         let name = module.map_or("", |module| tree.name(module));
         match self.repeats() {
             Repeats::None => ModuleName::class_or_name(name),
-            Repeats::Runs | Repeats::Steps => ModuleName::instance_or_name(name),
+            Repeats::Runs | Repeats::Steps | Repeats::OtherOptions => {
+                ModuleName::instance_or_name(name)
+            }
         }
     }
 
@@ -177,7 +173,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Whether both sides of a place did the same.
+    /// Whether both sides of a call site did the same work.
     fn work(
         &self,
         rows: &[&Row],
@@ -202,7 +198,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Whether the kernels differ, or how many of them run in a step.
+    /// Whether the kernels or their numbers per step differ.
     fn runs_other_kernels(
         &self,
         events: &PerSide<Vec<CallId>>,
@@ -216,13 +212,13 @@ impl<'a> Sampler<'a> {
             let is_counted = |event: &&CallId| match self.repeats() {
                 Repeats::Runs if self.steps[side].is_empty() => true,
                 Repeats::Runs | Repeats::Steps => self.steps[side].step(**event).is_some(),
-                Repeats::None => true,
+                Repeats::None | Repeats::OtherOptions => true,
             };
             let counted = events[side].iter().filter(is_counted);
             kernels.extend(counted.map(|&event| (texts.of_event(side, event), side)));
         }
         kernels.sort_unstable();
-        let steps = PerSide::from_fn(|side| self.step_count(side).max(1) as u64);
+        let steps = self.step_counts.map(|count| count.max(1) as u64);
         kernels.chunk_by(|a, b| a.0 == b.0).any(|of_name| {
             let first = of_name.partition_point(|kernel| kernel.1 == Side::Baseline) as u64;
             first * steps.candidate != (of_name.len() as u64 - first) * steps.baseline
@@ -230,12 +226,7 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Whether a side has anything of a row.
+/// Whether a side has a call or events of a row.
 fn is_on(row: &Row, side: Side) -> bool {
     row.calls[side].is_some() || !row.events[side].is_empty()
-}
-
-/// The forward op of each outermost backward op.
-fn forward_ops(tree: &CallTree) -> FxHashMap<CallId, CallId> {
-    tree.backward_links().iter().map(|&(forward, backward)| (backward, forward)).collect()
 }

@@ -1,83 +1,79 @@
-//! Samples of many places → a scale of evidence, and by it a [`Judgement`] on any samples.
+//! Builds a scale of evidence from the samples of many call sites, and uses it for a [`Judgement`] on any
+//! samples.
 //!
-//! A sample is the time of one repeat: of a step, or of a run. Places are judged by the logarithms of
-//! their times, since noise grows with the time: the difference of the means, over the spread
-//! moderated by that of all places (see `moderation`), corrected for the number of places (see
-//! `discovery`).
+//! A sample is the time of one repeat: of a step or of a run. Times are compared by their
+//! logarithms, since noise grows with the time. The test divides the difference of the means by a spread
+//! that is moderated by the spreads of all call sites (see `moderation`), and is corrected for the number of
+//! call sites (see `discovery`).
 //!
 //! ```text
-//! the difference is below a threshold                       similar
-//! a side has fewer than two repeats                         not tested
-//! a repeat has no time at all (new, gone, or now and then)  slower / faster where all repeats of one
-//!                                                           side are above all of the other
-//! the moderated test at the false discovery rate, or, where  slower / faster
-//! the work changed, at that probability; with two repeats
-//! a side more than one tick of the clock
-//! else                                                      within noise
+//! the difference is below a threshold                          similar
+//! a side has fewer than two repeats                            not tested
+//! a repeat has no time at all (new, gone, or intermittent)     slower / faster if all repeats of one
+//!                                                              side are above all of the other
+//! significant by the moderated test at the false discovery     slower / faster
+//! rate or, if the work changed, at that probability
+//! otherwise, or if the clock does not resolve the difference   within noise
 //! ```
-//! What is judged is the samples alone. So whatever table asks, the same events have the same
-//! judgement, to the last bit.
+//! The test uses only the samples, so the same events have bit-identical results in all tables.
 
 use super::discovery::Discoveries;
 use super::distributions::two_tails;
 use super::judgement::{Judgement, Repeats, Thresholds, Verdict, Work};
 use super::moderation::{Prior, Spread};
-use crate::analysis::robust::{median, median_deviation, range, shift};
+use crate::analysis::robust::{Few, lower_median, median, median_deviation, range, shift};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// No profiler writes times in coarser ticks than this many nanoseconds.
-const COARSEST_TICK: u64 = 1_000;
-
-/// From so many repeats a side on, a difference of one tick can be told. Equal times that lie between
-/// two ticks are rounded to either one: that two repeats of one side all go up and two of the other
-/// all go down happens once in eight times, with three a side once in 32.
-const ENOUGH_FOR_A_TICK: usize = 3;
-
-/// The times of one place on both sides.
+/// The times of one call site on both sides.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Question {
     /// Time of each repeat in µs.
     pub samples: PerSide<Vec<f64>>,
-    /// The whole time: what is compared where there are no repeats.
+    /// The whole time, which is compared if there are no repeats.
     pub time: PerSide<Nanos>,
-    /// Whether other work explains the difference.
+    /// Whether different work explains the difference.
     pub work: Work,
-    /// What the repeats are.
+    /// Whether the repeats are runs or steps.
     pub of: Repeats,
+    /// The smallest difference that the clock resolves, in µs: one tick for each event of a repeat. Times
+    /// are rounded to ticks, in all repeats of an unchanged program in the same way.
+    pub resolution_us: f64,
 }
 
-/// The places of one comparison, as the scale for the evidence on each of them.
+/// Tolerance in µs for rounding errors in the means of whole ticks.
+const BELOW_A_NANOSECOND: f64 = 5e-4;
+
+/// The call sites of one comparison, as the scale for the evidence on each of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     prior: Prior,
     discoveries: Discoveries,
-    /// What all times are multiples of, in µs: traces of 2021 have whole microseconds, so that
-    /// kernels of 1 µs and of 2 µs may take as long.
-    tick: f64,
+    /// Whether the repeats of the call sites are runs or steps.
+    of: Repeats,
 }
 
 impl Family {
-    /// The scale that these places make: each event of the comparison in one of them.
+    /// The scale from these call sites, which together contain each event of the comparison once.
     pub fn of<'q>(places: impl IntoIterator<Item = &'q Question>) -> Family {
         let places: Vec<&Question> = places.into_iter().collect();
-        let contrasts: Vec<Contrast> =
-            places.iter().filter_map(|place| Contrast::of(&place.samples)).collect();
+        let contrasts: Vec<Contrast> = places.iter().filter_map(|place| place.contrast()).collect();
         let spreads: Vec<Spread> = contrasts.iter().map(|contrast| contrast.spread).collect();
         let prior = Prior::of(&spreads);
-        let probabilities = contrasts.iter().map(|contrast| contrast.probability(&prior));
+        let of = places.first().map_or_else(Repeats::default, |place| place.of);
+        let probabilities = contrasts.iter().map(|contrast| contrast.probability(&prior, of));
         let discoveries = Discoveries::among(probabilities);
-        Family { prior, discoveries, tick: tick(&places) }
+        Family { prior, discoveries, of }
     }
 
-    /// Judges a place, or any other group of events.
+    /// Tests a call site or any other group of events.
     pub fn judge(&self, question: &Question, thresholds: &Thresholds) -> Judgement {
         let samples = &question.samples;
-        let contrast = Contrast::of(samples);
-        let p = contrast.map(|contrast| contrast.probability(&self.prior));
+        let contrast = question.contrast();
+        let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
-        // One place among hundreds has a small p by chance. A place of which it is known that the work
-        // changed is not one among hundreds.
+        // One call site among hundreds has a small p by chance. If the work of a call site is known to
+        // have changed, it was not picked among hundreds.
         let chance = match question.work {
             Work::Same => q,
             Work::Changed | Work::OneSided => p,
@@ -87,37 +83,49 @@ impl Family {
                 let difference = question.difference();
                 chance <= thresholds.false_discovery_rate
                     && contrast.difference.signum() == difference.signum()
-                    && (difference.abs() > self.tick || question.has_enough_for_a_tick())
             }
             (None, _) | (_, None) => are_apart(samples),
         };
+        let middle = match question.of {
+            Repeats::Runs => lower_median,
+            Repeats::Steps | Repeats::None | Repeats::OtherOptions => median,
+        };
         Judgement {
-            verdict: question.verdict(is_found, thresholds),
+            verdict: question.verdict(is_found && question.is_resolved(), thresholds),
             repeats: samples.as_ref().map(Vec::len),
             of: question.of,
             mean_us: question.compared(),
-            median_us: samples.as_ref().map(|samples| median(samples)),
+            median_us: samples.as_ref().map(|samples| middle(samples)),
             deviation_us: samples.as_ref().map(|samples| median_deviation(samples)),
             spread_us: samples.as_ref().map(|samples| range(samples)),
             shift_us: shift(samples),
             p,
             q,
+            is_resolved: question.is_resolved(),
+            few: Few::among(samples),
         }
     }
 }
 
 impl Question {
-    /// Whether both sides have repeats, and any of them has the work.
+    /// The contrast between the sides; `None` if it cannot be tested.
+    fn contrast(&self) -> Option<Contrast> {
+        (self.of != Repeats::OtherOptions).then(|| Contrast::of(&self.samples)).flatten()
+    }
+
+    /// Whether both sides have repeats that count, and at least one of them has any time.
     fn has_repeats(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.samples[side].len() > 1)
+        self.of != Repeats::OtherOptions
+            && Side::BOTH.into_iter().all(|side| self.samples[side].len() > 1)
             && Side::BOTH.into_iter().any(|side| self.samples[side].iter().any(|&time| time > 0.0))
     }
 
-    fn has_enough_for_a_tick(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.samples[side].len() >= ENOUGH_FOR_A_TICK)
+    /// Whether the difference exceeds the rounding of the clock.
+    fn is_resolved(&self) -> bool {
+        self.difference().abs() > self.resolution_us + BELOW_A_NANOSECOND
     }
 
-    /// The mean over the repeats in µs, or the whole time.
+    /// The mean over the repeats, or the whole time, in µs.
     fn compared(&self) -> PerSide<f64> {
         PerSide::from_fn(|side| match self.has_repeats() {
             true => self.samples[side].iter().sum::<f64>() / self.samples[side].len() as f64,
@@ -142,43 +150,33 @@ impl Question {
     }
 }
 
-/// The greatest common divisor of all samples, in µs.
-fn tick(places: &[&Question]) -> f64 {
-    let samples = places
-        .iter()
-        .flat_map(|place| Side::BOTH.map(|side| &place.samples[side]))
-        .flat_map(|samples| samples.iter().map(|micros| (micros * 1e3).round() as u64));
-    let common = samples.filter(|&nanos| nanos > 0).reduce(common_divisor);
-    common.unwrap_or_default().min(COARSEST_TICK) as f64 / 1e3
-}
-
-fn common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
-/// Whether all repeats of one side are above all of the other; ranges that touch are not.
+/// Whether all repeats of one side are above all repeats of the other; ranges that touch do not count.
 fn are_apart(samples: &PerSide<Vec<f64>>) -> bool {
     let least = |side: Side| samples[side].iter().copied().fold(f64::INFINITY, f64::min);
     let most = |side: Side| samples[side].iter().copied().fold(0.0, f64::max);
     Side::BOTH.into_iter().any(|side| most(side) < least(side.other()))
 }
 
-/// The logarithms of the times of one place.
+/// Statistics of the logarithms of the times of one call site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Contrast {
     /// Mean of the candidate − mean of the baseline.
     difference: f64,
-    /// Mean and variance of all.
+    /// Mean and variance of all samples.
     spread: Spread,
-    /// Variance of the difference, in variances of one sample.
+    /// Variance of the difference, in units of the variance of one sample.
     share: f64,
+    /// Number of samples on the side with fewer samples.
+    fewest: usize,
 }
 
+/// With fewer runs per side than this, no degrees of freedom are borrowed from other call sites. These
+/// share the state of the machine in each run: with two runs per side, one call site in a hundred agrees
+/// by chance as if it had no noise.
+const ENOUGH_RUNS: usize = 3;
+
 impl Contrast {
-    /// `None` without repeats, and where a repeat has no time: nothing has no logarithm.
+    /// `None` without repeats, or if a repeat has no time, which has no logarithm.
     fn of(samples: &PerSide<Vec<f64>>) -> Option<Contrast> {
         let is_known = |samples: &Vec<f64>| samples.len() > 1 && samples.iter().all(|&t| t > 0.0);
         if !is_known(&samples.baseline) || !is_known(&samples.candidate) {
@@ -198,12 +196,20 @@ impl Contrast {
             degrees,
         };
         let share = counts.baseline.recip() + counts.candidate.recip();
-        Some(Contrast { difference: means.candidate - means.baseline, spread, share })
+        let fewest = samples.baseline.len().min(samples.candidate.len());
+        Some(Contrast { difference: means.candidate - means.baseline, spread, share, fewest })
     }
 
-    /// The probability that chance alone sets the sides so far apart.
-    fn probability(&self, prior: &Prior) -> f64 {
-        let Spread { variance, degrees, .. } = prior.moderate(&self.spread);
+    /// The probability that the sides differ this much by chance.
+    fn probability(&self, prior: &Prior, of: Repeats) -> f64 {
+        let Spread { variance, degrees, .. } = match of {
+            Repeats::Runs if self.fewest < ENOUGH_RUNS => {
+                let degrees = self.spread.degrees;
+                Spread { degrees, ..prior.moderate_runs(&self.spread) }
+            }
+            Repeats::Runs => prior.moderate_runs(&self.spread),
+            Repeats::Steps | Repeats::None | Repeats::OtherOptions => prior.moderate(&self.spread),
+        };
         two_tails(self.difference / (variance * self.share).sqrt(), degrees)
     }
 }
@@ -219,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Six places with three steps a side.
+    /// Six call sites with three steps per side.
     fn places() -> [Question; 6] {
         [
             place(&[100.0, 101.0, 99.0], &[101.0, 100.0, 102.0]),
@@ -231,8 +237,8 @@ mod tests {
         ]
     }
 
-    /// The expected figures were computed with scipy 1.17.1 from Smyth's formulas (`polygamma`,
-    /// `brentq` for the inverse, `t.sf`, `false_discovery_control`); the prior has 1.3327 degrees of
+    /// The expected values were computed with scipy 1.17.1 from Smyth's formulas (`polygamma`,
+    /// `brentq` for the inverse, `t.sf`, `false_discovery_control`). The prior has 1.3327 degrees of
     /// freedom and a variance of 0.00027999.
     #[test]
     fn moderated_probabilities_and_rates_are_those_of_an_independent_computation() {
@@ -252,6 +258,35 @@ mod tests {
             assert!((found.0 / p - 1.0).abs() < 1e-7, "p {} for {p}", found.0);
             assert!((found.1 / q - 1.0).abs() < 1e-7, "q {} for {q}", found.1);
         }
+    }
+
+    #[test]
+    fn runs_that_happen_to_agree_at_one_place_have_the_usual_noise_there() {
+        let noisy = |at: usize| {
+            let noise = |run: usize| ((at * 7 + run * 5) % 9) as f64 * (1 + at % 5) as f64;
+            let time = |run: usize| 100.0 + noise(run);
+            place(&[time(0), time(1), time(2)], &[time(3), time(4), time(5)])
+        };
+        let mut places: Vec<Question> = (0..60).map(noisy).collect();
+        places.push(place(&[110.0, 110.0, 110.0], &[120.0, 120.0, 120.0]));
+        let [steps, runs] = [Repeats::Steps, Repeats::Runs].map(|of| {
+            places.iter_mut().for_each(|place| place.of = of);
+            Family::of(&places).judge(&places[60], &Thresholds::default()).p.expect("tested")
+        });
+        assert!(runs > 1.5 * steps, "{runs} {steps}");
+    }
+
+    #[test]
+    fn two_runs_a_side_borrow_no_certainty_from_other_places() {
+        let two = |of: Repeats| {
+            let mut places: Vec<Question> = places().to_vec();
+            for place in &mut places {
+                place.of = of;
+                Side::BOTH.iter().for_each(|&side| place.samples[side].truncate(2));
+            }
+            Family::of(&places).judge(&places[4], &Thresholds::default()).p.expect("tested")
+        };
+        assert!(two(Repeats::Runs) > 5.0 * two(Repeats::Steps), "{}", two(Repeats::Runs));
     }
 
     #[test]
@@ -315,17 +350,20 @@ mod tests {
     }
 
     #[test]
-    fn one_tick_of_the_clock_is_no_finding_with_two_repeats_a_side() {
-        let judged = |repeats: usize, finer: &[f64]| {
-            let of = |one: f64, two: f64| place(&vec![one; repeats], &vec![two; repeats]);
-            let all = [of(2.0, 3.0), of(7.0, 9.0), place(finer, finer)];
+    fn one_tick_of_the_clock_for_each_event_is_not_significant_however_often_it_repeats() {
+        use Verdict::{Similar, Slower, WithinNoise};
+        let judged = |resolution_us: f64| {
+            let of = |one: f64, two: f64| Question { resolution_us, ..place(&[one; 9], &[two; 9]) };
+            let all = [of(2.0, 3.0), of(7.0, 9.0), of(5.0, 5.0)];
             let family = Family::of(&all);
             all.each_ref().map(|q| family.judge(q, &Thresholds::default()).verdict)
         };
-        let [one_tick, two_ticks, _] = judged(2, &[5.0, 5.0]);
-        assert_eq!((one_tick, two_ticks), (Verdict::WithinNoise, Verdict::Slower));
-        assert_eq!(judged(2, &[5.001, 5.001])[0], Verdict::Slower);
-        assert_eq!(judged(3, &[5.0, 5.0, 5.0])[0], Verdict::Slower);
+        assert_eq!(judged(0.0), [Slower, Slower, Similar]);
+        assert_eq!(judged(1.0), [WithinNoise, Slower, Similar], "one event");
+        assert_eq!(judged(2.0), [WithinNoise, WithinNoise, Similar], "two events");
+        // 16.6 − 15.6 is a little more than 1 in floating point.
+        let one = place(&[16.0, 16.0, 16.0, 15.0, 15.0], &[17.0, 17.0, 17.0, 16.0, 16.0]);
+        assert!(!Question { resolution_us: 1.0, ..one }.is_resolved());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Groups of accounted events → a judgement of each, on the scale of the places.
+//! Tests groups of measured events on the scale of the call sites.
 
 use super::judgement::Judgement;
 use super::places::Verdicts;
@@ -8,8 +8,9 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
 impl Analysis {
-    /// Judges groups of accounted events: `group` tells the group, below `count`, of each accounted
-    /// call. The scale is that of the places, so that a group which is a place has its judgement.
+    /// Tests groups of measured events: `group` returns the group of each measured call, less than
+    /// `count`. The scale is that of the call sites, so that a group equal to a call site gets the same
+    /// verdict.
     pub fn judge_groups(
         &self,
         count: usize,

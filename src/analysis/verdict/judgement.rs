@@ -1,22 +1,23 @@
-//! What one comparison of times came to: the verdict, the evidence for it, and from where on a
-//! difference matters.
+//! Types for the result of a comparison of times: the verdict, its evidence, and the thresholds for a
+//! significant difference.
 
+use crate::analysis::robust::Few;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// What changed by less than this share of the total is judged, but not told: a screen has room for
-/// what matters.
+/// Changes below this share of the total are tested but not reported, to leave room for the ones
+/// that matter.
 const TOLD_SHARE: f64 = 0.001;
 
-/// From where on a difference matters, and how sure a verdict has to be.
+/// The minimum difference that matters, and the required certainty of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
-    /// The least relative difference: 0.02 is 2 % more, or the inverse.
+    /// The minimum relative difference: 0.02 means 2% more, or the inverse.
     pub relative: f64,
-    /// The least difference per repeat; `None` for none, and for [`Thresholds::least`] a share of
-    /// the total.
+    /// The minimum difference per repeat. `None` means no minimum, except that [`Thresholds::least`] then
+    /// uses a share of the total.
     pub absolute: Option<Nanos>,
-    /// The share of false ones among all places that are told to have changed.
+    /// The accepted share of false findings among all call sites reported as changed.
     pub false_discovery_rate: f64,
 }
 
@@ -27,14 +28,14 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// The least difference that a reader is told of, where the sides total these times in µs: 0.1 %
-    /// of the larger total unless the user says otherwise.
+    /// The minimum difference to report, given the totals of the sides in µs: 0.1%
+    /// of the larger total unless the user set an absolute threshold.
     pub fn least(&self, totals: PerSide<f64>) -> Nanos {
         let share = totals.baseline.max(totals.candidate) * TOLD_SHARE;
         self.absolute.unwrap_or(Nanos((share * 1e3) as i64)).max(Nanos(1))
     }
 
-    /// Whether two times in µs are too close to matter.
+    /// Whether two times in µs differ by less than the thresholds.
     pub(super) fn are_close(&self, times: PerSide<f64>) -> bool {
         let PerSide { baseline, candidate } = times;
         let is_close = baseline > 0.0
@@ -46,18 +47,18 @@ impl Thresholds {
     }
 }
 
-/// How the candidate compares.
+/// How the candidate compares with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// It takes more time, and the repeats support it.
+    /// The candidate takes more time, and the repeats support it.
     Slower,
-    /// It takes less time, and the repeats support it.
+    /// The candidate takes less time, and the repeats support it.
     Faster,
     /// The difference is below the thresholds.
     Similar,
-    /// The difference is above the thresholds; it was tested, and the repeats do not support it.
+    /// The difference is above the thresholds, but the repeats do not support it.
     WithinNoise,
-    /// The difference is above the thresholds; nothing tells how much of it is noise, since a side
+    /// The difference is above the thresholds, but the noise is unknown because a side
     /// has no repeats.
     NotTested,
 }
@@ -74,7 +75,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it is a change that the repeats support.
+    /// Whether the verdict is a change that the repeats support.
     pub fn is_change(self) -> bool {
         match self {
             Verdict::Slower | Verdict::Faster => true,
@@ -87,11 +88,11 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Work {
     #[default]
-    /// The same ops with the same arguments, and as many of the same kernels in a step.
+    /// The same ops with the same arguments, and equal numbers of the same kernels per step.
     Same,
-    /// Other arguments or kernels.
+    /// Different arguments or kernels.
     Changed,
-    /// Work that one side does not have.
+    /// Work that only one side has.
     OneSided,
 }
 
@@ -106,7 +107,7 @@ impl Work {
     }
 }
 
-/// What the repeats of a place are.
+/// The kind of repeated measurement that the verdict on a call site is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Repeats {
     /// Runs: both sides have several.
@@ -114,8 +115,11 @@ pub enum Repeats {
     #[default]
     /// Steps: both traces have at least two.
     Steps,
-    /// There are none: what one step took may be chance.
+    /// There are no repeats: the time of a single step may be chance.
     None,
+    /// There are repeats, but they do not count: the sides were recorded with different options, whose cost
+    /// is part of the times.
+    OtherOptions,
 }
 
 impl Repeats {
@@ -124,7 +128,19 @@ impl Repeats {
         match self {
             Repeats::Runs => "runs",
             Repeats::Steps => "steps",
+            Repeats::None | Repeats::OtherOptions => "none",
+        }
+    }
+
+    /// The noise that a verdict is based on, as written in tables: `between_runs`, `within_one_run`,
+    /// `none`, or `other_options` if the cost of recording is part of the difference. Steps of one run
+    /// share the state of the machine, so their spread does not predict another run.
+    pub fn basis(self) -> &'static str {
+        match self {
+            Repeats::Runs => "between_runs",
+            Repeats::Steps => "within_one_run",
             Repeats::None => "none",
+            Repeats::OtherOptions => "other_options",
         }
     }
 }
@@ -136,40 +152,44 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Number of repeats.
     pub repeats: PerSide<usize>,
-    /// What the repeats are.
+    /// Whether the repeats are runs or steps.
     pub of: Repeats,
-    /// What was compared, in µs: the mean over the repeats, or the whole time where there are none.
+    /// The compared values, in µs: the mean over the repeats, or the whole time without repeats.
     pub mean_us: PerSide<f64>,
-    /// Median over the repeats in µs.
+    /// Median over the repeats, in µs.
     pub median_us: PerSide<f64>,
-    /// Median deviation from it, scaled to a standard deviation, in µs.
+    /// Median absolute deviation, scaled to a standard deviation, in µs.
     pub deviation_us: PerSide<f64>,
     /// The largest difference between two repeats, in µs.
     pub spread_us: PerSide<f64>,
-    /// Hodges–Lehmann shift candidate − baseline in µs, where both sides have repeats.
+    /// Hodges–Lehmann shift candidate − baseline in µs; `None` if a side has no samples.
     pub shift_us: Option<f64>,
-    /// Probability of the moderated t test; `None` where it was not asked: without repeats, or where
+    /// Probability of the moderated t test; `None` if it was not applied: without repeats, or if
     /// a repeat has no time at all.
     pub p: Option<f64>,
-    /// The false discovery rate at that probability, among all places.
+    /// The false discovery rate at that probability, among all call sites.
     pub q: Option<f64>,
+    /// Whether the difference exceeds the rounding of the clock: one tick for each event.
+    pub is_resolved: bool,
+    /// The few repeats that contain most of the difference; `None` if it is spread over most of them.
+    pub few: Option<Few>,
 }
 
 impl Judgement {
-    /// Candidate / baseline of what was compared; `None` where either is not above zero.
+    /// Candidate / baseline of the compared values; `None` unless both are positive.
     pub fn ratio(&self) -> Option<f64> {
         let PerSide { baseline, candidate } = self.mean_us;
         (baseline > 0.0 && candidate > 0.0).then(|| candidate / baseline)
     }
 
-    /// How far apart the sides are in what was compared, in µs.
+    /// Absolute difference of the compared values, in µs.
     pub(super) fn difference_us(&self) -> f64 {
         (self.mean_us.candidate - self.mean_us.baseline).abs()
     }
 
-    /// Whether both sides have repeats.
+    /// Whether both sides have repeats that count.
     pub fn is_tested(&self) -> bool {
-        self.repeats.baseline.min(self.repeats.candidate) > 1
+        self.of != Repeats::OtherOptions && self.repeats.baseline.min(self.repeats.candidate) > 1
     }
 }
 

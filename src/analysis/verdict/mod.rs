@@ -1,7 +1,7 @@
-//! [`Analysis`](super::Analysis) → verdicts: where time changed, as far as the repeats support it.
+//! Tests where time changed in an [`Analysis`](super::Analysis), as far as the repeats support it.
 //!
-//! `drafts` divides the accounted events into places of the program and forms their samples;
-//! `family` makes of them a scale for evidence, with which every table judges its own groups.
+//! `drafts` divides the measured events into call sites and forms their samples.
+//! `family` builds a scale of evidence from them, with which every table tests its own groups.
 
 mod discovery;
 mod distributions;

@@ -1,34 +1,33 @@
-//! The spreads of many places → a better estimate of each: a place with few repeats borrows from the
-//! others.
+//! Improves the estimate of the spread of each call site by borrowing from the spreads of all others.
 //!
-//! With three repeats a side the spread of one place is known to a factor of two at best, and a test
-//! that has only that finds nothing. All places together tell what spreads are usual, and how far
-//! single ones depart from that. So each variance is drawn towards the usual one, as if that had been
-//! measured in some more repeats: empirical Bayes, after Smyth, *Linear models and empirical Bayes
+//! With three repeats per side the spread of one call site is known to a factor of two at best, and a test
+//! based only on that finds nothing. All call sites together show the usual spread and how far
+//! single ones depart from it. So each variance is drawn towards the usual one, as if that had been
+//! measured in some additional repeats: empirical Bayes, after Smyth, *Linear models and empirical Bayes
 //! methods for assessing differential expression in microarray experiments*, Stat. Appl. Genet. Mol.
-//! Biol. 3 (2004) 3. Short kernels spread more than long ones, so that the usual variance is a
+//! Biol. 3 (2004) 3. Short kernels spread more than long ones, so the usual variance is a
 //! function of the time (Law and others, *voom*, Genome Biol. 15 (2014) R29: "limma-trend").
 //!
 //! ```text
-//! s²  variance of a place, d degrees of freedom      log s² = log s0²(time) + noise of d + noise of d0
-//! s0² usual variance, d0 how many degrees it is worth
+//! s²  variance of a call site, d degrees of freedom  log s² = log s0²(time) + noise of d + noise of d0
+//! s0² usual variance, worth d0 degrees of freedom
 //! moderated variance   (d0·s0² + d·s²) / (d0 + d)    with d0 + d degrees of freedom
 //! ```
 
 use super::distributions::{digamma, inverse_trigamma, trigamma};
 use super::trend::Trend;
 
-/// Variances below this share of the median one count as this much: clocks tick, so that some places
-/// have no spread at all, and the logarithm of nothing would outweigh all others.
+/// Lower limit of variances, as a share of the median variance. Clock ticks leave some call sites without any
+/// spread, and the logarithm of zero would outweigh all others.
 const LEAST_SHARE: f64 = 1e-5;
 
-/// No clock tells times apart that differ by less than a part in 100,000: the square of that.
+/// Absolute lower limit: the square of 1 part in 100,000, the relative difference that no clock resolves.
 const LEAST: f64 = 1e-10;
 
-/// With fewer places than this nothing is known of the usual spread.
+/// With fewer call sites than this, the usual spread is unknown.
 const FEWEST: usize = 3;
 
-/// The times of a place, as their logarithms.
+/// Statistics of the logarithms of the times of a call site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
     /// Mean.
@@ -39,28 +38,28 @@ pub(super) struct Spread {
     pub(super) degrees: f64,
 }
 
-/// What the spreads of all places tell about the spread of one.
+/// The usual spread, estimated from all call sites.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Prior {
-    /// Logarithm of the usual variance, by the mean of the logarithms of the times; `None` where too
-    /// few places are known.
+    /// Logarithm of the usual variance, by the mean of the logarithms of the times; `None` if there are too
+    /// few call sites.
     usual: Option<Trend>,
-    /// What is to be added to the trend: a mean of logarithms is less than the logarithm of a mean.
+    /// Added to the trend, because the mean of logarithms is less than the logarithm of the mean.
     correction: f64,
-    /// How many degrees of freedom the usual variance is worth; infinite where all places spread
-    /// alike.
+    /// Number of degrees of freedom by which the usual variance is weighted; infinite if all call sites
+    /// have the same spread.
     degrees: f64,
-    /// Degrees of freedom of all places: more than that nobody knows.
+    /// Degrees of freedom of all call sites together: the upper limit for a moderated spread.
     most: f64,
-    /// The least variance that can be.
+    /// Lower limit of variances.
     least: f64,
 }
 
 impl Prior {
-    /// Of the spreads of all places.
+    /// Fits the prior to the spreads of all call sites.
     pub(super) fn of(spreads: &[Spread]) -> Prior {
         let mut sorted = spreads.to_vec();
-        // The sums do not depend on the order in which places are listed.
+        // Sorted, so that the sums do not depend on the order of the call sites.
         sorted.sort_by(|a, b| {
             let by = |pick: fn(&Spread) -> f64| pick(a).total_cmp(&pick(b));
             by(|s| s.mean).then(by(|s| s.variance)).then(by(|s| s.degrees))
@@ -78,7 +77,7 @@ impl Prior {
         Prior { usual: Some(usual), correction, degrees, most, least }
     }
 
-    /// The spread of a place, with what is known of all.
+    /// Moderates the spread of a call site by the usual spread.
     pub(super) fn moderate(&self, spread: &Spread) -> Spread {
         let own = spread.variance.max(self.least);
         let Some(usual) = &self.usual else { return Spread { variance: own, ..*spread } };
@@ -90,11 +89,23 @@ impl Prior {
         };
         Spread { mean: spread.mean, variance, degrees }
     }
+
+    /// Like [`Prior::moderate`], but with at least the usual variance. A machine stalls in some runs and
+    /// not in others: agreement among the few runs of a side at one call site says little about the next
+    /// run.
+    pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
+        let moderated = self.moderate(spread);
+        let usual = self
+            .usual
+            .as_ref()
+            .map_or(0.0, |usual| (usual.at(spread.mean) + self.correction).exp());
+        Spread { variance: moderated.variance.max(usual), ..moderated }
+    }
 }
 
 impl Spread {
-    /// Where it stands below the trend: the logarithm of its variance, freed of the bias that the
-    /// logarithm of a variance with few degrees of freedom has.
+    /// The point for the trend: the mean, and the logarithm of the variance, corrected for the bias of the
+    /// logarithm of a variance with few degrees of freedom.
     fn point(&self, least: f64) -> (f64, f64) {
         let half = self.degrees / 2.0;
         (self.mean, self.variance.max(least).ln() - digamma(half) + half.ln())
@@ -106,8 +117,8 @@ fn least_variance(spreads: &[Spread]) -> f64 {
     (LEAST_SHARE * crate::analysis::robust::median(&variances)).max(LEAST)
 }
 
-/// By how much the logarithms of the variances scatter around the trend beyond what their few degrees
-/// of freedom explain.
+/// Scatter of the logarithms of the variances around the trend that their few degrees
+/// of freedom do not explain.
 fn excess(spreads: &[Spread], usual: &Trend, least: f64) -> f64 {
     let count = spreads.len() as f64;
     let distance = |spread: &Spread| {

@@ -1,35 +1,38 @@
-//! [`Analysis`] → the places of the program, judged: its rows by op, arguments and module.
+//! Tests the call sites of an [`Analysis`]: its rows by op, arguments and module.
 
-use super::family::Family;
+use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::Sampler;
 use super::site::Site;
 use crate::analysis::Analysis;
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Reverse;
 
 /// The verdicts on a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdicts {
-    /// What the repeats are.
+    /// Whether the repeats are runs or steps.
     pub repeats: Repeats,
-    /// Steps of each side.
+    /// Number of steps of each side.
     pub steps: PerSide<usize>,
-    /// The least difference per repeat that a reader is told of.
+    /// The minimum difference per repeat that is reported.
     pub least: Nanos,
-    /// The scale of the evidence, for whatever else is to be judged.
+    /// The scale of evidence, for any other group of events.
     pub family: Family,
-    /// All accounted time.
+    /// The judgement on all measured time.
     pub total: Judgement,
-    /// All sites: largest difference first.
+    /// The judgement on the wall time per step over the runs; `None` if a side has one run, or if some
+    /// runs have steps and others do not.
+    pub step: Option<Judgement>,
+    /// All call sites, largest difference first.
     pub sites: Vec<Site>,
-    /// The work of the site of each row.
+    /// The work of the call site of each row.
     pub(super) works: Vec<Work>,
 }
 
 impl Verdicts {
-    /// The sites that changed, as far as the repeats support it, by enough to be told; largest
+    /// The call sites whose change is supported by the repeats and large enough to be reported, largest
     /// difference first.
     pub fn changes(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| {
@@ -38,20 +41,20 @@ impl Verdicts {
         })
     }
 
-    /// The sites where the sides did not do the same work, whatever their times; largest difference
-    /// first. That needs no repeats to be known.
+    /// The call sites where the sides did different work, whatever their times, largest difference
+    /// first. Detecting them needs no repeats.
     pub fn other_work(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.work != Work::Same)
     }
 }
 
 impl Analysis {
-    /// The verdicts with the thresholds of the analysis.
+    /// The verdicts for the thresholds of the analysis.
     pub fn judged(&self) -> &Verdicts {
         self.cached.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
     }
 
-    /// Judges the total and each site.
+    /// Tests the total and each call site.
     pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
         let sampler = Sampler::new(self);
         let drafts = sampler.drafts();
@@ -63,14 +66,43 @@ impl Analysis {
         let mut sites: Vec<Site> =
             drafts.into_iter().map(|draft| draft.judged(&family, thresholds)).collect();
         sites.sort_by_key(|site| {
-            // In whole picoseconds: sums that are equal have means that are nearly so.
+            // Sites are compared in whole picoseconds, because means of equal sums may differ slightly.
             let judged = (1e6 * site.judgement.difference_us()).round() as i64;
             (Reverse(judged), Reverse(site.time.difference().abs()), site.first_row())
         });
         let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
+        let step = self.step_question().map(|question| {
+            // The step time is a single question, not one among hundreds of call sites.
+            Judgement { q: None, ..family.judge(&question, thresholds) }
+        });
         let steps = sampler.steps.map(|steps| steps.len());
         let least = thresholds.least(total.mean_us);
-        Verdicts { repeats: sampler.repeats(), steps, least, family, total, sites, works }
+        Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
+    }
+
+    /// The step time of all runs.
+    fn step_question(&self) -> Option<Question> {
+        let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
+        let [Some(baseline), Some(candidate)] = samples else { return None };
+        let of = match self.has_other_options() {
+            true => Repeats::OtherOptions,
+            false => Repeats::Runs,
+        };
+        let means =
+            |runs: &[f64]| Nanos((1e3 * runs.iter().sum::<f64>() / runs.len() as f64) as i64);
+        Some(Question {
+            time: PerSide::new(means(&baseline), means(&candidate)),
+            samples: PerSide::new(baseline, candidate),
+            work: Work::Changed,
+            of,
+            resolution_us: self.coarse_tick().unwrap_or_default().as_micros(),
+        })
+    }
+
+    /// Whether the sides were recorded with different options, which cost host time: with `profile_memory` on
+    /// one side, the same program takes longer there.
+    pub(super) fn has_other_options(&self) -> bool {
+        self.comparability().both.get("DIFFERENT_OPTIONS").is_some()
     }
 }

@@ -1,11 +1,11 @@
-//! Accounted events → the samples of a group of them: its time in each step, or its whole time where
+//! Forms the samples of a group of measured events: its time in each repeat, or its whole time if
 //! there are no steps to compare.
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
 use crate::analysis::Analysis;
 use crate::analysis::runs::StepScope;
-use crate::program::{StepId, Steps};
+use crate::program::{Measure, StepId, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -14,50 +14,50 @@ use crate::tree::CallId;
 pub(super) struct Sampler<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) steps: PerSide<&'a Steps>,
-    /// Whether steps without a partner count, where one side has more steps.
-    pub(super) all_steps: bool,
+    /// Number of steps of each side that count as repeats.
+    pub(super) step_counts: PerSide<usize>,
 }
 
 impl<'a> Sampler<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Sampler<'a> {
         let steps = PerSide::from_fn(|side| analysis.steps(side));
-        Sampler { analysis, steps, all_steps: true }
+        let compared = analysis.wall().paired_steps();
+        let step_counts = steps.map(|steps| compared.map_or(steps.len(), |steps| steps as usize));
+        Sampler { analysis, steps, step_counts }
     }
 
-    /// Whether a step is a repeat.
+    /// Whether a step is a repeat. Steps without a counterpart are not.
     fn counts(&self, side: Side, step: StepId) -> bool {
-        self.all_steps || !self.analysis.wall().is_step_alone(side, step)
+        !self.analysis.wall().is_step_alone(side, step)
     }
 
-    /// Whether an event is in a step that is a repeat, or in none.
+    /// Whether an event is in a step that is a repeat, or outside of all steps.
     pub(super) fn takes_part(&self, side: Side, event: CallId) -> bool {
         self.steps[side].step(event).is_none_or(|step| self.counts(side, step))
     }
 
-    /// Number of steps that are repeats.
-    pub(super) fn step_count(&self, side: Side) -> usize {
-        let count = self.steps[side].len();
-        match self.all_steps {
-            true => count,
-            false => (0..count as u32).filter(|&at| self.counts(side, StepId(at))).count(),
-        }
-    }
-
     pub(super) fn repeats(&self) -> Repeats {
+        if self.analysis.measure() == Measure::HostSelfTime && self.analysis.has_other_options() {
+            return Repeats::OtherOptions;
+        }
         if self.analysis.has_runs() {
             return Repeats::Runs;
         }
-        match self.steps.baseline.len().min(self.steps.candidate.len()) {
+        match self.step_counts.baseline.min(self.step_counts.candidate) {
             0 | 1 => Repeats::None,
             2.. => Repeats::Steps,
         }
     }
 
-    /// The samples of events. Each step of a side that counts is one, 0 µs where it has none of them; what runs
-    /// outside of steps is in none. `works` tells of each row of the account whether its work changed;
-    /// rows that it does not reach did the same.
+    /// The samples of events: one for each step of a side that counts, 0 µs if the step has none of them.
+    /// Work outside of steps is in no sample, and steps without a counterpart are skipped. `works`
+    /// contains for each row whether its work changed; rows beyond its end count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
-        let sums = PerSide::from_fn(|side| self.sums(side, &events[side], works));
+        let counted = PerSide::from_fn(|side| {
+            let events = events[side].iter().copied();
+            events.filter(|&event| self.takes_part(side, event)).collect::<Vec<CallId>>()
+        });
+        let sums = PerSide::from_fn(|side| self.sums(side, &counted[side], works));
         let share = difference_of_means(&sums.as_ref().map(|sums| &*sums.changed));
         let whole = difference_of_means(&sums.as_ref().map(|sums| &*sums.samples));
         Question {
@@ -68,7 +68,20 @@ impl<'a> Sampler<'a> {
             of: self.repeats(),
             time: self.normalised(sums.as_ref().map(|sums| sums.time)),
             samples: sums.map(|sums| sums.samples),
+            resolution_us: self.resolution(&counted),
         }
+    }
+
+    /// Maximum clock rounding error of the time of events in a repeat, in µs: one tick for each duration
+    /// that contributes. 0 if times are finer than a microsecond.
+    fn resolution(&self, events: &PerSide<Vec<CallId>>) -> f64 {
+        let Some(tick) = self.analysis.coarse_tick() else { return 0.0 };
+        let of_side = |side: Side| {
+            let (tree, measure) = (self.analysis.tree(side), self.analysis.measure());
+            let durations = events[side].iter().map(|&event| measure.durations(tree, event));
+            durations.sum::<u64>() as f64 / self.step_counts[side].max(1) as f64
+        };
+        tick.as_micros() * of_side(Side::Baseline).max(of_side(Side::Candidate))
     }
 
     fn sums(&self, side: Side, events: &[CallId], works: &[Work]) -> Sums {
@@ -80,14 +93,15 @@ impl<'a> Sampler<'a> {
             Repeats::Runs => {
                 let changed: Vec<CallId> =
                     events.iter().copied().filter(|&event| has_changed(event)).collect();
-                let scope = if self.all_steps { StepScope::All } else { StepScope::Compared };
                 Sums {
-                    samples: self.analysis.times_of_runs(side, events, scope),
-                    changed: self.analysis.times_of_runs(side, &changed, scope),
+                    samples: self.analysis.times_of_runs(side, events, StepScope::Compared),
+                    changed: self.analysis.times_of_runs(side, &changed, StepScope::Compared),
                     time: events.iter().map(|&event| self.analysis.time_of(side, event)).sum(),
                 }
             }
-            Repeats::Steps | Repeats::None => self.in_steps(side, events, has_changed),
+            Repeats::Steps | Repeats::None | Repeats::OtherOptions => {
+                self.in_steps(side, events, has_changed)
+            }
         }
     }
 
@@ -99,7 +113,7 @@ impl<'a> Sampler<'a> {
         has_changed: impl Fn(CallId) -> bool,
     ) -> Sums {
         let mut time = Nanos::ZERO;
-        // Of each step all, and what changed.
+        // For each step, the total time and the time of changed work.
         let mut times = vec![(Nanos::ZERO, Nanos::ZERO); self.steps[side].len()];
         for &event in events {
             let of_event = self.analysis.time_of(side, event);
@@ -119,9 +133,9 @@ impl<'a> Sampler<'a> {
         Sums { samples, changed, time }
     }
 
-    /// The whole time; per step where both sides have steps.
+    /// The whole time, or the time per step if both sides have steps.
     fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
-        let counts = PerSide::from_fn(|side| self.step_count(side) as i64);
+        let counts = self.step_counts.map(|count| count as i64);
         match counts.baseline.min(counts.candidate) > 0 {
             true => PerSide::from_fn(|side| Nanos(time[side].0 / counts[side])),
             false => time,
@@ -129,24 +143,24 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// What the events of a side come to.
+/// Sums over the events of a side.
 struct Sums {
     /// The time in each repeat, in µs.
     samples: Vec<f64>,
-    /// The part of it whose work changed.
+    /// The time of changed work in each repeat, in µs.
     changed: Vec<f64>,
     /// The time of all events.
     time: Nanos,
 }
 
-/// Mean of the candidate − mean of the baseline; 0 where a side has no samples.
+/// Mean of the candidate − mean of the baseline. The mean of no samples is 0.
 fn difference_of_means(samples: &PerSide<&[f64]>) -> f64 {
     let mean = |side: Side| samples[side].iter().sum::<f64>() / samples[side].len().max(1) as f64;
     mean(Side::Candidate) - mean(Side::Baseline)
 }
 
-/// Whether the part that changed explains a difference: at least half of it, in its direction. A small
-/// change of the work must not make a verdict of noise in the rest.
+/// Whether the changed part explains a difference: at least half of it, in the same direction. A small
+/// change of the work must not turn noise in the rest into a verdict.
 fn explains(part: f64, whole: f64) -> bool {
     part * whole > 0.0 && 2.0 * part.abs() >= whole.abs()
 }

@@ -1,26 +1,26 @@
-//! One place of the program, and the verdict on it.
+//! A call site with its verdict.
 
 use super::family::Question;
 use super::judgement::{Judgement, Work};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// One place of the program, judged.
+/// A call site with its verdict: rows with one name, one set of arguments and one module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Site {
     /// Name of its rows.
     pub name: String,
-    /// The innermost `nn.Module` around it, or its class where there are no repeats; empty where
-    /// there is none.
+    /// The innermost enclosing `nn.Module` instance, or its class without repeats; empty if there
+    /// is none.
     pub module: PerSide<String>,
     /// Positions of its rows; at least one.
     pub rows: Vec<usize>,
-    /// Sum of their times, without steps that are not compared as they have no partner; adds up to the account
-    /// over all sites where all steps are.
+    /// Sum of their times, excluding steps without a counterpart. If all steps are compared, the sums of
+    /// all call sites add up to the totals.
     pub time: PerSide<Nanos>,
-    /// Whether both sides did the same.
+    /// Whether both sides did the same work.
     pub work: Work,
-    /// What was judged.
+    /// The samples that were tested.
     pub question: Question,
     /// The verdict and its evidence.
     pub judgement: Judgement,

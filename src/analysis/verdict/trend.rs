@@ -1,17 +1,17 @@
-//! Points → a smooth curve through them: how the spread of a time depends on its size.
+//! Fits a smooth curve through points: how the spread of a time depends on its size.
 //!
-//! A straight line is fitted around each of some positions, to the nearer half of the points, the
-//! nearest with most weight (Cleveland, *Robust locally weighted regression and smoothing
-//! scatterplots*, J. Am. Stat. Assoc. 74 (1979) 829–836, without its second pass). Between the
-//! positions the curve is straight, beyond the outermost ones it is level.
+//! A straight line is fitted around each of several positions, to the nearest half of the points, with the
+//! largest weights for the nearest points (Cleveland, *Robust locally weighted regression and smoothing
+//! scatterplots*, J. Am. Stat. Assoc. 74 (1979) 829–836, without its second pass). The curve is linear
+//! between the positions and constant beyond the outermost ones.
 
-/// Share of the points that each line is fitted to: as bendy as a spline with four parameters.
+/// Share of the points that each line is fitted to: as flexible as a spline with four parameters.
 const SHARE: f64 = 0.5;
 
-/// Fewer points than this have no curve, only a mean.
+/// With fewer points than this, the curve is constant: the mean of the points.
 const FEWEST: usize = 10;
 
-/// How many positions a line is fitted around.
+/// Maximum number of positions around which lines are fitted.
 const POSITIONS: usize = 64;
 
 /// A smooth curve.
@@ -19,12 +19,12 @@ const POSITIONS: usize = 64;
 pub(super) struct Trend {
     /// Points of the curve, by x.
     knots: Vec<(f64, f64)>,
-    /// How many parameters the curve is worth: what it takes from the freedom of the residuals.
+    /// Effective number of parameters of the curve, subtracted from the degrees of freedom of the residuals.
     pub(super) parameters: f64,
 }
 
 impl Trend {
-    /// Fits a curve through points (x, y), of which there is at least one.
+    /// Fits a curve through points (x, y); there must be at least one.
     pub(super) fn through(points: &[(f64, f64)]) -> Trend {
         let mut sorted = points.to_vec();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -55,9 +55,9 @@ impl Trend {
 /// A line fitted around one point.
 struct Line {
     x: f64,
-    /// The line at x.
+    /// Value of the line at x.
     y: f64,
-    /// How far y follows the point itself: its weight in y.
+    /// Weight of the point's own y in the fitted y.
     leverage: f64,
 }
 
@@ -78,7 +78,7 @@ impl Line {
             wdy += weight * distance * y;
         }
         let determinant = w * wdd - wd * wd;
-        // Points at one x have no slope.
+        // Points at a single x have no slope.
         match determinant > 1e-9 * w * w * widest * widest {
             true => Line { x, y: (wdd * wy - wd * wdy) / determinant, leverage: wdd / determinant },
             false => Line { x, y: wy / w, leverage: 1.0 / w },
@@ -86,7 +86,7 @@ impl Line {
     }
 }
 
-/// The nearer half of the points around one of them.
+/// The half of the points that is nearest to the point at `at`, but at least `FEWEST` points.
 fn nearest(sorted: &[(f64, f64)], at: usize) -> &[(f64, f64)] {
     let count = ((sorted.len() as f64 * SHARE).ceil() as usize).max(FEWEST);
     let x = sorted[at].0;

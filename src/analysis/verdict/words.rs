@@ -1,34 +1,60 @@
-//! A [`Judgement`] → the words of it for people: what was tested, and what came of it.
+//! Describes a [`Judgement`] in words: what was tested, with which result.
 
 use super::judgement::{Judgement, Repeats, Verdict};
 use crate::side::PerSide;
 
 impl Judgement {
-    /// `slower (5 steps, q 0.002)`, `faster, not proven (3 steps)`, `similar (3 and 4 steps)`,
-    /// `not tested (one step each)`.
+    /// `slower (3 runs, q 0.002)`, `slower within one run (5 steps, q 0.002); run-to-run noise unknown`,
+    /// `faster, not significant within one run (3 steps)`, `similar (3 and 4 runs)`, `not tested (one step
+    /// each)`.
     pub fn words(&self) -> String {
         let steps = steps(self.repeats, self.of);
-        let chance = self.chance();
-        let direction = match self.mean_us.candidate > self.mean_us.baseline {
+        let (within, unknown) = match self.of {
+            Repeats::Steps => (" within one run", "; run-to-run noise unknown"),
+            Repeats::Runs | Repeats::None | Repeats::OtherOptions => ("", ""),
+        };
+        // The headline shows the medians of the runs. If the result is not significant, its direction must
+        // agree with them.
+        let is_of_runs = self.of == Repeats::Runs && self.verdict == Verdict::WithinNoise;
+        let shown = if is_of_runs { self.median_us } else { self.mean_us };
+        let direction = match shown.candidate > shown.baseline {
             true => Verdict::Slower.label(),
             false => Verdict::Faster.label(),
         };
         match (self.verdict, self.is_tested()) {
-            (Verdict::Slower | Verdict::Faster, _) => format!("{direction} ({steps}{chance})"),
-            (Verdict::WithinNoise, _) => format!("{direction}, not proven ({steps})"),
+            (Verdict::Slower | Verdict::Faster, _) => {
+                let (chance, few) = (self.chance(), self.in_few());
+                format!("{direction}{within} ({steps}{chance}{few}){unknown}")
+            }
+            (Verdict::WithinNoise, _) if !self.is_resolved => {
+                format!("{direction} by less than the clock resolution of 1 µs per event ({steps})")
+            }
+            (Verdict::WithinNoise, _) => {
+                format!("{direction}, not significant{within} ({steps}{})", self.in_few())
+            }
             (Verdict::NotTested, _) => format!("not tested ({steps})"),
-            (Verdict::Similar, true) => format!("similar ({steps})"),
+            (Verdict::Similar, true) => format!("similar{within} ({steps})"),
             (Verdict::Similar, false) => format!("similar, not tested ({steps})"),
         }
     }
 
-    /// The rate that supports a change: `, q 0.002`, or the probability where that is enough, since
+    /// `in 1 of 5 candidate steps: +60.000 ms`, if a few of the repeats contain most of the difference.
+    pub fn few_words(&self) -> Option<String> {
+        self.few.map(|few| few.words(noun(self.of)))
+    }
+
+    fn in_few(&self) -> String {
+        self.few_words().map_or_else(String::new, |words| format!("; {words}"))
+    }
+
+    /// The rate that supports a change: `, q 0.002`, or the probability if that is sufficient because
     /// the work changed.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),
+            (Some(p), None) => ("p", p),
             (_, Some(q)) => ("q", q),
-            (_, None) => return String::new(),
+            (None, None) => return String::new(),
         };
         match chance < LEAST_SHOWN {
             true => format!(", {sign} < {LEAST_SHOWN}"),
@@ -37,17 +63,24 @@ impl Judgement {
     }
 }
 
-/// Rates above this support no change by themselves.
+/// A rate above this does not support a change.
 const USUAL_RATE: f64 = 0.05;
 
-/// Smaller chances than this are not told apart.
+/// Smaller probabilities are shown as `< 0.001`.
 const LEAST_SHOWN: f64 = 0.001;
 
-fn steps(counts: PerSide<usize>, of: Repeats) -> String {
-    let what = match of {
+fn noun(of: Repeats) -> &'static str {
+    match of {
         Repeats::Runs => "runs",
-        Repeats::Steps | Repeats::None => "steps",
-    };
+        Repeats::Steps | Repeats::None | Repeats::OtherOptions => "steps",
+    }
+}
+
+fn steps(counts: PerSide<usize>, of: Repeats) -> String {
+    if of == Repeats::OtherOptions {
+        return "recorded with different options".to_owned();
+    }
+    let what = noun(of);
     match (counts.baseline, counts.candidate) {
         (0, 0) => "no steps".to_owned(),
         (1, 1) => "one step each".to_owned(),
@@ -59,12 +92,24 @@ fn steps(counts: PerSide<usize>, of: Repeats) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::robust::Few;
+    use crate::side::Side;
+    use crate::trace::Nanos;
 
     fn words(verdict: Verdict, repeats: (usize, usize), q: Option<f64>) -> String {
-        let judgement = Judgement {
+        judgement(Repeats::Steps, verdict, repeats, q).words()
+    }
+
+    fn judgement(
+        of: Repeats,
+        verdict: Verdict,
+        repeats: (usize, usize),
+        q: Option<f64>,
+    ) -> Judgement {
+        Judgement {
             verdict,
             repeats: PerSide::new(repeats.0, repeats.1),
-            of: Repeats::Steps,
+            of,
             mean_us: PerSide::new(2.0, 1.0),
             median_us: PerSide::default(),
             deviation_us: PerSide::default(),
@@ -72,8 +117,9 @@ mod tests {
             shift_us: None,
             p: q,
             q,
-        };
-        judgement.words()
+            is_resolved: true,
+            few: None,
+        }
     }
 
     #[test]
@@ -82,17 +128,48 @@ mod tests {
         assert_eq!(words(Verdict::NotTested, (0, 0), None), "not tested (no steps)");
         assert_eq!(words(Verdict::NotTested, (1, 6), None), "not tested (1 and 6 steps)");
         assert_eq!(words(Verdict::Similar, (1, 1), None), "similar, not tested (one step each)");
-        assert_eq!(words(Verdict::Similar, (3, 3), Some(0.4)), "similar (3 steps)");
+        assert_eq!(words(Verdict::Similar, (3, 3), Some(0.4)), "similar within one run (3 steps)");
     }
 
     #[test]
     fn a_chance_that_rounds_to_nothing_is_told_as_less_than_the_least() {
-        assert_eq!(words(Verdict::Faster, (5, 5), Some(1e-9)), "faster (5 steps, q < 0.001)");
+        let runs = judgement(Repeats::Runs, Verdict::Faster, (5, 5), Some(1e-9));
+        assert_eq!(runs.words(), "faster (5 runs, q < 0.001)");
     }
 
     #[test]
-    fn what_is_not_proven_is_not_told_as_a_fact() {
-        assert_eq!(words(Verdict::WithinNoise, (3, 3), Some(0.1)), "faster, not proven (3 steps)");
-        assert_eq!(words(Verdict::Faster, (3, 4), Some(0.01)), "faster (3 and 4 steps, q 0.010)");
+    fn runs_that_show_nothing_significant_are_in_the_direction_of_their_medians() {
+        let runs = judgement(Repeats::Runs, Verdict::WithinNoise, (4, 3), Some(0.4));
+        let told = Judgement { median_us: PerSide::new(1.0, 2.0), ..runs }.words();
+        assert_eq!(told, "slower, not significant (4 and 3 runs)");
+    }
+
+    #[test]
+    fn what_steps_of_one_run_show_is_labelled_as_within_one_run() {
+        assert_eq!(
+            words(Verdict::WithinNoise, (3, 3), Some(0.1)),
+            "faster, not significant within one run (3 steps)"
+        );
+        assert_eq!(
+            words(Verdict::Faster, (3, 4), Some(0.01)),
+            "faster within one run (3 and 4 steps, q 0.010); run-to-run noise unknown"
+        );
+    }
+
+    #[test]
+    fn a_difference_in_one_of_five_steps_is_reported_there() {
+        let few = Few { side: Side::Candidate, count: 1, of: 5, excess: Nanos(60_000_000) };
+        let verdict = judgement(Repeats::Steps, Verdict::WithinNoise, (5, 5), Some(0.3));
+        let told = Judgement { mean_us: PerSide::new(1.0, 2.0), few: Some(few), ..verdict }.words();
+        let expected = "slower, not significant within one run (5 steps; in 1 of 5 candidate steps: \
+                        +60.000 ms)";
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_difference_below_the_tick_of_the_clock_is_said_to_be_so() {
+        let verdict = judgement(Repeats::Steps, Verdict::WithinNoise, (5, 5), Some(0.001));
+        let told = Judgement { is_resolved: false, ..verdict }.words();
+        assert_eq!(told, "faster by less than the clock resolution of 1 µs per event (5 steps)");
     }
 }

@@ -1,4 +1,4 @@
-//! The calls of one host thread, and spans of time in order → the innermost call at each moment.
+//! Finds the innermost call of a host thread at each moment of a series of time spans.
 //!
 //! ```text
 //! ├─ a ───────────────┤
@@ -7,7 +7,7 @@
 //!  a   b c b    a        (between calls)
 //! ```
 //! The cursor keeps the stack of open calls and only moves forward, so that all spans of a trace
-//! together cost one walk over its calls.
+//! together cost a single walk over its calls.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -17,8 +17,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(super) struct StackCursor<'t> {
     tree: &'t CallTree,
     now: Nanos,
-    /// The next host call in preorder that has not begun, and when it will; GPU events stand among the calls but
-    /// take no host time.
+    /// The next host call in preorder that has not begun, and when it begins. GPU events are skipped
+    /// because they take no host time.
     next: CallId,
     begins: Nanos,
     end: CallId,
@@ -27,7 +27,7 @@ pub(super) struct StackCursor<'t> {
 }
 
 impl<'t> StackCursor<'t> {
-    /// Before the first call of the thread whose root this is.
+    /// Starts before the first call of the thread with this root.
     pub(super) fn new(tree: &'t CallTree, root: CallId) -> Self {
         let mut cursor = StackCursor {
             tree,
@@ -41,8 +41,8 @@ impl<'t> StackCursor<'t> {
         cursor
     }
 
-    /// Tells the innermost call at each moment of `from..until`, in order; the root stands for the
-    /// time between calls. Spans must be asked for in order and must not overlap.
+    /// Calls `spent` with the innermost call for each piece of `from..until`, in order; the root of the
+    /// thread is used between calls. Spans must be requested in order and must not overlap.
     pub(super) fn spend(
         &mut self,
         from: Nanos,
@@ -69,7 +69,7 @@ impl<'t> StackCursor<'t> {
         }
     }
 
-    /// Goes on to the next host call.
+    /// Advances `next` to the next host call.
     fn look_for_next(&mut self) {
         while self.next < self.end && self.tree.kind(self.next) == CallKind::Gpu {
             self.next.0 += 1;
@@ -78,7 +78,7 @@ impl<'t> StackCursor<'t> {
         self.begins = event.map_or(Nanos(i64::MAX), |event| self.tree.trace().start(event));
     }
 
-    /// Opens a call; what it does not stand below is over, whatever its recorded end.
+    /// Opens a call. Open calls that are not its ancestors are closed, whatever their recorded end.
     fn enter(&mut self, call: CallId) {
         let parent = self.tree.parent(call);
         while self.open.len() > 1 && self.open.last().map(|&(top, _)| top) != parent {

@@ -1,19 +1,22 @@
-//! A trace without GPU events → who has each moment of the window: the innermost op, else the host.
+//! Attributes each moment of the window of a trace without GPU events to the innermost op, otherwise to
+//! the host.
 //!
 //! ```text
 //! main       ├─ op a ────┤      ├─ op c ─┤
 //! autograd            ├─ op b ─┤
 //!            └─ busy: a ─┘└ b ─┘└busy: c─┘
 //! ```
-//! The time of an op on two threads counts once: for the outermost op that covered the moment first.
-//! Time outside of all ops is the host's, call by call on the thread of the op that follows.
+//! When ops run on two threads at once, the moment counts once, for the outermost op that covered it first.
+//! Time outside of all ops is attributed to the host, call by call on the thread of the op that follows.
 
-use super::sweep::{Cursors, Idle, IdleKind, Ledger, Occupied, Part};
+use super::boundaries::Boundaries;
+use super::part::Part;
+use super::sweep::{Cursors, Idle, IdleKind, Ledger, Occupied};
 use super::window::Window;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The ops that stand below no other op, by start; `part` tells the part of each.
+/// The ops that are not nested in another op, by start; `part` returns the part of each.
 fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied> {
     let mut ops = Vec::new();
     let mut next = 0;
@@ -24,27 +27,35 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
             next = tree.end(call).0;
             let event = tree.event(call).expect("ops are events");
             let (start, end) = (tree.trace().start(event), tree.trace().end(event));
-            ops.push(Occupied { call, start, end, part: part(call) });
+            ops.push(Occupied { call: Some(call), start, end, part: part(call) });
         }
     }
     ops.sort_by_key(|op| (op.start, op.end, op.call));
     ops
 }
 
-/// Tells every moment of the window to the ledger.
+/// Reports every moment of the window to the ledger.
 pub(super) fn sweep<L: Ledger>(
     tree: &CallTree,
     window: Window,
+    boundaries: &Boundaries,
     part: impl Fn(CallId) -> Part,
     ledger: &mut L,
 ) {
     let mut walk = Walk { tree, cursors: Cursors::new(tree), ledger, gap: 0 };
     let mut reached = window.start;
-    let mut last = None;
+    let mut last: Option<Occupied> = None;
     for op in outermost_ops(tree, part).iter().take_while(|op| op.start < window.end) {
         let (start, end) = window.clip(op.start, op.end);
         if start > reached {
-            walk.gap(reached, start, Some(op), IdleKind::Host);
+            if let Some((at, part)) = boundaries.cut(reached, start, op.part) {
+                let before = last.map(|last| Occupied { part, ..last });
+                walk.gap(reached, at, before.as_ref(), IdleKind::Tail);
+                reached = at;
+            }
+            if start > reached {
+                walk.gap(reached, start, Some(op), IdleKind::Host);
+            }
             reached = start;
         }
         if end > reached {
@@ -66,13 +77,13 @@ struct Walk<'t, 'l, L> {
 }
 
 impl<L: Ledger> Walk<'_, '_, L> {
-    /// A gap on the thread of an op; of nobody where there is no op.
+    /// A gap, attributed to the calls on the thread of `op`; without an owner if there is no op.
     fn gap(&mut self, from: Nanos, until: Nanos, op: Option<&Occupied>, kind: IdleKind) {
         self.gap += 1;
         let (gap, part) = (self.gap, op.map_or(Part::Window, |op| op.part));
         let idle = |owner, time| Idle { kind, part, owner, gap, time, before: None };
         let ledger = &mut *self.ledger;
-        match op.and_then(|op| self.cursors.of_call(self.tree, op.call)) {
+        match op.and_then(|op| self.cursors.of_call(self.tree, op.call?)) {
             Some(cursor) => {
                 cursor.spend(from, until, |call, time| {
                     ledger.idle(idle(Some(call), time));
@@ -85,13 +96,14 @@ impl<L: Ledger> Walk<'_, '_, L> {
     fn covered(&mut self, from: Nanos, until: Nanos, op: &Occupied) {
         let (tree, gap, part) = (self.tree, self.gap, op.part);
         let ledger = &mut *self.ledger;
-        let Some(cursor) = self.cursors.of_call(tree, op.call) else { return };
+        let cursor = op.call.and_then(|call| self.cursors.of_call(tree, call));
+        let Some(cursor) = cursor else { return };
         cursor.spend(from, until, |call, time| {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
-                Some(op) => ledger.busy(op, part, time),
-                // Two clocks tell where the op ends and where the gap does: by the noise of the timer the
-                // gap may reach beyond the op.
+                Some(op) => ledger.busy(Some(op), part, time),
+                // The ends of ops and gaps come from two clocks, so a gap may extend past the op by timer
+                // noise.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });

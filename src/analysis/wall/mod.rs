@@ -1,39 +1,54 @@
-//! [`Analysis`] → [`Wall`]: wall = busy + idle, to the nanosecond, and an owner for both.
+//! Splits the wall time of each side into busy + idle + before + alone, exact to the nanosecond, and
+//! attributes busy and idle time.
 //!
-//! A moment of the window is *busy* where an accounted event ran; it belongs to the row of the event
-//! that covered it first. All other moments are *idle* and belong to an [`IdleRow`]: `sweep.rs` has
-//! the rule.
+//! A moment of the window is *busy* if a measured event ran; it is attributed to the row of the event that
+//! covered it first. All other moments are *idle* and belong to an [`IdleRow`]. `sweep.rs` contains the
+//! rule.
 //!
-//! **Several devices and streams.** The wall is of the process: a moment is busy when any device of
-//! it runs anything, on any stream. A gap is a moment in which all of them wait, and belongs to the
-//! event, of whichever device, that ends it. Where two devices run at the same time the moment counts
-//! once, for the event that came first.
+//! **Several devices and streams.** The wall time is that of the process: a moment is busy when any of its
+//! devices runs anything, on any stream. A gap is a time in which all devices wait. It belongs to the
+//! event that ends it, on whichever device. If two devices run at the same time, the moment counts once,
+//! for the event that came first.
 //!
-//! **Clock skew.** A GPU event that starts before its launch leaves the whole gap to the host and
-//! nothing to the latency; the note `GPU_BEFORE_LAUNCH` counts them.
+//! **Selections.** A device running work of steps or phases that were not selected was not idle. That
+//! time, and the gaps before such work, is neither busy nor idle but *before*, like work launched
+//! before the window.
 //!
-//! **Traces without GPU events** account the time of the host: busy is the time in ops (`host.rs`).
+//! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle; their time is
+//! *alone*.
+//!
+//! **Clock skew.** If a GPU event starts before its launch, the whole gap is host time and none of it is
+//! launch latency. The note `GPU_BEFORE_LAUNCH` counts these events.
+//!
+//! **Traces without GPU events** are measured by host time: busy is the time in ops (`host.rs`).
 
+mod boundaries;
 mod cursor;
 mod host;
+mod part;
 mod rows;
+mod step_wall;
 mod sweep;
 mod window;
 
+pub use part::Part;
 pub use rows::IdleRow;
-pub use sweep::{IdleKind, Part};
+pub use step_wall::StepWall;
+pub use sweep::IdleKind;
 pub use window::{WallBasis, Window};
 
 use super::steps::StepPairs;
 use super::{Analysis, Row};
-use crate::program::{Measure, StepId};
+use crate::program::{Measure, StepId, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes};
 use crate::tree::CallId;
-use rows::Collector;
+use boundaries::Boundaries;
+use rows::{Collected, Collector};
 use sweep::{Occupied, Sweep};
+use window::{Ran, Recorded};
 
-/// The account of the wall time of both sides.
+/// The attribution of the wall time of both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wall {
     basis: WallBasis,
@@ -47,45 +62,40 @@ pub struct Wall {
     notes: Notes,
 }
 
-/// What the wall time of one side comes to. All are sums over the whole window.
+/// Totals of the wall time of one side. Busy and idle cover the compared steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WallTotals {
-    /// Length of the window; busy + idle + before.
+    /// Length of the window; busy + idle + before + alone.
     pub wall: Nanos,
-    /// Time in which work of the window ran.
+    /// Time in which work of the compared steps ran.
     pub busy: Nanos,
-    /// Time in which nothing ran before work of the window.
+    /// Time in which nothing ran, up to work of the compared steps.
     pub idle: Nanos,
-    /// Time that work which was launched before the window took, and the gaps before it.
+    /// Time of work that was launched before the window or was not selected, and the gaps before such work.
     pub before: Nanos,
-    /// Part of busy + idle in steps that have no partner, where the other trace has fewer steps.
+    /// Time of steps without a counterpart, if the two traces have different numbers of steps.
     pub alone: Nanos,
-    /// Number of steps; 1 where the window is looked at as a whole.
+    /// Number of compared steps; 1 if the window is analysed as a whole.
     pub steps: u64,
 }
 
 impl WallTotals {
-    /// Wall time of the window's own work: busy + idle.
+    /// Wall time of the compared steps: busy + idle.
     pub fn own(&self) -> Nanos {
         self.busy + self.idle
     }
 
-    /// The part of it in steps that are compared call by call: all, unless some have no partner.
-    pub fn compared(&self) -> Nanos {
-        self.own() - self.alone
-    }
-
-    /// Own wall time of a step in ms.
+    /// Mean wall time (busy + idle) of a compared step, in ms.
     pub fn step_ms(&self) -> f64 {
         self.per_step_ms(self.own())
     }
 
-    /// A sum over the window as a mean of its steps, in ms.
+    /// Converts a sum over the window to the mean per step, in ms.
     pub fn per_step_ms(&self, sum: Nanos) -> f64 {
         sum.as_millis() / self.steps.max(1) as f64
     }
 
-    /// Share of the own wall time in which the device was idle; `None` for an empty window.
+    /// Idle share of busy + idle, from 0 to 1; `None` if both are zero.
     pub fn idle_share(&self) -> Option<f64> {
         (self.own() > Nanos::ZERO).then(|| self.idle.0 as f64 / self.own().0 as f64)
     }
@@ -107,16 +117,17 @@ impl Wall {
         let mut skewed = 0;
         for side in Side::BOTH {
             collector.turn_to(side);
+            let (tree, window) = (analysis.tree(side), windows[side]);
+            let boundaries = Boundaries::of(analysis, side, pairs.as_ref());
             match analysis.measure() {
                 Measure::GpuTime => {
-                    let tree = analysis.tree(side);
                     let within = |call| part(side, tree.running_launch(call).unwrap_or(call));
-                    let events = occupied(analysis, side, windows[side], basis, within);
-                    skewed += Sweep::new(tree, windows[side], &mut collector).run(&events);
+                    let events = occupied(Recorded::of(analysis, side), window, basis, within);
+                    skewed += Sweep::new(tree, window, boundaries, &mut collector).run(&events);
                 }
                 Measure::HostSelfTime => {
                     let part = |call| part(side, call);
-                    host::sweep(analysis.tree(side), windows[side], part, &mut collector);
+                    host::sweep(tree, window, &boundaries, part, &mut collector);
                 }
             }
         }
@@ -124,47 +135,45 @@ impl Wall {
         notes.add(
             "GPU_BEFORE_LAUNCH",
             skewed,
-            "the clocks of host and GPU disagree: host time may be too long, and latency too short",
-            || format!("{skewed} GPU events that end a gap start before their launch does"),
+            "the host and GPU clocks disagree: host gaps may be too long, and launch latency too short",
+            || format!("{} after a gap started before the launching call", counted(skewed, "GPU event")),
         );
-        let ([mut busy, busy_alone, busy_before], idle) = collector.finish();
-        for (all, alone) in busy.iter_mut().zip(&busy_alone) {
-            *all = PerSide::from_fn(|side| all[side] + alone[side]);
-        }
+        let Collected { busy: [busy, busy_alone, busy_before], unselected, idle } =
+            collector.finish();
         let totals = PerSide::from_fn(|side| {
             let sum = |times: &[PerSide<Nanos>]| times.iter().map(|time| time[side]).sum::<Nanos>();
-            let idle = |is_in: fn(Part) -> bool| -> Nanos {
-                idle.iter().filter(|row| is_in(row.part)).map(|row| row.time[side]).sum()
+            let idle = |part: Part| -> Nanos {
+                idle.iter().filter(|row| row.part == part).map(|row| row.time[side]).sum()
             };
             WallTotals {
                 wall: windows[side].wall(),
                 busy: sum(&busy),
-                idle: idle(Part::is_of_window),
-                before: sum(&busy_before) + idle(|part| part == Part::Before),
-                alone: sum(&busy_alone) + idle(|part| part == Part::Alone),
-                steps: windows[side].steps,
+                idle: idle(Part::Window),
+                before: sum(&busy_before) + unselected[side] + idle(Part::Before),
+                alone: sum(&busy_alone) + idle(Part::Alone),
+                steps: pairs.as_ref().map_or(windows[side].steps, StepPairs::len),
             }
         });
         Wall { basis, windows, pairs, busy, busy_alone, busy_before, idle, totals, notes }
     }
 
-    /// What the windows are made of.
+    /// Whether the windows consist of steps or of all events.
     pub fn basis(&self) -> WallBasis {
         self.basis
     }
 
-    /// How many steps of each side have a partner, where one side has more steps and some of them
-    /// have none; `None` where all are compared.
+    /// Number of steps of each side that have a match, if one side has more steps and some have no
+    /// counterpart; `None` if all steps are compared.
     pub fn paired_steps(&self) -> Option<u64> {
         self.pairs.as_ref().map(StepPairs::len)
     }
 
-    /// Which steps of both sides are compared, where not all are.
+    /// Which steps of both sides are compared; `None` if all are.
     pub(super) fn step_pairs(&self) -> Option<&StepPairs> {
         self.pairs.as_ref()
     }
 
-    /// Whether a step has no partner, where one side has more steps.
+    /// Whether a step has no counterpart because the traces have different numbers of steps.
     pub(super) fn is_step_alone(&self, side: Side, step: StepId) -> bool {
         self.pairs.as_ref().is_some_and(|pairs| pairs.is_alone(side, step))
     }
@@ -174,18 +183,18 @@ impl Wall {
         self.windows
     }
 
-    /// Busy time of each row of the account, by its position: the moments that its events covered
-    /// first, of work launched in the window.
+    /// Busy time of each row of [`Analysis::rows`], by position: the moments that its events covered
+    /// first, for work launched in the compared steps.
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
     }
 
-    /// The part of [`Wall::busy`] in steps that have no partner.
+    /// Like [`Wall::busy`], for steps without a counterpart.
     pub fn busy_alone(&self) -> &[PerSide<Nanos>] {
         &self.busy_alone
     }
 
-    /// Like [`Wall::busy`], of work launched before the window.
+    /// Like [`Wall::busy`], for work launched before the window.
     pub fn busy_before(&self) -> &[PerSide<Nanos>] {
         &self.busy_before
     }
@@ -195,70 +204,61 @@ impl Wall {
         &self.idle
     }
 
-    /// What was odd about the clocks.
+    /// Notes about inconsistent clocks.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// The sums of a side.
+    /// The totals of a side.
     pub fn totals(&self, side: Side) -> WallTotals {
         self.totals[side]
     }
 
-    /// Idle time of one kind before work of the window.
+    /// Total idle time of one kind, up to work of the compared steps.
     pub fn idle_of_kind(&self, side: Side, kind: IdleKind) -> Nanos {
-        let rows = self.idle.iter().filter(|row| row.kind == kind && row.part.is_of_window());
+        let rows = self.idle.iter().filter(|row| row.kind == kind && row.part == Part::Window);
         rows.map(|row| row.time[side]).sum()
     }
 
-    /// Whether busy and idle add up to the wall of both sides, exactly.
+    /// Whether busy, idle, before and alone add up exactly to the wall time on both sides.
     pub fn is_exact(&self) -> bool {
         Side::BOTH.iter().all(|&side| {
             let totals = self.totals(side);
-            totals.own() + totals.before == totals.wall
+            totals.own() + totals.before + totals.alone == totals.wall
         })
     }
 }
 
 impl Analysis {
-    /// Whether all work of a row is in steps that have no partner, where one trace has more steps.
+    /// Whether all work of a row is in steps without a counterpart.
     pub(crate) fn is_of_other_steps(&self, row: &Row) -> bool {
         let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
         self.wall().pairs.is_some() && with_work.all(|side| self.is_row_alone(row, side))
     }
 
-    /// Whether the call of a row on this side is in such a step.
+    /// Whether the call of a row on this side is in a step without a counterpart.
     pub(super) fn is_row_alone(&self, row: &Row, side: Side) -> bool {
         let pairs = self.wall().pairs.as_ref().zip(row.calls[side]);
         pairs.is_some_and(|(pairs, call)| pairs.leaves_out(self, side, call))
     }
 }
 
-/// The accounted events of a side by start; `within` tells the part of those that were launched in the
-/// window.
+/// The measured events of a side and the work that was not selected, by start. `within` returns the
+/// part of events that were launched in the window.
 fn occupied(
-    analysis: &Analysis,
-    side: Side,
+    of: Recorded<'_>,
     window: Window,
     basis: WallBasis,
     within: impl Fn(CallId) -> Part,
 ) -> Vec<Occupied> {
-    let tree = analysis.tree(side);
-    let span = |&call: &CallId| {
-        let event = tree.event(call).expect("accounted calls are events");
-        (tree.trace().start(event), tree.trace().end(event), call)
+    let occupied = |ran: Ran| Occupied {
+        call: ran.call,
+        start: ran.start,
+        end: ran.end,
+        part: match ran.call {
+            Some(call) if !ran.is_before => within(call),
+            Some(_) | None => Part::Before,
+        },
     };
-    let mut spans: Vec<(Nanos, Nanos, CallId)> =
-        analysis.accounted_calls(side).iter().map(span).collect();
-    spans.sort_unstable();
-    let calls: Vec<CallId> = spans.iter().map(|&(_, _, call)| call).collect();
-    let before = window::launched_before(analysis, side, window, basis, &calls);
-    spans
-        .into_iter()
-        .zip(before)
-        .map(|((start, end, call), before)| {
-            let part = if before { Part::Before } else { within(call) };
-            Occupied { call, start, end, part }
-        })
-        .collect()
+    window::everything_that_ran(of, window, basis).into_iter().map(occupied).collect()
 }

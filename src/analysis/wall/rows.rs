@@ -1,6 +1,7 @@
-//! The pieces of gaps of both sides → idle rows: one for each owner, kind and step.
+//! Groups the pieces of gaps of both sides into idle rows, one for each owner, kind and part.
 
-use super::sweep::{Idle, IdleKind, Ledger, Part};
+use super::part::Part;
+use super::sweep::{Idle, IdleKind, Ledger};
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::program::StepId;
@@ -10,28 +11,27 @@ use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// No row.
 const NONE: u32 = u32::MAX;
 
-/// Time in which the device was idle, of one owner.
+/// Idle time of the device with one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRow {
     /// Why the device was idle.
     pub kind: IdleKind,
-    /// Where the work that ended the gaps was launched.
+    /// The part of the trace in which the work that ended the gaps was launched.
     pub part: Part,
-    /// The innermost call that the time belongs to, as a node of both trees; the root of a thread for
-    /// the time between calls, `None` where nobody is known.
+    /// The innermost call that the time is attributed to, as a node of the merged tree. For time between
+    /// calls it is the root of the thread; `None` if the owner is unknown.
     pub owner: Option<MergedId>,
-    /// The owner, or the nearest node above it that both traces have; `None` where there is none.
+    /// The owner, or the nearest node above it that both traces have; `None` if there is none.
     pub lowest_common: Option<MergedId>,
-    /// The step that the owner is in, by position; of the baseline where it is in one there.
+    /// The step that contains the owner, by position; from the baseline if the owner has a step there.
     pub step: Option<StepId>,
-    /// How long.
+    /// Duration.
     pub time: PerSide<Nanos>,
-    /// In how many gaps.
+    /// Number of gaps.
     pub count: PerSide<u64>,
-    /// For `sync`: the GPU event that ran last before the longest gap, which was waited for.
+    /// For `sync`: the GPU event that ran last before the longest gap, which the host waited for.
     pub waited_for: PerSide<Option<CallId>>,
 }
 
@@ -42,33 +42,46 @@ impl IdleRow {
     }
 }
 
-/// Collects what the sweeps of both sides tell.
+/// Collects the results of the sweeps of both sides.
 pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
     side: Side,
-    /// Busy time of each row of the account, by part in the order of [`Part::ALL`].
+    /// Busy time of each row of the analysis, by part in the order of [`Part::ALL`].
     busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
+    /// Busy time of work that was not selected.
+    unselected: PerSide<Nanos>,
     rows: Vec<IdleRow>,
-    /// For each node the last row that it owns, `NONE` where it owns none; those of nobody stand behind all nodes.
+    /// The last row of each owner node, or `NONE`. Rows without an owner come after all nodes.
     last_of: Vec<u32>,
-    /// For each row the one before it that has the same owner.
+    /// For each row, the previous row with the same owner.
     before: Vec<u32>,
-    /// For each row the last gap that was counted.
+    /// For each row, the last gap that was counted.
     last_gap: Vec<u32>,
-    /// For each row of waiting, the longest piece of it on the side that is collected.
+    /// For each `sync` row, its longest piece on the current side.
     longest: FxHashMap<usize, Nanos>,
+}
+
+/// The result of the sweeps of both sides.
+pub(super) struct Collected {
+    /// Busy time of each row of the analysis, by part in the order of [`Part::ALL`].
+    pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
+    /// Busy time of work that was not selected.
+    pub(super) unselected: PerSide<Nanos>,
+    pub(super) idle: Vec<IdleRow>,
 }
 
 impl<'a> Collector<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Self {
         let rows = analysis.rows().len();
         let nodes = analysis.diff().merged().len();
-        // Columns that are copied while they grow leave holes in memory; room that is not needed is never touched.
+        // Growing these columns by reallocation fragments memory. Reserved pages that are never touched
+        // cost nothing.
         let room = nodes / 2;
         Collector {
             analysis,
             side: Side::Baseline,
             busy: Part::ALL.map(|_| vec![PerSide::default(); rows]),
+            unselected: PerSide::default(),
             rows: Vec::with_capacity(room),
             last_of: vec![NONE; nodes + 1],
             before: Vec::with_capacity(room),
@@ -77,16 +90,15 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What follows is of this side.
+    /// Switches to the events of `side`.
     pub(super) fn turn_to(&mut self, side: Side) {
         self.side = side;
         self.last_gap.fill(0);
         self.longest.clear();
     }
 
-    /// The busy times, and the rows in the order of the merged tree, then by kind and part; those without owner
-    /// last.
-    pub(super) fn finish(self) -> ([Vec<PerSide<Nanos>>; Part::ALL.len()], Vec<IdleRow>) {
+    /// The rows are in the order of the merged tree, then by kind and part; rows without an owner come last.
+    pub(super) fn finish(self) -> Collected {
         let mut order: Vec<u32> = Vec::with_capacity(self.rows.len());
         for &last in &self.last_of {
             let first = order.len();
@@ -100,7 +112,7 @@ impl<'a> Collector<'a> {
         let mut rows = self.rows;
         rows.shrink_to_fit();
         put_in_order(&mut rows, order);
-        (self.busy, rows)
+        Collected { busy: self.busy, unselected: self.unselected, idle: rows }
     }
 
     fn row(&mut self, piece: &Idle) -> usize {
@@ -134,10 +146,10 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Puts at each place what `order` says, by its place before, without a second list.
+/// Permutes `items` in place: position `i` receives the item that was at `order[i]`.
 fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
     for at in 0..items.len() {
-        // What stands here goes around its cycle, until it comes to its own place.
+        // Follow the cycle of the permutation that contains `at`.
         let mut here = at;
         loop {
             let from = std::mem::replace(&mut order[here], here as u32) as usize;
@@ -151,8 +163,12 @@ fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
 }
 
 impl Ledger for Collector<'_> {
-    fn busy(&mut self, event: CallId, part: Part, time: Nanos) {
-        let row = self.analysis.row_index(self.side, event).expect("accounted calls have a row");
+    fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos) {
+        let Some(event) = event else {
+            self.unselected[self.side] += time;
+            return;
+        };
+        let row = self.analysis.row_index(self.side, event).expect("attributed calls have a row");
         self.busy[part as usize][row][self.side] += time;
     }
 
@@ -175,13 +191,13 @@ impl Ledger for Collector<'_> {
 }
 
 impl Analysis {
-    /// Name of who has the time of an idle row: the call, `a | b` where it was renamed,
+    /// Name of the owner of an idle row: the call, `a | b` if it was renamed,
     /// `(between calls)`, or `(launch not in trace)`.
     pub fn idle_owner_name(&self, row: &IdleRow) -> Cow<'_, str> {
         row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| self.node_name(owner))
     }
 
-    /// Name of a node of both trees: the call, or `a | b` where it was renamed, and
+    /// Name of a node of the merged tree: the call, `a | b` if it was renamed, or
     /// `(between calls)` for a thread.
     pub fn node_name(&self, id: MergedId) -> Cow<'_, str> {
         let node = self.diff().merged().node(id);

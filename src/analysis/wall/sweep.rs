@@ -1,15 +1,17 @@
-//! The events of one side in order of start → who has each moment of the window.
+//! Attributes each moment of the window of one side, from its events in order of start.
 //!
 //! ```text
 //! host    ├─ a ───────────┤├─ launch ─┤
 //! GPU     ├─ k ──┤                ├─ k ──┤         │ window
 //!         └─busy─┘└ host: a┘└lat.─┘└busy─┘└─ tail ─┘
 //! ```
-//! A gap belongs to the event that ends it: up to its launch to the host, call by call, and from
-//! then on to the latency of the launch. Where the launch lies before the gap, the device waited
+//! A gap belongs to the event that ends it. The time up to the launch of that event is host time,
+//! attributed call by call; the rest is launch latency. If the launch precedes the gap, the device waited
 //! although work was queued.
 
+use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
+use super::part::Part;
 use super::window::Window;
 use crate::program::is_synchronisation;
 use crate::trace::Nanos;
@@ -20,20 +22,20 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub enum IdleKind {
     /// The host had not yet launched the event that ended the gap: it was busy in the owner.
     Host,
-    /// Like `Host`, while the owner waited for the GPU, which had nothing to do.
+    /// Like `Host`, but the owner waited for the GPU, which had nothing to do.
     Sync,
-    /// From the start of the launch to the start of the event that ended the gap.
+    /// Launch latency: the time from the start of the launch to the start of the event that ended the gap.
     Latency,
     /// The event that ended the gap had been launched before the gap began.
     Queue,
-    /// From the last event to the end of the window.
+    /// Final wait: the time from the last event of the compared steps to the end of these steps.
     Tail,
     /// The launch of the event that ended the gap is not in the trace.
     Unknown,
 }
 
 impl IdleKind {
-    /// All, in the order of tables.
+    /// All kinds, in the order of tables.
     pub const ALL: [IdleKind; 6] = [
         IdleKind::Host,
         IdleKind::Sync,
@@ -43,7 +45,7 @@ impl IdleKind {
         IdleKind::Unknown,
     ];
 
-    /// As tables write it: `host`, `sync`, `latency`, `queue`, `tail`, `unknown`.
+    /// The name in tables: `host`, `sync`, `latency`, `queue`, `tail`, `unknown`.
     pub fn label(self) -> &'static str {
         match self {
             IdleKind::Host => "host",
@@ -56,44 +58,11 @@ impl IdleKind {
     }
 }
 
-/// Whether work was launched in the window or before it, and in which of its steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// In the window: what figures for each step are about.
-    Window,
-    /// In the window, in a step that has no partner, where one trace has more steps: no cause is
-    /// about it.
-    Alone,
-    /// Before the window: told apart.
-    Before,
-}
-
-impl Part {
-    /// All, in the order of declaration.
-    pub const ALL: [Part; 3] = [Part::Window, Part::Alone, Part::Before];
-
-    /// Whether it is in the window.
-    pub fn is_of_window(self) -> bool {
-        match self {
-            Part::Window | Part::Alone => true,
-            Part::Before => false,
-        }
-    }
-
-    /// As tables write it: `window`, `unpaired_step` or `before_window`.
-    pub fn label(self) -> &'static str {
-        match self {
-            Part::Window => "window",
-            Part::Alone => "unpaired_step",
-            Part::Before => "before_window",
-        }
-    }
-}
-
-/// An accounted event on the timeline.
+/// A measured event on the timeline.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occupied {
-    pub(super) call: CallId,
+    /// `None` for work that was not selected: it is in no tree, but the device was busy.
+    pub(super) call: Option<CallId>,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
     pub(super) part: Part,
@@ -104,27 +73,28 @@ pub(super) struct Occupied {
 pub(super) struct Idle {
     pub(super) kind: IdleKind,
     pub(super) part: Part,
-    /// The innermost call, the root of its thread between calls; `None` where nobody is known.
+    /// The innermost call, or the root of its thread between calls; `None` if unknown.
     pub(super) owner: Option<CallId>,
-    /// Number of the gap among those of the side.
+    /// Number of the gap on its side.
     pub(super) gap: u32,
     pub(super) time: Nanos,
     /// The event that ran last before the gap.
     pub(super) before: Option<CallId>,
 }
 
-/// Who is told.
+/// Receives the result of a sweep.
 pub(super) trait Ledger {
-    /// An event was the first to cover so much of the window.
-    fn busy(&mut self, event: CallId, part: Part, time: Nanos);
+    /// An event covered `time` of the window first; `None` for work that was not selected.
+    fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
     /// A piece of a gap.
     fn idle(&mut self, piece: Idle);
 }
 
-/// Goes over the window of one side.
+/// Sweeps over the window of one side.
 pub(super) struct Sweep<'t, 'l, L> {
     tree: &'t CallTree,
     window: Window,
+    boundaries: Boundaries,
     cursors: Cursors<'t>,
     ledger: &'l mut L,
     gaps: u32,
@@ -132,12 +102,17 @@ pub(super) struct Sweep<'t, 'l, L> {
 }
 
 impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
-    pub(super) fn new(tree: &'t CallTree, window: Window, ledger: &'l mut L) -> Self {
-        Sweep { tree, window, cursors: Cursors::new(tree), ledger, gaps: 0, skewed: 0 }
+    pub(super) fn new(
+        tree: &'t CallTree,
+        window: Window,
+        boundaries: Boundaries,
+        ledger: &'l mut L,
+    ) -> Self {
+        Sweep { tree, window, boundaries, cursors: Cursors::new(tree), ledger, gaps: 0, skewed: 0 }
     }
 
-    /// Tells every moment of the window to the ledger; the events are sorted by start. Returns how
-    /// many of those that ended a gap start before their launch does.
+    /// Reports every moment of the window to the ledger; `events` must be sorted by start. Returns the number
+    /// of gap-ending events that start before their launch.
     pub(super) fn run(mut self, events: &[Occupied]) -> u64 {
         let mut reached = self.window.start;
         let mut last: Option<&Occupied> = None;
@@ -145,7 +120,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         for event in events.iter().take_while(|event| event.start < end_of_window) {
             let (start, end) = self.window.clip(event.start, event.end);
             if start > reached {
-                self.gap(reached, start, event, last.map(|last| last.call));
+                self.gap(reached, start, event, last);
                 reached = start;
             }
             if end > reached {
@@ -155,13 +130,38 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             last = last.or(Some(event));
         }
         if self.window.end > reached {
-            self.tail(reached, last);
+            let part = last.map(|last| last.part).filter(|part| part.is_of_window());
+            self.tail(reached, self.window.end, part.unwrap_or(Part::Window), last);
         }
         self.skewed
     }
 
-    fn gap(&mut self, from: Nanos, until: Nanos, event: &Occupied, before: Option<CallId>) {
+    fn gap(&mut self, from: Nanos, until: Nanos, event: &Occupied, last: Option<&Occupied>) {
+        let launch = event.call.and_then(|call| self.tree.running_launch(call));
+        let cut = launch.and_then(|launch| {
+            self.boundaries.cut(from, self.start_of(launch).min(until), event.part)
+        });
+        match cut {
+            Some((at, part)) => {
+                self.tail(from, at, part, last);
+                self.rest_of_gap(at, until, event, last);
+            }
+            None => self.rest_of_gap(from, until, event, last),
+        }
+    }
+
+    fn rest_of_gap(
+        &mut self,
+        from: Nanos,
+        until: Nanos,
+        event: &Occupied,
+        last: Option<&Occupied>,
+    ) {
+        if from == until {
+            return;
+        }
         self.gaps += 1;
+        let before = last.and_then(|last| last.call);
         let piece = Idle {
             kind: IdleKind::Unknown,
             part: event.part,
@@ -170,7 +170,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             time: until - from,
             before,
         };
-        let Some(launch) = self.tree.running_launch(event.call) else {
+        let Some(launch) = event.call.and_then(|call| self.tree.running_launch(call)) else {
             return self.ledger.idle(piece);
         };
         let launched = self.start_of(launch);
@@ -178,8 +178,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
         }
         self.skewed += u64::from(launched > event.start);
-        // The clock of the GPU may be ahead of the host's, so that an event starts before its launch: then
-        // there is no latency to account for.
+        // The GPU clock may be ahead of the host clock, so that an event starts before its launch. There
+        // is no launch latency then.
         let launched = launched.min(until);
         self.host(from, launched, launch, piece);
         if until > launched {
@@ -189,7 +189,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         }
     }
 
-    /// The time in which the thread of a launch was on its way to it.
+    /// Host time before a launch, attributed call by call on the thread of the launch.
     fn host(&mut self, from: Nanos, until: Nanos, launch: CallId, piece: Idle) {
         let (tree, ledger) = (self.tree, &mut *self.ledger);
         let Some(cursor) = self.cursors.of_call(tree, launch) else {
@@ -202,22 +202,19 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         });
     }
 
-    /// What stands after the last event: of the thread that launched it, call by call.
-    fn tail(&mut self, from: Nanos, last: Option<&Occupied>) {
+    /// The time after the last event before a cut or before the end of the window. It is attributed call
+    /// by call to the thread that launched that event.
+    fn tail(&mut self, from: Nanos, until: Nanos, part: Part, last: Option<&Occupied>) {
         self.gaps += 1;
-        let until = self.window.end;
         let piece = Idle {
             kind: IdleKind::Tail,
-            part: last
-                .map(|last| last.part)
-                .filter(|part| part.is_of_window())
-                .unwrap_or(Part::Window),
+            part,
             owner: None,
             gap: self.gaps,
             time: until - from,
-            before: last.map(|last| last.call),
+            before: last.and_then(|last| last.call),
         };
-        let launch = last.and_then(|last| self.tree.running_launch(last.call));
+        let launch = last.and_then(|last| self.tree.running_launch(last.call?));
         let cursor = launch.and_then(|launch| self.cursors.of_call(self.tree, launch));
         let ledger = &mut *self.ledger;
         match cursor {
@@ -234,7 +231,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
     }
 }
 
-/// A cursor for each thread that is asked for.
+/// A cursor for each thread, created on first use.
 pub(super) struct Cursors<'t> {
     roots: Vec<Option<CallId>>,
     cursors: Vec<Option<StackCursor<'t>>>,

@@ -1,65 +1,103 @@
-//! A side's steps and events → the window whose wall time is accounted, and what was launched before.
+//! Determines the window whose wall time is attributed, and which events were launched before it.
 //!
 //! ```text
 //! host       ├─ step ──────┤├─ step ──────┤
 //! GPU    ├─ earlier ─┤ ├─ work ─┤ ├─ work ────────┤
 //!            └────────── window ────────────────┘
 //! ```
-//! The window starts with the first step and ends with the last one, or with the last GPU event that
-//! was launched in it, whichever is later: work that runs behind the host is work of the step.
-//! Without steps on both sides it goes from the first accounted event to the last.
+//! The window starts with the first step. It ends with the last step or with the last GPU event that
+//! was launched in a step, whichever is later: work that the GPU finishes after the host belongs to the step.
+//! If a side has no steps, the window spans from the first measured event to the last.
 //!
-//! A GPU event was launched *before* the window if its launch says so. Where the launch is not in
-//! the trace, the order of its stream tells: it was launched before if it runs before the first
-//! event of its stream that was launched in the window (of any stream, where its own has none).
+//! The launch of a GPU event decides whether it was launched *before* the window. If the launch is not in
+//! the trace, the order of the stream decides: the event was launched before if it runs before the first
+//! event of its stream that was launched in the window (of any stream, if its own has none).
 
 use crate::analysis::Analysis;
-use crate::program::Measure;
+use crate::program::{Measure, Steps};
 use crate::side::{PerSide, Side};
-use crate::trace::{EventId, Nanos, ThreadId};
-use crate::tree::CallId;
+use crate::trace::{Nanos, ThreadId};
+use crate::tree::{CallId, CallTree};
 
-/// What the window of a side is made of.
+/// The work that the window of a side spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WallBasis {
-    /// The steps of both sides; figures are for each step.
+    /// The steps of both sides; figures are per step.
     Steps,
-    /// All accounted events, where a side has no steps; figures are for the whole window.
+    /// All measured events, if a side has no steps; figures are for the whole window.
     Events,
 }
 
-/// The time of one side that is accounted.
+/// The time span of one side that is attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// When it starts.
+    /// Start.
     pub start: Nanos,
-    /// When it ends, exclusive.
+    /// End, exclusive.
     pub end: Nanos,
-    /// How many steps it holds; 1 where the whole window is looked at.
+    /// Number of steps; 1 if the whole window is analysed at once.
     pub steps: u64,
-    /// The host part of it, in which work counts as launched in the window.
+    /// End of the host part of the window. Work launched before this time counts as launched in the window.
     host_end: Nanos,
 }
 
 impl Window {
-    /// Its length.
+    /// Length of the window.
     pub fn wall(&self) -> Nanos {
         self.end - self.start
     }
 
-    /// Whether a span, which may be empty, has a moment in the window.
+    /// Whether a span, which may be empty, overlaps the window.
     pub(in crate::analysis) fn overlaps(&self, start: Nanos, end: Nanos) -> bool {
         start < self.end && (end > self.start || start == self.start)
     }
 
-    /// The part of a span that lies in the window.
+    /// Clips a span to the window.
     pub(super) fn clip(&self, start: Nanos, end: Nanos) -> (Nanos, Nanos) {
         let start = start.clamp(self.start, self.end);
         (start, end.clamp(start, self.end))
     }
 }
 
-/// Steps, if both sides have some.
+/// The parts of a trace that its window depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Recorded<'a> {
+    pub(super) tree: &'a CallTree,
+    pub(super) steps: &'a Steps,
+    pub(super) measure: Measure,
+    /// The measured calls.
+    pub(super) calls: &'a [CallId],
+}
+
+impl<'a> Recorded<'a> {
+    pub(super) fn of(analysis: &'a Analysis, side: Side) -> Recorded<'a> {
+        Recorded {
+            tree: analysis.tree(side),
+            steps: analysis.steps(side),
+            measure: analysis.measure(),
+            calls: analysis.accounted_calls(side),
+        }
+    }
+
+    /// Start and end of a measured call.
+    pub(super) fn span(&self, call: CallId) -> (Nanos, Nanos) {
+        let event = self.tree.event(call).expect("attributed calls are events");
+        (self.tree.trace().start(event), self.tree.trace().end(event))
+    }
+
+    /// The measured calls in order of start, with their spans.
+    pub(super) fn spans(&self) -> Vec<(Nanos, Nanos, CallId)> {
+        let span = |&call: &CallId| {
+            let (start, end) = self.span(call);
+            (start, end, call)
+        };
+        let mut spans: Vec<(Nanos, Nanos, CallId)> = self.calls.iter().map(span).collect();
+        spans.sort_unstable();
+        spans
+    }
+}
+
+/// `Steps` if both sides have steps.
 pub(super) fn basis(analysis: &Analysis) -> WallBasis {
     match Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
         true => WallBasis::Steps,
@@ -69,56 +107,48 @@ pub(super) fn basis(analysis: &Analysis) -> WallBasis {
 
 /// The windows of both sides.
 pub(super) fn windows(analysis: &Analysis, basis: WallBasis) -> PerSide<Window> {
-    PerSide::from_fn(|side| match basis {
-        WallBasis::Steps => of_steps(analysis, side),
-        WallBasis::Events => of_events(analysis, side),
-    })
+    PerSide::from_fn(|side| window(Recorded::of(analysis, side), basis))
 }
 
-fn of_steps(analysis: &Analysis, side: Side) -> Window {
-    let spans = analysis.steps(side).spans();
+/// The window of one trace.
+pub(super) fn window(of: Recorded<'_>, basis: WallBasis) -> Window {
+    match basis {
+        WallBasis::Steps => of_steps(of),
+        WallBasis::Events => of_events(of),
+    }
+}
+
+fn of_steps(of: Recorded<'_>) -> Window {
+    let spans = of.steps.spans();
     let start = spans.iter().map(|step| step.start).min().unwrap_or(Nanos::ZERO);
     let host_end = spans.iter().map(|step| step.end).max().unwrap_or(start);
     let mut window = Window { start, end: host_end, steps: spans.len() as u64, host_end };
-    if analysis.measure() == Measure::GpuTime {
-        let launched = Launched { analysis, side, window, basis: WallBasis::Steps };
-        let within = analysis.accounted_calls(side).iter();
-        let within = within.filter(|&&call| launched.within(call));
-        window.end = within.map(|&call| event_end(analysis, side, call)).fold(host_end, Nanos::max);
+    if of.measure == Measure::GpuTime {
+        let launched = Launched { tree: of.tree, window, basis: WallBasis::Steps };
+        let within = of.calls.iter().filter(|&&call| launched.within(call));
+        window.end = within.map(|&call| of.span(call).1).fold(host_end, Nanos::max);
     }
     window
 }
 
-fn of_events(analysis: &Analysis, side: Side) -> Window {
-    let trace = analysis.tree(side).trace();
-    let calls = analysis.accounted_calls(side);
-    let starts = calls.iter().map(|&call| trace.start(event(analysis, side, call)));
-    let start = starts.min().unwrap_or(Nanos::ZERO);
-    let end = calls.iter().map(|&call| event_end(analysis, side, call)).fold(start, Nanos::max);
+fn of_events(of: Recorded<'_>) -> Window {
+    let spans = || of.calls.iter().map(|&call| of.span(call));
+    let start = spans().map(|span| span.0).min().unwrap_or(Nanos::ZERO);
+    let end = spans().map(|span| span.1).fold(start, Nanos::max);
     Window { start, end, steps: 1, host_end: end }
 }
 
-fn event(analysis: &Analysis, side: Side, call: CallId) -> EventId {
-    analysis.tree(side).event(call).expect("accounted calls are events")
-}
-
-fn event_end(analysis: &Analysis, side: Side, call: CallId) -> Nanos {
-    analysis.tree(side).trace().end(event(analysis, side, call))
-}
-
-/// When what was launched, as far as the launch is in the trace.
+/// Launch times of events, as far as the launches are in the trace.
 struct Launched<'a> {
-    analysis: &'a Analysis,
-    side: Side,
+    tree: &'a CallTree,
     window: Window,
     basis: WallBasis,
 }
 
 impl Launched<'_> {
     fn at(&self, call: CallId) -> Option<Nanos> {
-        let tree = self.analysis.tree(self.side);
-        let launch = tree.running_launch(call)?;
-        Some(tree.trace().start(tree.event(launch)?))
+        let launch = self.tree.running_launch(call)?;
+        Some(self.tree.trace().start(self.tree.event(launch)?))
     }
 
     fn within(&self, call: CallId) -> bool {
@@ -129,23 +159,57 @@ impl Launched<'_> {
     }
 }
 
-/// For each accounted event, in order of start, whether it was launched before the window.
-pub(super) fn launched_before(
-    analysis: &Analysis,
-    side: Side,
+/// A span of the timeline in which a device ran something.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ran {
+    pub(super) start: Nanos,
+    pub(super) end: Nanos,
+    /// The measured call; `None` for work that was not selected.
+    pub(super) call: Option<CallId>,
+    /// Whether it was launched before the window, or was not selected.
+    pub(super) is_before: bool,
+}
+
+/// Everything that ran, by start: the measured calls and the work that was not selected.
+pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallBasis) -> Vec<Ran> {
+    let spans = of.spans();
+    let calls: Vec<CallId> = spans.iter().map(|&(_, _, call)| call).collect();
+    let before = launched_before(of, window, basis, &calls);
+    let mut all: Vec<Ran> = spans
+        .into_iter()
+        .zip(before)
+        .map(|((start, end, call), is_before)| Ran { start, end, call: Some(call), is_before })
+        .collect();
+    let unselected = of.tree.trace().unselected();
+    if !unselected.is_empty() {
+        all.extend(unselected.iter().map(|&(start, end)| Ran {
+            start,
+            end,
+            call: None,
+            is_before: true,
+        }));
+        // Both parts are sorted, and the sort is stable: on a tie the selected event comes first.
+        all.sort_by_key(|ran| (ran.start, ran.end));
+    }
+    all
+}
+
+/// For each of `events`, in order of start, whether it was launched before the window.
+fn launched_before(
+    of: Recorded<'_>,
     window: Window,
     basis: WallBasis,
     events: &[CallId],
 ) -> Vec<bool> {
-    if analysis.measure() == Measure::HostSelfTime {
+    if of.measure == Measure::HostSelfTime {
         return vec![false; events.len()];
     }
-    let trace = analysis.tree(side).trace();
-    let launched = Launched { analysis, side, window, basis };
+    let trace = of.tree.trace();
+    let launched = Launched { tree: of.tree, window, basis };
     let mut first_of_stream = vec![None; trace.threads().len()];
     let mut first = None;
     let stream = |call: CallId| -> (ThreadId, Nanos) {
-        let event = event(analysis, side, call);
+        let event = of.tree.event(call).expect("attributed calls are events");
         (trace.thread_of(event), trace.start(event))
     };
     for &call in events.iter().filter(|&&call| launched.within(call)) {

@@ -1,11 +1,11 @@
-//! The parts of the time of each side and their sum, to the nanosecond → a line for each side, or, where
-//! the lines are too narrow for that, a line for each part.
+//! The parts of each side's time and their sum, to the nanosecond → one line per side, or, if those lines are
+//! too wide, one line per part.
 
 use super::super::columns::pad;
 use super::super::wrap::Width;
 
-/// The parts of the account, and what they add up to.
-const PARTS: [&str; 4] = ["paired", "this side only", "launch not in trace", "total"];
+/// The parts of the total, and the total.
+const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
 /// A title, and for each side its name and the figures of its parts.
 pub(super) struct Account {
@@ -14,7 +14,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// The lines, the titles first.
+    /// The lines, starting with the titles.
     pub(super) fn lines(&self, width: Width) -> Vec<String> {
         let beside = self.side_by_side();
         match beside.iter().all(|line| line.chars().count() <= width.columns()) {

@@ -1,12 +1,13 @@
-//! The result of a comparison as text for a terminal of some width, as JSON or as CSV.
+//! The result of a comparison → text for a terminal of a given width.
 //!
-//! One screen: the two inputs, the sentence that answers, the account of each side as a sum that can
-//! be checked by eye, and where the time differs most with what the ops there became.
+//! The screen shows the two inputs, the sentence that answers the question, the time of each side as a sum
+//! that can be checked by eye, and the largest differences with what the ops became.
 
 mod account;
 mod table;
 
 use super::columns::{fit, pad};
+use super::words::counted;
 use super::wrap::Width;
 use account::Account;
 use anstyle::{AnsiColor, Style};
@@ -15,27 +16,27 @@ use table::Columns;
 use tracetree::analysis::{Analysis, Totals};
 use tracetree::program::Measure;
 use tracetree::report::{
-    CauseLine, LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit, answer,
-    answer_remarks, cause_lines, evidence, one_line, verdict,
+    CauseLine, ChangeLine, LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit,
+    answer, answer_remarks, cause_lines, change_lines, evidence, one_line, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// Longest name of a side in a column.
+/// Maximum length of a side's name in a column.
 const SIDE_NAME: usize = 16;
-/// … on a screen that is narrower than this.
+/// Screens narrower than this use `SHORT_SIDE_NAME`.
 const NARROW: usize = 80;
 const SHORT_SIDE_NAME: usize = 10;
-/// Parts of one difference that are told.
+/// Maximum number of parts shown per difference.
 const PARTS: usize = 2;
-/// From this width on what shows a cause stands below its place, in one line.
+/// From this width on, the evidence of a cause is one line, aligned with its call site.
 const WIDE: usize = 100;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
-/// Writes the summary in lines of some width, with the `top` largest differences.
+/// Writes the summary in lines of the given width, with the `top` largest differences.
 pub(super) fn text(
     analysis: &Analysis,
     report: &Report,
@@ -62,12 +63,12 @@ pub(super) fn text(
     screen.largest(groups, top)
 }
 
-/// A terminal to write to.
+/// The output and its settings.
 struct Screen<'a> {
     analysis: &'a Analysis,
     summary: &'a Summary,
     unit: Unit,
-    /// What people call the sides, short enough for a column.
+    /// Names of the sides, shortened to fit a column.
     names: [String; 2],
     width: Width,
     out: &'a mut dyn Write,
@@ -87,7 +88,7 @@ impl Screen<'_> {
         };
         let varying = match self.summary.varying_points {
             0 => String::new(),
-            count => format!(" ({count} more vary among the runs of a side)"),
+            count => format!(" ({count} more vary between the runs of a side)"),
         };
         let evidence =
             format!("{}; {points}{varying}", evidence(self.analysis, &self.summary.verdict));
@@ -96,7 +97,7 @@ impl Screen<'_> {
         self.wrapped(PLAIN, 0, &one_line(&verdict(self.analysis)))
     }
 
-    /// `MI300X  resnet.json.gz  AMD Instinct MI300X`, the device below where both leave no room.
+    /// `MI300X  resnet.json.gz  AMD Instinct MI300X`; the device goes on the next line if both do not fit.
     fn input(&mut self, label: &str, input: &SideSummary) -> io::Result<()> {
         let device = one_line(input.devices.first().map_or("", String::as_str)).into_owned();
         let indent = label.chars().count() + 2;
@@ -118,7 +119,7 @@ impl Screen<'_> {
         }
     }
 
-    /// A text between words in as many lines as it takes; all but the first are indented.
+    /// Writes a text as wrapped lines; all but the first are indented.
     fn wrapped(&mut self, style: Style, indent: usize, text: &str) -> io::Result<()> {
         for (at, line) in self.width.lines(text, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };
@@ -127,14 +128,18 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// What happened end to end, and the causes that explain most of it.
+    /// Writes the end-to-end result and the causes that explain most of it.
     fn answer(&mut self) -> io::Result<()> {
         writeln!(self.out)?;
         self.wrapped(BOLD, 0, &answer(self.analysis))?;
         for remark in answer_remarks(self.analysis) {
             self.wrapped(DIM, 0, &remark)?;
         }
+        self.changes()?;
         let (causes, rest) = cause_lines(self.analysis);
+        if !causes.is_empty() {
+            writeln!(self.out, "{BOLD}Where the time went{BOLD:#}")?;
+        }
         let widest = |pick: fn(&CauseLine) -> &str| {
             causes.iter().map(|cause| pick(cause).chars().count()).max().unwrap_or_default()
         };
@@ -148,12 +153,45 @@ impl Screen<'_> {
         }
     }
 
-    /// `−0.403 ms  queue  queued work`, and below it what shows it.
+    /// Writes what changed with its cost, and what the same program costs at another speed.
+    fn changes(&mut self) -> io::Result<()> {
+        let lines = change_lines(self.analysis);
+        let all = || lines.changes.iter().chain(&lines.same_program);
+        let figures = all().map(|line| line.difference.chars().count()).max().unwrap_or_default();
+        writeln!(self.out, "\n{BOLD}What changed{BOLD:#}")?;
+        if let Some(headline) = &lines.headline {
+            self.wrapped(PLAIN, 2, headline)?;
+        }
+        for line in &lines.changes {
+            self.change(line, figures)?;
+        }
+        if let Some(rest) = &lines.rest {
+            writeln!(self.out, "  {DIM}{rest}{DIM:#}")?;
+        }
+        if !lines.same_program.is_empty() {
+            writeln!(self.out, "{BOLD}The same program at another speed{BOLD:#}")?;
+        }
+        for line in &lines.same_program {
+            self.change(line, figures)?;
+        }
+        writeln!(self.out)
+    }
+
+    /// Writes `+4.73 ms  Convolutions run in FP32 instead of TF32`, and the usual cause below it.
+    fn change(&mut self, change: &ChangeLine, figures: usize) -> io::Result<()> {
+        let style = colour(change.time);
+        write!(self.out, "  {style}{:>figures$}{style:#}  ", change.difference)?;
+        let indent = figures + 4;
+        self.hanging(indent, &self.width.lines(&change.sentence, indent, usize::MAX))?;
+        for line in self.width.lines(&change.detail, indent, usize::MAX) {
+            writeln!(self.out, "{DIM}{:indent$}{line}{DIM:#}", "")?;
+        }
+        Ok(())
+    }
+
+    /// Writes `−0.403 ms  queue  queued work`, and the evidence below it.
     fn cause(&mut self, cause: &CauseLine, (figures, reasons): (usize, usize)) -> io::Result<()> {
-        let style = match cause.time > Nanos::ZERO {
-            true => AnsiColor::Red.on_default(),
-            false => AnsiColor::Blue.on_default(),
-        };
+        let style = colour(cause.time);
         let (difference, reason) = (&cause.difference, cause.reason);
         let indent = figures + reasons + 6;
         let place = match self.width.is_whole() {
@@ -161,10 +199,7 @@ impl Screen<'_> {
             false => vec![fit(&cause.place, self.width.columns().saturating_sub(indent))],
         };
         write!(self.out, "  {style}{difference:>figures$}{style:#}  {reason:<reasons$}  ")?;
-        for (at, line) in place.iter().enumerate() {
-            let indent = if at == 0 { 0 } else { indent };
-            writeln!(self.out, "{:indent$}{line}", "")?;
-        }
+        self.hanging(indent, &place)?;
         let (indent, most) = match self.width.columns() >= WIDE {
             true => (indent, 1),
             false => (figures + 4, 2),
@@ -175,11 +210,20 @@ impl Screen<'_> {
         Ok(())
     }
 
+    /// Ends a line that was begun, and writes the others below it, indented.
+    fn hanging(&mut self, indent: usize, lines: &[String]) -> io::Result<()> {
+        for (at, line) in lines.iter().enumerate() {
+            let indent = if at == 0 { 0 } else { indent };
+            writeln!(self.out, "{:indent$}{line}", "")?;
+        }
+        Ok(())
+    }
+
     fn longest_side(&self) -> usize {
         self.names.iter().map(|name| name.chars().count()).max().unwrap_or_default()
     }
 
-    /// The parts of each side and their sum, to the nanosecond.
+    /// Writes the parts of each side and their sum, to the nanosecond.
     fn account(&mut self) -> io::Result<()> {
         let totals = self.analysis.account().totals;
         let title = match self.is_gpu_time() {
@@ -203,7 +247,6 @@ impl Screen<'_> {
     }
 
     fn account_remarks(&mut self, totals: &PerSide<Totals>) -> io::Result<()> {
-        let rows = self.analysis.rows().len();
         let exact = if self.summary.account_is_exact { "exactly" } else { "NOT exactly" };
         let [one, two] = Side::BOTH.map(|side| totals[side].events);
         let busy = Side::BOTH.map(|side| totals[side].busy);
@@ -211,10 +254,11 @@ impl Screen<'_> {
             true => String::new(),
             false => {
                 let [one, two] = busy.map(|time| self.unit.show(time));
-                format!("; busy {one} and {two} {}, as some overlap", self.unit.label())
+                format!("; busy {one} and {two} {}, because some overlap", self.unit.label())
             }
         };
-        let line = format!("{rows} rows add up to {one} and {two} events, {exact}{overlap}");
+        let rows = counted(self.analysis.rows().len() as u64, "row");
+        let line = format!("{rows} add up to {one} and {two} events, {exact}{overlap}");
         self.wrapped(DIM, 0, &line)?;
         writeln!(self.out)
     }
@@ -240,7 +284,7 @@ impl Screen<'_> {
         }
     }
 
-    /// The node above, and the ops below at which the traces part.
+    /// Writes the lowest common node, and the ops below it at which the traces diverge.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();
@@ -266,7 +310,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// A name in at most `room` characters, or all of it where nothing is left out.
+    /// A name in at most `room` characters, or in full if nothing may be cut.
     fn short(&self, name: &str, room: usize) -> String {
         match self.width.is_whole() {
             true => one_line(name).into_owned(),
@@ -291,7 +335,7 @@ fn input(summary: &Summary, side: Side) -> &SideSummary {
     }
 }
 
-/// The parts of the time of a side, and what they add up to.
+/// The parts of a side's time, and their total.
 fn parts(totals: &Totals) -> [Nanos; 4] {
     [totals.paired, totals.one_sided, totals.unlinked, totals.time]
 }
@@ -306,4 +350,12 @@ pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
         hint => format!(" ({hint})"),
     };
     format!("{style}{}{style:#}: {side}{}{hint}", note.note.code, one_line(&note.note.message))
+}
+
+/// Red for more time, blue for less.
+fn colour(time: Nanos) -> Style {
+    match time > Nanos::ZERO {
+        true => AnsiColor::Red.on_default(),
+        false => AnsiColor::Blue.on_default(),
+    }
 }

@@ -1,5 +1,5 @@
-//! The largest differences → lines of a table. A name that the width leaves no room for has a line of
-//! its own, above its figures.
+//! The largest differences → lines of a table. A name that does not fit its column gets its own line, above
+//! its figures.
 
 use super::super::columns::{fit, pad};
 use super::super::wrap::Width;
@@ -9,25 +9,25 @@ use tracetree::report::{LargeDifference, Unit, one_line, times};
 
 /// Title of the table of differences.
 const TITLE: &str = "largest differences";
-/// Lines narrower than this have no kernel counts.
+/// Narrower lines have no kernel counts.
 const WITH_KERNELS: usize = 96;
-/// With less room than this a name stands above its figures.
+/// If names would have less room than this, they go above their figures.
 const LEAST_NAME: usize = 24;
-/// How far figures are indented that stand below their name.
+/// Indentation of figures below their name.
 const INDENT: usize = 4;
 
-/// How wide each column of the table is.
+/// Width of each column of the table.
 pub(super) struct Columns {
     unit: Unit,
     width: Width,
     times: [String; 2],
     calls: usize,
-    /// Width of the counts of GPU events; none on a narrow terminal, and where there are none.
+    /// Width of the counts of GPU events; `None` on a narrow terminal or without GPU events.
     events: Option<usize>,
     time: [usize; 2],
     /// Whether there is room for the ratio.
     has_ratio: bool,
-    /// Room for names beside their figures; `None` where all names stand above them.
+    /// Width of names next to their figures; `None` if all names go above them.
     room: Option<usize>,
 }
 
@@ -58,7 +58,7 @@ impl Columns {
         columns
     }
 
-    /// Columns of the figures, with the spaces before each.
+    /// Total width of the figures, with the spaces before each.
     fn figures(&self) -> usize {
         let events = self.events.map_or(0, |events| events + 2);
         let ratio = if self.has_ratio { 7 } else { 0 };
@@ -69,7 +69,7 @@ impl Columns {
         self.room.unwrap_or(INDENT - 2)
     }
 
-    /// The titles, in the lines that the rows below have.
+    /// The titles, laid out like the rows.
     pub(super) fn head(&self) -> Vec<String> {
         let ([one, two], [w1, w2], calls) = (&self.times, self.time, self.calls);
         let events = self.events.map_or_else(String::new, |w| format!("  {:>w$}", "kernels"));
@@ -125,7 +125,7 @@ impl Columns {
     }
 }
 
-/// `45` where both sides have as many, else `45 → 44`.
+/// `45` if both sides have the same count, otherwise `45 → 44`.
 fn counts(count: PerSide<u64>) -> String {
     match count.baseline == count.candidate {
         true => count.baseline.to_string(),

@@ -1,48 +1,48 @@
-//! Pairs that wait → pieces that no call connects, which several cores align at once.
+//! Pending pairs → independent pieces that several cores align at once.
 //!
-//! Aligning the children of a pair reads and writes links of calls below the two alone. So pairs may be
-//! aligned in any order, unless one of them stands in another: what an opened wrapper held has its partners
-//! before the wrapper finds its own. A piece keeps the order of its pairs, and all comes out the same
-//! however many cores there are.
+//! Aligning the children of a pair reads and writes only the links of calls below the two. So the
+//! order in which pairs are aligned does not matter, unless one is inside another: the contents of
+//! an opened wrapper are matched before the wrapper itself is. A piece keeps the order of its
+//! pairs, so the result does not depend on the number of cores.
 //!
 //! ```text
-//! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, of which two crossed:
+//! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, two of which cross:
 //!                                                        pieces [aA], [bB cC]
 //! ```
 
 use super::Aligner;
 use super::recurring::Recurring;
-use super::weights::PIECE;
+use crate::diff::weights::PIECE;
 use crate::side::{PerSide, Side};
 use rayon::Scope;
 use std::ops::Range;
 
-/// A pair that waits.
+/// A pair that waits to be aligned.
 #[derive(Debug, Clone)]
 struct Waiting {
-    /// Position among those that wait.
+    /// Position among the waiting pairs.
     at: usize,
     /// The calls of the two subtrees.
     spans: PerSide<Range<u32>>,
-    /// How many calls that are, on the side that has more.
+    /// Number of calls in the larger of the two.
     size: u32,
 }
 
 impl<'a> Aligner<'a> {
-    /// Aligns the children of all pending pairs, and of those that become partners on the way.
+    /// Aligns the children of all pending pairs, and of the pairs that this adds.
     pub(super) fn descend(&mut self) {
         if !self.pending.is_empty() {
             rayon::scope(|scope| self.descend_within(scope));
         }
     }
 
-    /// The same; gives what can be aligned apart to other threads of the scope. They do not wait for
-    /// each other, so that nothing recurses over the depth of a trace.
+    /// Does the work of `descend`, and hands independent pieces to other threads of the scope. No
+    /// piece waits for another one, so the stack does not grow with the depth of a trace.
     fn descend_within<'s>(&mut self, scope: &Scope<'s>)
     where
         'a: 's,
     {
-        // What was found below pairs may have been added to since.
+        // Results below earlier pairs may have changed since they were recorded.
         self.recurring = Recurring::default();
         while let Some((a, b)) = self.pending.pop() {
             self.recurring.close(self.pending.len());
@@ -62,12 +62,12 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Whether there may be more than one piece below two calls.
+    /// Whether the pairs below two calls may be worth splitting into pieces.
     pub(super) fn is_large(&self, a: u32, b: u32) -> bool {
         self.outlines.baseline.size(a).min(self.outlines.candidate.size(b)) >= 2 * PIECE
     }
 
-    /// The pending pairs in pieces of at least [`PIECE`] calls, but for the last one.
+    /// The pending pairs in pieces of at least [`PIECE`] calls; the last piece may be smaller.
     fn pieces(&mut self) -> Vec<Vec<(u32, u32)>> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let waiting = |(at, (a, b)): (usize, (u32, u32))| Waiting {
@@ -83,8 +83,8 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// Cuts where all before stands before all behind, on both sides, once a piece has `least` calls. Each piece
-/// keeps the order of its pairs.
+/// Cuts between pairs where, on both sides, everything before the cut precedes everything after it,
+/// as soon as a piece has `least` calls. Each piece keeps the order of its pairs.
 fn cut(mut waiting: Vec<Waiting>, least: u32) -> Vec<Vec<Waiting>> {
     waiting.sort_by_key(|waiting| waiting.spans.baseline.start);
     let starts = waiting.iter().rev().map(|waiting| waiting.spans.candidate.start);
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A subtree: of two of them, one holds the other or they share nothing.
+    /// A subtree: any two of them either nest or are disjoint.
     fn span() -> impl Strategy<Value = Range<u32>> {
         (0..4_u32, 0..64_u32).prop_map(|(level, at)| {
             let width = 1 << level;

@@ -1,12 +1,11 @@
-//! Unlike siblings that stand opposite each other although each has its like nearby: they have
-//! changed places.
+//! Unlike siblings aligned opposite each other → calls that swapped places, matched as moved.
 //!
 //! ```text
 //! trace1  to(int)    to(float)        in order, both pairs have the same name and nearly the same
-//! trace2  to(float)  to(int)          below; the arguments tell that they were exchanged
+//! trace2  to(float)  to(int)          contents; the arguments show that they were swapped
 //!
-//! trace1  t          addmm            t is called u and stands on the other side of addmm, which is told
-//! trace2  addmm      u                as the one that moved: another name is looked for in one place
+//! trace1  t          addmm            t was renamed to u and is on the other side of addmm; addmm is
+//! trace2  addmm      u                reported as the moved call, because renames are matched in place
 //! ```
 
 use super::Aligner;
@@ -17,20 +16,21 @@ use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// What two calls have in common, the strongest first.
+/// What two calls have in common, strongest first.
 #[derive(Debug, Clone, Copy)]
 enum Likeness {
-    /// All that is below, in order.
+    /// The whole subtree, in order.
     Whole,
-    /// All that is below, in whatever order.
+    /// The whole subtree, in any order.
     Content,
-    /// Key and arguments; of a call without any, those of the first call in it that has some.
+    /// Key and arguments. A call without arguments uses those of the first call in it that has
+    /// some.
     Itself,
 }
 
 impl Aligner<'_> {
-    /// Pairs those of `unlike`, pairs of free calls that stand opposite each other, that changed
-    /// places, with their likes among the free calls of the lists; returns the others.
+    /// Given `unlike`, pairs of free calls aligned opposite each other: matches those that swapped
+    /// places with similar free calls of the lists. Returns the other pairs.
     pub(super) fn pair_exchanged(
         &mut self,
         lists: PerSide<&[u32]>,
@@ -51,8 +51,9 @@ impl Aligner<'_> {
         unlike
     }
 
-    /// Takes out of `pairs`, calls that stand opposite each other, those that only the number in
-    /// their names tells apart and that changed places: both that would be right are free.
+    /// Removes from `pairs` those whose names differ only in the instance number and that were
+    /// swapped, if the two counterparts with the right numbers are both unmatched. Matches all four
+    /// as moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];
@@ -79,8 +80,8 @@ impl Aligner<'_> {
             let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
                 return true;
             };
-            // Equal subtrees are the better evidence: a number in a name only tells the order in which
-            // calls were made.
+            // Equal subtrees are the stronger evidence: an instance number only gives the order of
+            // creation.
             let is_exchange = self.is_equal(other, twin) && !self.is_equal(a, twin);
             let is_renumbered =
                 !is_exchange && self.hold_the_same(a, twin) && self.hold_the_same(other, b);
@@ -97,8 +98,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Whether two calls hold nearly the same, in whatever order: a call that is gone or an exchange
-    /// inside leaves them one module, other shapes do not.
+    /// Whether two calls have nearly the same contents, in any order. Two modules still count as the
+    /// same if one lacks a call or runs its calls in a different order, but not if shapes differ.
     fn hold_the_same(&mut self, a: u32, b: u32) -> bool {
         let larger = self.outlines.baseline.weight(a).max(self.outlines.candidate.weight(b));
         10 * self.bags.shared(PerSide::new(a, b)) >= 9 * larger
@@ -138,8 +139,8 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Whether one of these pairs has, on both sides, another free call that may be its like: of the same content
-    /// only what holds as much is.
+    /// Whether, for one of these pairs, each side has another free call that may be similar to it.
+    /// Only calls of equal weight can have the same content.
     fn may_exchange(
         &self,
         likeness: Likeness,
@@ -183,7 +184,7 @@ impl Aligner<'_> {
         hasher.finish()
     }
 
-    /// Pairs calls that have another name and changed places with the call beside them.
+    /// Matches renamed calls that also swapped places with an adjacent call.
     pub(super) fn pair_renamed_beside(
         &mut self,
         lists: &[PerSide<Vec<u32>>],
@@ -216,7 +217,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// The free calls right before and right behind each call that has a partner.
+    /// The free calls immediately before and after each matched call.
     fn beside_free(&self, side: Side, list: &[u32]) -> FxHashMap<u32, (Option<u32>, Option<u32>)> {
         let mut beside: FxHashMap<u32, (Option<u32>, Option<u32>)> = FxHashMap::default();
         for pair in list.windows(2) {
@@ -230,7 +231,7 @@ impl Aligner<'_> {
         beside
     }
 
-    /// The partner of an op or frame that kept its name and its place.
+    /// The counterpart of an op or frame that kept its name and its position.
     fn stays(&self, call: u32) -> Option<u32> {
         let links = self.both.links;
         let partner = links.partner(Side::Baseline, call)?;

@@ -1,28 +1,28 @@
-//! What is left between two pairs of siblings: wrappers are opened, renamed calls are paired.
+//! A gap between two matched siblings → its wrappers opened, its renamed calls matched.
 //!
 //! ```text
-//! trace1   z(…)            trace2   W(z(…))        W is a wrapper: z is paired one level deeper
-//! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same place, same work below
+//! trace1   z(…)            trace2   W(z(…))        W is a wrapper: z is matched one level deeper
+//! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same position, same work below
 //! ```
 //!
-//! Whether a call is opened or kept is decided by what would be paired: opened, all that the other
-//! side of the gap and the calls below have in common; kept, what the best partner for a rename
-//! and the calls below have in common.
+//! A call is opened if that matches more tokens than keeping it. Opened, its contents can match
+//! everything on the other side of the gap. Kept, they can only match the contents of the best
+//! counterpart under another name.
 
 use super::inner::first_arguments;
 use super::renames::{Renames, are_out_of_proportion};
 use super::sequence;
 use super::vocabulary::Vocabulary;
-use super::weights::{PARTNERS, RENAME_BONUS};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
+use crate::diff::weights::{PARTNERS, RENAME_BONUS};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// One gap: unpaired runs of siblings on both sides, both non-empty.
+/// One gap: free runs of siblings on both sides, neither empty.
 pub(super) struct Gap<'a, 'b> {
     pub(super) outlines: PerSide<&'a Outline<'a>>,
     pub(super) bags: &'b mut Bags<'a>,
@@ -30,19 +30,20 @@ pub(super) struct Gap<'a, 'b> {
     pub(super) runs: PerSide<&'b [u32]>,
 }
 
-/// What the calls of a run hold together.
+/// The calls of a run and their contents.
 struct Held {
     bag: Bag,
-    /// For each key, where those of them stand that may wrap a call of it.
+    /// For each key, the positions of those calls in the run that may wrap a call of this key.
     wrappers: FxHashMap<Key, Vec<usize>>,
-    /// What each of them holds, once it was asked for.
+    /// The contents of each call, computed on demand.
     below: Vec<Option<Bag>>,
 }
 
 impl<'a, 'b> Gap<'a, 'b> {
-    /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
+    /// The runs with each wrapper replaced by its children; `None` if there is no wrapper.
     ///
-    /// Calls that gain by being opened go first: what looks like a draw now may be a pair then.
+    /// Ties are opened only if no call gains by being opened: after the others are opened, a tie
+    /// may turn out to be a match.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let runs = self.runs;
         let mut held = PerSide::from_fn(|side| Held {
@@ -66,8 +67,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         }))
     }
 
-    /// How many more tokens are paired if the call is opened than if it is kept and renamed;
-    /// `None` where it must not be opened.
+    /// How many more tokens match if the call is opened than if it is kept and renamed; `None` if
+    /// it must not be opened.
     fn gain_of_opening(
         &mut self,
         side: Side,
@@ -88,13 +89,14 @@ impl<'a, 'b> Gap<'a, 'b> {
         let mut opened = self.bags.common(inner, wanted);
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
         if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
-            // A compiled call launches kernels of its own in place of those that the ops of the other
-            // side launch, so launches on both sides are no evidence that it wraps these ops.
+            // A compiled call launches its own kernels in place of those that the other side's ops
+            // launch. Launches on both sides are therefore no evidence that it wraps these ops.
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
-        // To open the call must give half of what it holds, or half of what the other side looks for:
-        // less is found in unrelated calls by chance, unless one of them has the name of a partner.
+        // Opening must match half of the call's contents or half of the other side of the gap,
+        // because unrelated calls share less than that by chance. An op inside that has the name of
+        // an op of the other side is evidence as well.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
@@ -121,8 +123,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether the other run has a query that this call holds, but no call that this one may be
-    /// under another name.
+    /// Whether a child of this call is a query that the other run has too, while the other run has
+    /// no call that this one could be a rename of.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {
@@ -143,8 +145,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         wrappers
     }
 
-    /// Whether most of what a call holds is in an op of the name of an op of the other run, with GPU work
-    /// on both sides: of `conv2d` that casts and calls `convolution`, whatever that one runs.
+    /// Whether most of a call's contents is in an op with the name of `other`, and both have GPU
+    /// work. An example is a `conv2d` that casts its inputs and calls `convolution`, whichever
+    /// kernels the latter runs.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
@@ -158,7 +161,7 @@ impl<'a, 'b> Gap<'a, 'b> {
             })
     }
 
-    /// The same of any of several calls.
+    /// Whether `holds_by_name` is true for any of several calls.
     fn holds_one_by_name(&mut self, side: Side, call: u32, others: &[u32]) -> bool {
         let theirs = self.outlines[side.other()];
         let keys: Vec<Key> = self.bags.core(side, call).iter().map(|&(key, _)| key).collect();
@@ -167,8 +170,8 @@ impl<'a, 'b> Gap<'a, 'b> {
             && others.iter().filter(named).any(|&other| self.holds_by_name(side, call, other))
     }
 
-    /// Whether a call of the other run holds one of the name of this one: then that one is the wrapper, and
-    /// this one is what it wraps.
+    /// Whether a call of the other run contains a call with the name of this one. Then that call is
+    /// the wrapper and this one is what it wraps.
     fn is_wrapped_by_name(&mut self, side: Side, at: usize, call: u32, others: &Held) -> bool {
         let key = self.outlines[side].keys[call as usize];
         let Some(wrappers) = others.wrappers.get(&key) else { return false };
@@ -180,7 +183,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Whether a call of the other run holds more of this one than is gained by opening it.
+    /// Whether the contents of a call of the other run share more with this call than opening it
+    /// would match.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
@@ -191,7 +195,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Which positions of the other run are around the same place.
+    /// The positions of the other run that are about as far along as position `at` of this run.
     fn near(&self, side: Side, at: usize) -> Range<usize> {
         let others = self.runs[side.other()].len();
         let middle = at * others / self.runs[side].len();
@@ -200,8 +204,8 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// Pairs of calls that are variants of one op, such as `miopen_convolution` and
-    /// `cudnn_convolution`, in order. What lies below them may stand beside them on the other side,
-    /// as the bias add does, so both are opened and aligned together with the rest of the gap.
+    /// `cudnn_convolution`, in order. What is below one variant may be a sibling of the other, as
+    /// the bias add is. So both are opened and aligned with the rest of the gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
         let as_many = works.baseline.len() == works.candidate.len();
@@ -223,7 +227,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         found
     }
 
-    /// Where in a run the ops with GPU work are.
+    /// The positions in a run of the ops with GPU work.
     fn working_ops(&self, side: Side) -> Vec<usize> {
         let outline = self.outlines[side];
         let works = |&call: &u32| outline.kind(call) == CallKind::Op && outline.is_gpu_path(call);
@@ -231,8 +235,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         run.filter(|(_, call)| works(call)).map(|(at, _)| at).collect()
     }
 
-    /// Whether the names are akin and something else speaks for it: what lies below, the arguments,
-    /// or, where both sides of the gap have as many ops with GPU work, the place.
+    /// Whether the names are related and something else supports it: the contents, the arguments,
+    /// or the position, if both sides of the gap have equally many ops with GPU work.
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
@@ -245,8 +249,7 @@ impl<'a, 'b> Gap<'a, 'b> {
             let inner = self.bags.below(side, call);
             key.is_some_and(|key| self.bags.holds(inner, key))
         };
-        // Where one call holds the other below itself, it is a wrapper that is named after what it
-        // wraps, and no variant of it.
+        // A call that contains the other one is a wrapper named after what it wraps, not a variant.
         let wraps =
             holds(Side::Baseline, a, y.tokens(b)[0]) || holds(Side::Candidate, b, x.tokens(a)[0]);
         let arguments = (x.arguments[a as usize], y.arguments[b as usize]);
@@ -254,26 +257,26 @@ impl<'a, 'b> Gap<'a, 'b> {
         !wraps && (as_many || same_arguments || self.share_most(a, b))
     }
 
-    /// Whether two calls share at least half of what the smaller one holds.
+    /// Whether two calls share at least half of the smaller one's contents.
     fn share_most(&mut self, a: u32, b: u32) -> bool {
         let sizes = (self.weight_below(Side::Baseline, a), self.weight_below(Side::Candidate, b));
         2 * self.common_below(a, b) >= sizes.0.min(sizes.1)
     }
 
-    /// Number of tokens that two calls share below themselves.
+    /// Number of tokens that the contents of two calls share.
     fn common_below(&mut self, a: u32, b: u32) -> u32 {
         let below = self.bags.below(Side::Baseline, a);
         let other = self.bags.below(Side::Candidate, b);
         self.bags.common(below, other)
     }
 
-    /// Whether one of two calls holds so much more than the other that they cannot be one op.
+    /// Whether one of two calls contains so much more than the other that they cannot be one op.
     fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
         are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }
 
-    /// How much would be paired if a call of this side, with what it holds, were kept and renamed to another
-    /// one, with what that one holds, if it is known.
+    /// How many tokens would match if `call`, with contents `inner`, were kept as a rename of
+    /// `other`, with contents `below`, which are computed if not known.
     fn rename_worth(
         &mut self,
         side: Side,
@@ -300,7 +303,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// Whether the only calls of the gap are one under another name, though they do not stand opposite each other.
+    /// Whether the only two calls of the gap are one call under two names, even though they are not
+    /// opposite each other.
     pub(super) fn is_renamed(&mut self) -> bool {
         let arguments = PerSide::from_fn(|side| {
             self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))

@@ -1,30 +1,32 @@
-//! Equal siblings keep their order where other calls passed them.
+//! Equal siblings that were matched crosswise → the same siblings matched in order.
 //!
 //! ```text
-//! trace1  y  x₁ x₂ x₃ z  x₄         one x that moved from the end to the front explains these lists as
-//! trace2  x₁ y  x₂ x₃ x₄ z          well as y and z that changed places with the x beside them
+//! trace1  y  x₁ x₂ x₃ z  x₄         One x that moved from the end to the front explains these lists as
+//! trace2  x₁ y  x₂ x₃ x₄ z          well as y and z that each swapped places with an adjacent x.
 //! ```
-//! By the path the pairs of the x turn by one then. Nothing tells equal calls apart but their order, so they
-//! exchange partners. What moved together with a call beside it stays with that one, and one call that moved
-//! is not told as three.
+//! The alignment of siblings picks the first explanation, which shifts the matches of all the x by
+//! one. Equal calls differ only in their order, so they swap counterparts until they are matched in
+//! order. Two exceptions: calls that moved together with their neighbours stay with them, and one
+//! moved call must not be reported as three.
 
 use super::Aligner;
-use super::weights::{MANY_MORE, MUCH_NEARER};
 use crate::diff::Relation;
 use crate::diff::outline::Outline;
+use crate::diff::weights::{MANY_MORE, MUCH_NEARER};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A hash of what a call is or holds, and its name to the letter.
+/// A hash of a call's key and arguments or of its whole subtree, and its exact name.
 type Kind<'a> = (u64, &'a str);
-/// What equal calls share: the partners that they stand below, and what they are.
+/// The properties that all pairs of a group share: the matched calls above them on each side, and
+/// their kind.
 type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
-    /// Lets equal calls of `lists` exchange partners where their pairs cross, and looks again at what is left
-    /// over between them then. The pairs of the lists begin at `first` of those that are pending.
+    /// Lets equal calls of `lists` swap counterparts if their matches cross, then aligns what is
+    /// still free between them. The pending pairs from position `first` on come from these lists.
     pub(super) fn keep_equal_in_order(&mut self, lists: &[PerSide<Vec<u32>>], first: usize) {
         let mut calls = lists.iter().flat_map(|lists| &lists.baseline);
         if !calls.any(|&call| self.both.links.is_moved(Side::Baseline, call)) {
@@ -44,8 +46,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Lets equal calls exchange partners; with `alone`, calls that may become partners by that, only in the rows
-    /// of these. Returns whether any did.
+    /// Lets equal calls swap counterparts and returns whether any did. `alone` are pairs of free
+    /// calls that may be matched this way; if there are any, only their groups are considered.
     fn turn_equal(
         &mut self,
         lists: &[PerSide<Vec<u32>>],
@@ -56,7 +58,7 @@ impl Aligner<'_> {
         let calls = lists.iter().flat_map(|lists| lists.baseline.iter().copied());
         let partners = calls.filter_map(|a| Some((a, links.partner(Side::Baseline, a)?)));
         let mut pairs: Vec<(u32, u32)> = partners.chain(alone.iter().copied()).collect();
-        // A call that is left over stands in the list with opened wrappers, too.
+        // A free call is in its own list and also in the list with the opened wrappers.
         pairs.sort_unstable();
         pairs.dedup();
         let mut row = Row::new(&pairs, |a| match self.is_free(Side::Baseline, a) {
@@ -75,8 +77,9 @@ impl Aligner<'_> {
             let groups = self
                 .groups(&row, |a, b| both_are(exact(Side::Baseline, a), exact(Side::Candidate, b)));
             row.keep_in_order(&groups, |_, _| 0, of_one_op);
-            // Equal calls of one side share as much with whichever partner. Of variants that were opened, what
-            // they hold has its partners already.
+            // Calls of one side that equal each other share equally much with any counterpart, so
+            // they may swap too. The contents of opened variants are already matched, so pairs with
+            // children must still be pending.
             let waiting: FxHashSet<u32> = self.pending[first..].iter().map(|&(a, _)| a).collect();
             let is_open = |a: u32, b: u32| self.have_children(a, b) && !waiting.contains(&a);
             for side in Side::BOTH {
@@ -86,7 +89,7 @@ impl Aligner<'_> {
                 row.keep_in_order(&groups, |_, _| 0, of_one_op);
             }
         }
-        // One that was changed inside is no reason for its equals to turn.
+        // A change inside one call must not make the calls equal to it swap counterparts.
         let mut groups =
             self.groups(&row, |a, b| both_are(own(Side::Baseline, a), own(Side::Candidate, b)));
         groups.retain(|group| alone.is_empty() || row.holds_one_alone(group));
@@ -108,8 +111,8 @@ impl Aligner<'_> {
         !turned.is_empty()
     }
 
-    /// Calls of two lists that are alone with all they hold, where both sides have as many of one kind: in a row
-    /// that is turned by one, what is left over at its two ends.
+    /// Entirely free calls of two lists, if both sides have equally many of a kind. In a row whose
+    /// matches are shifted by one, these are the leftovers at its two ends.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -127,13 +130,13 @@ impl Aligner<'_> {
         as_many.flat_map(|of| of.baseline.into_iter().zip(of.candidate)).collect()
     }
 
-    /// Positions of the pairs of a row that stand below the same partners and share what `kind` says of them.
+    /// Positions of the pairs in a row, grouped by the matched calls above them and by `kind`.
     fn groups<'k>(
         &self,
         row: &Row<'_>,
         kind: impl Fn(u32, u32) -> Option<Kind<'k>>,
     ) -> Vec<Vec<usize>> {
-        // What stood in a wrapper that was opened stands in the row.
+        // The contents of an opened wrapper are in the row as well.
         let around = |side: Side, call: u32| {
             let mut above = self.trees[side].ancestors(CallId(call));
             above.find(|above| !self.is_free(side, above.0))
@@ -152,36 +155,36 @@ impl Aligner<'_> {
     }
 }
 
-/// What both calls are, if that is the same.
+/// The kind of two calls, if it is the same.
 fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
     (one == two).then_some(one)
 }
 
-/// What a call is, whatever it holds.
+/// A token for a call's key and arguments, regardless of its contents.
 pub(super) fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
     let (key, arguments) = (outline.keys[call as usize], outline.arguments[call as usize]);
     u64::from(key.0) << 32 | u64::from(arguments)
 }
 
-/// How the calls of a pair stand to each other.
+/// How a pair of calls is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     InPlace,
     Moved,
-    /// No partners yet, but they may become members of a row.
+    /// Not matched yet, but may become part of a row.
     Alone,
 }
 
-/// Pairs in the order of the baseline, and which of them stand in the same order in the candidate.
+/// Pairs in the order of the baseline, and which of them are in the same order in the candidate.
 struct Row<'a> {
     pairs: &'a [(u32, u32)],
-    /// The calls of the candidate in their order.
+    /// The calls of the candidate, in order.
     candidate: Vec<u32>,
-    /// For each pair, the position of its partner in `candidate`.
+    /// For each pair, the position of its counterpart in `candidate`.
     to: Vec<usize>,
-    /// Those of them that did not move.
+    /// The pairs that did not move, with their positions in `candidate`.
     in_place: BTreeMap<usize, usize>,
-    /// Positions of calls that are no partners yet.
+    /// Positions of pairs that are not matched yet.
     alone: BTreeSet<usize>,
 }
 
@@ -218,7 +221,7 @@ impl<'a> Row<'a> {
         group.iter().any(|at| self.alone.contains(at))
     }
 
-    /// The calls that have new partners.
+    /// The calls whose counterpart changed.
     fn turned(&self) -> impl Iterator<Item = (u32, (u32, Relation))> {
         self.pairs.iter().enumerate().filter(|&(at, &(_, b))| self.partner(at) != b).map(
             |(at, &(a, _))| {
@@ -228,7 +231,8 @@ impl<'a> Row<'a> {
         )
     }
 
-    /// Orders the partners of equal calls in each group, where nothing that two calls share is lost by that.
+    /// Matches the equal calls of each group in order, where that does not reduce what matched
+    /// calls share.
     fn keep_in_order(
         &mut self,
         groups: &[Vec<usize>],
@@ -249,7 +253,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The smallest parts of a group whose pairs cross those of no other part.
+    /// Splits a group into the smallest parts whose matches do not cross those of another part;
+    /// drops parts of one pair.
     fn crossing(&self, group: &[usize]) -> Vec<Vec<usize>> {
         let mut sorted: Vec<usize> = group.iter().map(|&at| self.to[at]).collect();
         sorted.sort_unstable();
@@ -265,7 +270,7 @@ impl<'a> Row<'a> {
         parts
     }
 
-    /// Joins turns of calls that moved together, one beside the other.
+    /// Joins turns whose calls moved together, side by side.
     fn joined(&self, turns: Vec<Turn>) -> Vec<Turn> {
         let calls = turns.iter().enumerate();
         let calls = calls.flat_map(|(of, turn)| turn.0.iter().map(move |&(at, _)| (at, of)));
@@ -290,8 +295,8 @@ impl<'a> Row<'a> {
         joined.into_values().collect()
     }
 
-    /// Gives equal calls their new partners, unless more of them move then and not much less far, or calls that
-    /// moved together are parted.
+    /// Applies a turn, unless too many calls would then count as moved (see [`MUCH_NEARER`] and
+    /// [`MANY_MORE`]) or calls that moved together would be separated.
     fn turn(&mut self, turn: &Turn, of_one_op: impl Fn(u32, u32) -> bool) {
         let calls = || turn.0.iter().copied();
         let before: Vec<(usize, usize)> = calls().map(|(at, _)| (at, self.to[at])).collect();
@@ -303,13 +308,15 @@ impl<'a> Row<'a> {
             before.iter().copied().filter(|(at, _)| self.in_place.remove(at).is_some()).collect();
         let (moves, in_place): (Vec<_>, Vec<_>) =
             calls().partition(|&(at, to)| self.crosses(at, to));
-        // Under another name a call is found in its place only.
+        // A renamed call is accepted only if it keeps its position, so no moved call may be
+        // renamed.
         let keep_names =
             moves.iter().all(|&(at, to)| of_one_op(self.pairs[at].0, self.candidate[to]));
         calls().for_each(|(at, to)| self.to[at] = to);
         let alone = calls().any(|(at, _)| self.alone.contains(&at));
         let explains = match (alone, together) {
-            // Otherwise one that is gone and another that is new would turn all between them.
+            // Unmatched pairs take part only if that brings the matches much nearer. Without this
+            // condition, one removed call and one added call would shift all matches between them.
             (true, _) => much_nearer,
             (false, true) => self.beside(&turn.0) >= kept_beside,
             (false, false) => {
@@ -325,7 +332,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// How often these calls and their neighbours have partners that are neighbours.
+    /// Number of these calls, and of the calls directly before them, whose counterpart is directly
+    /// followed by the counterpart of the next call.
     fn beside(&self, calls: &[(usize, usize)]) -> usize {
         let ends = calls.iter().flat_map(|&(at, _)| [Some(at), at.checked_sub(1)]);
         let ends: BTreeSet<usize> = ends.flatten().collect();
@@ -336,7 +344,7 @@ impl<'a> Row<'a> {
         self.follows(at) || (at > 0 && self.follows(at - 1))
     }
 
-    /// Whether the partner of the next call is the one next to the partner.
+    /// Whether the counterpart of the next call is next to the counterpart of this one.
     fn follows(&self, at: usize) -> bool {
         self.to.get(at + 1) == Some(&(self.to[at] + 1))
     }
@@ -349,12 +357,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Positions of pairs whose calls exchange partners, with the positions of the new ones.
+/// Pairs whose calls swap counterparts: the position of each, with that of its new counterpart.
 #[derive(Debug, Default)]
 struct Turn(Vec<(usize, usize)>);
 
 impl Turn {
-    /// Equal calls in order, with their partners in order.
+    /// Equal calls in order, with their counterparts in order.
     fn of(part: Vec<usize>, to: &[usize]) -> Turn {
         let mut partners: Vec<usize> = part.iter().map(|&at| to[at]).collect();
         partners.sort_unstable();
@@ -362,7 +370,7 @@ impl Turn {
     }
 }
 
-/// How far all partners are from the same place.
+/// Sum of the distances between the positions of the matched calls.
 fn distance(pairs: &[(usize, usize)]) -> usize {
     pairs.iter().map(|&(at, to)| at.abs_diff(to)).sum()
 }
@@ -371,8 +379,8 @@ fn distance(pairs: &[(usize, usize)]) -> usize {
 mod tests {
     use super::*;
 
-    /// The partners of the calls `x`, which are equal, among others that stay, by the number of each `x`; two that
-    /// stand far from each other are no partners yet.
+    /// The counterparts of the equal calls `x`, each given by its index among the `x` of the
+    /// candidate; other letters stay. Pairs more than 3 positions apart are not matched yet.
     fn partners(baseline: &str, candidate: &str, of_x: &[usize]) -> Vec<usize> {
         let places = |text: &str, wanted: bool| -> Vec<u32> {
             let all = text.chars().zip(0..);

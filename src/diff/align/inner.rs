@@ -1,11 +1,12 @@
-//! What a call of a sequence holds that tells what it is: the first arguments, or one of its own name.
+//! What identifies a call by its contents: its first arguments, or a call of its own name inside
+//! it.
 
-use super::weights::WRAPPERS;
 use crate::diff::outline::Outline;
+use crate::diff::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
 
-/// The arguments of a call, else those of the first call in it that has some: a node of autograd and a module
-/// have none themselves. 0 where there are none.
+/// The arguments of a call, or of the first call in it that has some: autograd nodes and modules
+/// have none of their own. 0 if there are none.
 pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
     let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
     calls
@@ -14,11 +15,11 @@ pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether one of two calls of one name equals what the other holds, as in `aten::view` that calls
-/// `aten::view`: then the other is a wrapper.
+/// Whether one of two calls of one name equals a call inside the other, as when `aten::view` calls
+/// `aten::view`. Then the outer call is a wrapper.
 ///
-/// Where it has the same arguments and holds nothing else, it may as well be the inner call that is
-/// gone, and the two are taken for partners.
+/// Not if the outer call has the same arguments and nothing else in it: then it may as well be the
+/// inner call that is gone, and the two are matched.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
     let same_arguments =
         outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];

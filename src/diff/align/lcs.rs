@@ -1,20 +1,21 @@
-//! Two lists of tokens → a longest list that both hold in order, exactly.
+//! Two lists of tokens → an exact longest common subsequence.
 //!
-//! Lists that are not too long are solved 64 cells at a time.
-//! Row `i` of the table of lengths `L(i, j)` rises by 0 or 1 from column to column, so a bit for each column
-//! holds it: 0 where it rises. With `M` the columns that hold the token of the next row, that row is
-//! `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*, 2004). All rows are
-//! kept, and the way back through them finds the pairs.
+//! Lists of moderate length are solved 64 cells at a time. In the table of lengths `L(i, j)`, a row
+//! increases by 0 or 1 from column to column, so one bit per column describes it: 0 where it
+//! increases. If `V` is a row and `M` marks the columns that contain the token of the next row, the
+//! next row is `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*,
+//! 2004). All rows are kept; tracing back through them yields the matches.
 //!
-//! In longer lists of tokens that are rare, each match takes one step (Hunt and Szymanski, *A fast algorithm for
-//! computing longest common subsequences*, 1977): the end of the shortest list of each length is known, and a match
-//! is the end of a list that is one longer than the longest one before it.
+//! Longer lists are solved match by match if their tokens are rare (Hunt and Szymanski, *A fast
+//! algorithm for computing longest common subsequences*, 1977). For each length, the algorithm
+//! knows the common subsequence that ends first. A new match extends the longest of these that ends
+//! before it.
 
-use super::weights::{LCS_MATCHES, LCS_WORDS};
+use crate::diff::weights::{LCS_MATCHES, LCS_WORDS};
 use rustc_hash::FxHashMap;
 
-/// The pairs of positions of a longest common list, rising on both sides; `None` where the table would take
-/// more than [`LCS_WORDS`] and the tokens are not rare.
+/// The matched positions of a longest common subsequence, ascending on both sides. `None` if the
+/// table would take more than [`LCS_WORDS`] and the tokens are not rare.
 pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let rest = a[front..].iter().rev().zip(b[front..].iter().rev());
@@ -33,14 +34,14 @@ pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>
     Some(pairs)
 }
 
-/// Two positions that match, and the match before it in the longest list that ends here.
+/// Two equal positions, and the previous match of the longest common subsequence that ends here.
 struct Match {
     pair: (usize, usize),
     before: Option<usize>,
 }
 
-/// The pairs of a longest common list, found match by match; `None` where there are more than
-/// [`LCS_MATCHES`] for each element.
+/// The matches of a longest common subsequence, found match by match. `None` if there are more than
+/// [`LCS_MATCHES`] matches per element.
 fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     let mut positions: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
     for (at, &token) in b.iter().enumerate().rev() {
@@ -52,10 +53,10 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
         return None;
     }
     let mut found: Vec<Match> = Vec::with_capacity(matches);
-    // For each length, the match at which a list of that length ends first.
+    // For each length, the match at which a common subsequence of that length ends first.
     let mut ends: Vec<usize> = Vec::new();
     for (i, token) in a.iter().enumerate() {
-        // From the last position on, so that no two matches of one element stand in one list.
+        // The last position comes first, so that no subsequence uses two matches of one element.
         for &j in standing(token) {
             let length = ends.partition_point(|&end| found[end].pair.1 < j);
             let before = length.checked_sub(1).map(|shorter| ends[shorter]);
@@ -73,10 +74,10 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     Some(pairs)
 }
 
-/// The rows of the table, behind the first one, which is all 0.
+/// The rows of the table after the first one, which is all 0.
 struct Table {
     bits: Vec<u64>,
-    /// Words of a row.
+    /// Words per row.
     words: usize,
     rows: usize,
     columns: usize,
@@ -106,7 +107,7 @@ fn table(a: &[u64], b: &[u64]) -> Option<Table> {
     Some(Table { bits, words, rows: a.len(), columns: b.len() })
 }
 
-/// A row of the table → the row below it.
+/// A row of the table → the next row.
 fn next(row: &mut [u64], matches: &[u64]) {
     let mut carry = false;
     for (bits, &matches) in row.iter_mut().zip(matches) {
@@ -117,13 +118,14 @@ fn next(row: &mut [u64], matches: &[u64]) {
     }
 }
 
-/// Where each token stands among the columns.
+/// The columns that contain each token.
 struct Columns {
     of: FxHashMap<u64, Standing>,
 }
 
-/// Positions where they are fewer than the words of a row, else their bits: so all of them together take no
-/// more than a few times the list.
+/// The columns that contain one token: positions if they are fewer than the words of a row,
+/// otherwise bits. The columns of all tokens together therefore take at most a few times the space
+/// of the list.
 enum Standing {
     Seldom(Vec<usize>),
     Often(Vec<u64>),
@@ -148,13 +150,14 @@ impl Columns {
 }
 
 impl Table {
-    /// Whether the length rises from the column before to this one, in the row behind `row` tokens.
+    /// Whether the length increases from the previous column to this one, in the row after `row`
+    /// tokens.
     fn rises(&self, row: usize, column: usize) -> bool {
         row > 0 && self.bits[(row - 1) * self.words + column / 64] >> (column % 64) & 1 == 0
     }
 
-    /// From the last cell back: to the left where the length does not rise there, else up as long as it
-    /// rises in the row above as well; where it does not, row and column are a pair.
+    /// Traces back from the last cell. If the length does not increase there, go left. If it
+    /// increases in the row above as well, go up. Otherwise row and column are a match.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         let (mut row, mut columns) = (self.rows, self.columns);
@@ -179,7 +182,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The length by the plain table of numbers.
+    /// The length, computed with the plain table of numbers.
     fn length(a: &[u64], b: &[u64]) -> usize {
         let mut above = vec![0; b.len() + 1];
         for x in a {

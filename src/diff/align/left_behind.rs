@@ -1,13 +1,13 @@
-//! Calls that stay alone because what they held is gone to another place, on one side.
+//! Calls that stayed unmatched because their contents moved elsewhere on one side → matches.
 //!
 //! ```text
 //! trace1  p          trace2  p
-//!         ├── f              ├── f         x moved out of f, or runs on another thread now: nothing in
-//!         │   └── x          └── x         one f is like the other, and yet both are one f
+//!         ├── f              ├── f         x moved out of f, or runs on another thread now: the two f have
+//!         │   └── x          └── x         nothing in common, and yet they are the same f
 //!
 //! trace1  t          trace2  t  u
-//!         └── f              │  └── f      half of a thread runs on another one: what f called was found
-//!             ├── x          │      └── x  there, and f is the call around it
+//!         └── f              │  └── f      half of a thread runs on another one: the contents of f were
+//!             ├── x          │      └── x  matched there, so the f around them is matched too
 //!             └── y          └── y
 //! ```
 
@@ -21,7 +21,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Aligner<'_> {
-    /// Pairs ops and frames of one key that are alone and stand right above partners, the innermost first.
+    /// Matches free ops and frames of one key that are directly above matched calls, innermost
+    /// first.
     pub(super) fn pair_around_partners(&mut self) {
         let baseline = self.outlines.baseline;
         for a in (0..baseline.len() as u32).rev() {
@@ -51,12 +52,13 @@ impl Aligner<'_> {
         }
     }
 
-    /// Pairs ops and frames of one key that alone are left between two pairs, below one pair, if all that they
-    /// called has a partner or was left behind as well.
+    /// Matches free ops and frames that are the only ones of their key in a gap, if everything they
+    /// called is either matched or was itself left behind.
     pub(super) fn pair_left_behind(&mut self) {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
-        // The outermost first: what was left behind may hold more of it.
+        // The parents are visited outermost first, because a call that was left behind may contain
+        // others.
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
         for a in parents {
@@ -72,11 +74,12 @@ impl Aligner<'_> {
         }
     }
 
-    /// Ops and frames that are alone, though all that they call has a partner or is one of them.
+    /// The free ops and frames whose children are all matched or in this set themselves.
     fn left_behind(&self, side: Side) -> FxHashSet<u32> {
         let outline = self.outlines[side];
         let mut left = FxHashSet::default();
-        // Children stand behind their parents.
+        // Children come after their parents in preorder, so the reverse order visits children
+        // first.
         for call in (0..outline.len() as u32).rev() {
             let mut children = outline.each_child(call);
             let is_left = self.is_free(side, call)
@@ -97,7 +100,7 @@ impl Aligner<'_> {
         above.find(|&above| !self.outlines[side].is_hidden(above))
     }
 
-    /// The calls of a gap of which both sides have one of a key.
+    /// The calls of a gap whose key occurs exactly once on each side.
     fn alone_of_their_key(&self, gap: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let of_keys = PerSide::from_fn(|side| {
             let mut of_keys: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
@@ -116,8 +119,9 @@ impl Aligner<'_> {
         alone.collect()
     }
 
-    /// Calls of one key that hang below others than each other's callers moved. Most are told so when they become
-    /// partners; but a wrapper that was opened may find a partner later, and what it held is elsewhere then.
+    /// Marks calls of one key as moved if their nearest matched callers do not match each other.
+    /// Most are marked when they are matched. But an opened wrapper may be matched later, and then
+    /// its former contents are elsewhere.
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {
@@ -126,7 +130,8 @@ impl Aligner<'_> {
             let above = [self.caller(Side::Baseline, a), self.caller(Side::Candidate, b)];
             let stays = match above {
                 [Some(one), Some(two)] => links.partner(Side::Baseline, one) == Some(two),
-                // Threads may be split.
+                // The work of a thread may be split over two, so a call may change its thread
+                // without being moved.
                 [None, None] => true,
                 [_, _] => false,
             };
@@ -136,7 +141,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// The nearest call above another one that has a partner of its key; no thread.
+    /// The nearest call above that has a counterpart of its key; `None` if that is a thread.
     fn caller(&self, side: Side, call: u32) -> Option<u32> {
         let tree = self.trees[side];
         let mut above = tree.ancestors(CallId(call));

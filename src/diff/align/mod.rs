@@ -1,12 +1,19 @@
-//! Two outlines → which call is which: threads first, then their calls, down to the GPU events.
+//! Two outlines → which call matches which: threads first, then their calls, down to the GPU
+//! events.
 //!
-//! From the roots down, the children of each pair are aligned as sequences (`sequence`, `score`,
-//! `runs`, `slide`); unlike calls that stand opposite each other may have changed places
-//! (`exchanged`); what is left over between two pairs is a gap, in which wrappers are opened and renamed calls
-//! paired (`gaps`); what is still left over below one pair may have moved (`moves`), and equal calls that others
-//! passed keep their order (`in_order`). Last of all, calls find their partners whose contents are elsewhere
-//! (`left_behind`). Identical subtrees are paired in one step. Pairs wait on a stack, so that nothing recurses over the depth
-//! of a trace.
+//! The children of each matched pair are two sequences. They are aligned (`sequence`, `score`,
+//! `runs`, `slide`), and what that leaves unmatched goes through these passes:
+//!
+//! - `exchanged`: unlike calls that were aligned opposite each other may have swapped places.
+//! - `gaps`, `renames`: a gap is what lies unmatched between two matches. Wrappers in it are
+//!   opened, renamed calls matched.
+//! - `moves`: calls still unmatched below the pair may have moved.
+//! - `in_order`: equal calls keep their order when other calls moved past them.
+//! - `left_behind`: at the very end, matches calls whose contents moved elsewhere.
+//!
+//! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on
+//! a stack, so nothing recurses over the depth of a trace. A call is *free* while it has no
+//! counterpart. `docs/algorithm.md` explains the whole.
 
 mod apart;
 mod compare;
@@ -27,13 +34,13 @@ mod sequence;
 mod slide;
 mod threads;
 mod vocabulary;
-mod weights;
 
 use super::Relation;
 use super::bags::Bags;
 use super::keys::Key;
 use super::outline::Outline;
-use crate::program::{Program, StepId};
+use super::pairing::Pairing;
+use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use links::Links;
@@ -41,28 +48,12 @@ use moves::Likeness;
 use recurring::Recurring;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
-pub(super) use weights::WRAPPERS;
 
-/// Who is whose partner.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Pairing {
-    /// Partner of each call on the other side, `NONE` without one.
-    pub(super) partners: PerSide<Vec<u32>>,
-    /// How each call relates to its partner.
-    pub(super) relations: PerSide<Vec<Relation>>,
-    /// Blocks of unlike siblings that were too large to be searched whole.
-    pub(super) cut_blocks: u64,
-    /// Threads for which not every thread of the other side was looked at.
-    pub(super) cut_threads: u64,
-}
-
-/// Aligns two trees whose threads are paired.
+/// Aligns two trees whose threads are already matched.
 pub(super) fn align(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
@@ -77,21 +68,12 @@ pub(super) fn align(
     });
     let words = Vocabulary::new(trees, outlines);
     let lone_threads = lone_threads.as_ref();
-    let steps = OnceLock::new();
-    let both = Both {
-        programs,
-        trees,
-        outlines,
-        words: &words,
-        links: &links,
-        lone_threads,
-        steps: &steps,
-    };
+    let both = Both { programs, trees, outlines, words: &words, links: &links, lone_threads };
     Aligner::new(both).align_threads(&threads.pairs);
     links.into_pairing()
 }
 
-/// The two trees, and what is known of them together: all that aligns one of their threads has it.
+/// The two trees and everything shared by the aligners of all threads.
 #[derive(Clone, Copy)]
 struct Both<'a> {
     programs: PerSide<&'a Program>,
@@ -99,11 +81,8 @@ struct Both<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     words: &'a Vocabulary,
     links: &'a Links,
-    /// The threads of each side that have no partner.
+    /// The unmatched threads of each side.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
-    /// Where one side has more steps, the partner of each step of the baseline: known once the thread
-    /// that holds them is aligned, for all others to follow.
-    steps: &'a OnceLock<BTreeMap<StepId, StepId>>,
 }
 
 struct Aligner<'a> {
@@ -111,15 +90,15 @@ struct Aligner<'a> {
     trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
-    /// The stack of pairs whose children are still to be aligned: the last one is next.
+    /// Stack of matched pairs whose children are still to be aligned; the last one is next.
     pending: Vec<(u32, u32)>,
-    /// What was found below pairs, for the next pairs that are equal to them.
+    /// Results below earlier pairs, to be copied to later pairs that equal them.
     recurring: Recurring,
-    /// The calls among which the lists stand that are being aligned.
+    /// The subtrees that contain the lists being aligned, without their roots.
     scope: PerSide<Range<u32>>,
-    /// How many calls the longer one of these lists has.
+    /// Length of the longer of these lists.
     siblings: usize,
-    /// Where the calls of the baseline's list stand in its preorder.
+    /// Positions in preorder of the calls in the baseline's list.
     row: Vec<u32>,
 }
 
@@ -142,12 +121,12 @@ impl<'a> Aligner<'a> {
         self.both.links.is_free(side, call)
     }
 
-    /// Makes two calls partners.
+    /// Matches two calls.
     fn link(&mut self, a: u32, b: u32, relation: Relation) {
         self.both.links.link(a, b, relation);
     }
 
-    /// Makes two calls partners and lets their children be aligned.
+    /// Matches two calls and queues their children for alignment.
     fn pair(&mut self, a: u32, b: u32, relation: Relation) {
         self.link(a, b, relation);
         if self.have_children(a, b) {
@@ -159,17 +138,18 @@ impl<'a> Aligner<'a> {
         self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b)
     }
 
-    /// `Same` where the keys are equal, else `Renamed`.
+    /// `Same` if the keys are equal, otherwise `Renamed`.
     fn pair_in_place(&mut self, a: u32, b: u32) {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let same = x.keys[a as usize] == y.keys[b as usize];
         self.pair(a, b, if same { Relation::Same } else { Relation::Renamed });
     }
 
-    /// Aligns the children of a pair.
+    /// Aligns the children of a matched pair.
     fn align_below(&mut self, a: u32, b: u32) {
         if !self.pair_identical(a, b) && !self.pair_as_before(a, b) {
-            // What moved late may hold calls that found their partners before.
+            // A call that was matched late, as moved, may contain calls that already have
+            // counterparts.
             let lists = self.free_of(&self.children(a, b));
             self.scope = PerSide::new(
                 a + 1..self.outlines.baseline.end(a),
@@ -179,8 +159,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// What is to be aligned below a pair: the calls directly below; but below a graph launch whose
-    /// capture only one side has the GPU events, which stand at another depth there.
+    /// The calls to align below a matched pair. Usually its children; but if only one of two graph
+    /// launches has a known capture, the GPU events of both, because the capture's calls put them
+    /// at different depths.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
@@ -201,7 +182,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Pairs two subtrees call by call where they are identical.
+    /// If two subtrees are identical, matches them call by call.
     fn pair_identical(&mut self, a: u32, b: u32) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let identical = x.exact[a as usize] == y.exact[b as usize]
@@ -221,7 +202,7 @@ impl<'a> Aligner<'a> {
         identical
     }
 
-    /// Aligns two lists of siblings, and in the gaps what lies below wrappers.
+    /// Aligns two lists of siblings and, in the gaps, the contents of wrappers.
     fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
         let mut gaps = Vec::new();
         let (first, mut done) = (self.pending.len(), Vec::new());
@@ -232,12 +213,13 @@ impl<'a> Aligner<'a> {
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
-            // A call that only changed places is no wrapper.
+            // This comes before wrappers are opened, because a call that only swapped places with
+            // its neighbour is not a wrapper.
             self.pair_moved(&joined(&found), Likeness::Beside);
             for gap in found {
                 let gap = self.free_of(&gap);
                 match self.opened(&gap) {
-                    // A wrapper that was opened before holds calls that found their partners then.
+                    // Calls inside a wrapper that was opened earlier may have been matched then.
                     Some(opened) => work.push(self.free_of(&opened)),
                     None => gaps.push(gap),
                 }
@@ -256,7 +238,7 @@ impl<'a> Aligner<'a> {
         self.bags.tidy();
     }
 
-    /// Pairs what a wrapper holds with calls that stand in another gap than the wrapper does.
+    /// Matches the contents of a wrapper with calls in a different gap.
     fn pair_moved_out_of_wrappers(&mut self, mut left_over: PerSide<Vec<u32>>) {
         while !left_over.baseline.is_empty() && !left_over.candidate.is_empty() {
             let Some(opened) = self.view(&left_over).opened() else { break };
@@ -267,16 +249,16 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The calls of a gap that have no partner yet.
+    /// The calls of a gap that are still free.
     fn free_of(&self, gap: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         PerSide::from_fn(|side| {
             gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
         })
     }
 
-    /// Pairs what keeps its order; returns the unpaired runs between the pairs.
+    /// Matches what keeps its order; returns the free runs between the matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
-        // Only GPU events of the same launch stand beside each other and are paired by order.
+        // Order is evidence only between GPU events of one launch.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
@@ -302,7 +284,7 @@ impl<'a> Aligner<'a> {
         self.outlines.baseline.exact[a as usize] == self.outlines.candidate.exact[b as usize]
     }
 
-    /// The runs of free calls between the calls of two lists that are partners in place.
+    /// The runs of free calls between calls of two lists that are matched in place.
     fn gaps_of(&self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
         let mut gaps = Vec::new();
         let mut gap: PerSide<Vec<u32>> = PerSide::default();
@@ -330,7 +312,7 @@ impl<'a> Aligner<'a> {
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 
-    /// Pairs variants of one op, and returns the gap with both opened.
+    /// Matches variants of one op; returns the gap with both of them opened.
     fn pair_variants(
         &mut self,
         gap: &PerSide<Vec<u32>>,
@@ -348,7 +330,8 @@ impl<'a> Aligner<'a> {
         })
     }
 
-    /// The gap with its wrappers opened, or with the variants of one op opened that it pairs.
+    /// The gap after one round of opening: variants of one op are matched and opened, or, if there
+    /// are none, wrappers are opened. `None` if nothing opens.
     fn opened(&mut self, gap: &PerSide<Vec<u32>>) -> Option<PerSide<Vec<u32>>> {
         if gap.baseline.is_empty() || gap.candidate.is_empty() {
             return None;
@@ -370,7 +353,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Pairs renamed calls within each gap.
+    /// Matches renamed calls within each gap.
     fn pair_renamed(&mut self, gaps: &[PerSide<Vec<u32>>]) {
         for gap in gaps {
             self.pair_launches(gap);
@@ -381,9 +364,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Pairs the launches of a gap where both sides have as many of a kind, in order, or where one
-    /// side has one and the other several, as a product that is split: the calls around the gap hold
-    /// them together, whatever their kernels are called.
+    /// Matches the launches of a gap, of each kind separately. Equally many are matched in order.
+    /// One against several, such as a matrix product that is split, is matched with the longest.
+    /// The calls around the gap are evidence enough, whatever the kernels are called.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {
@@ -395,7 +378,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // How long kernels ran may decide, which the next equal pair may tell otherwise.
+                // Kernel durations may decide here. Below the next pair that equals this one they
+                // may differ, so the result must not be copied to it.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {
@@ -410,8 +394,8 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The launch of the longest kernel, the first one of several: what is put beside a product
-    /// clears its output before or adds its parts up after, and is shorter.
+    /// The launch with the longest kernel, the first one on a tie. The helpers of a split product,
+    /// which clear its output before it or sum its parts after it, are shorter.
     fn longest(&self, side: Side, launches: &[u32]) -> Vec<u32> {
         let tree = self.trees[side];
         let duration = |call: u32| {
@@ -426,7 +410,7 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// The calls of all gaps.
+/// The calls of all gaps, concatenated.
 fn joined(gaps: &[PerSide<Vec<u32>>]) -> PerSide<Vec<u32>> {
     PerSide::from_fn(|side| gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect())
 }

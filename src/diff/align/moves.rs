@@ -1,50 +1,51 @@
-//! What is left over below one pair and stands out of order: moved calls.
+//! Calls below one pair that are unmatched and out of order → moved calls.
 //!
-//! Equal subtrees first, then those equal but for kernel names, then those of one key that share at
-//! least half of what is below them. Among several, those that stand nearest to each other; near
-//! calls that are similar come before far ones that are equal, because in a trace of repeated steps
-//! an equal call is always to be had somewhere.
+//! Equal subtrees are matched first, then those that differ only in kernel names, then calls of one
+//! key that share at least half of their contents. Among several candidates the nearest wins. Near,
+//! similar calls come before far, equal ones, because a trace of repeated steps always has an equal
+//! call somewhere.
 //!
-//! Last of all, calls that are left over below different pairs: a module that another one calls now.
+//! Last of all come unmatched calls below different pairs, such as a module that has a new caller.
 
 use super::Aligner;
 use super::in_order::own_token;
 use super::inner::is_one_inside_other;
-use super::weights::{
+use crate::diff::Relation;
+use crate::diff::weights::{
     BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, SIBLINGS_BESIDE,
     UNMISTAKABLE,
 };
-use crate::diff::Relation;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A call that is left over, and where it stands in the preorder of the baseline.
+/// An unmatched call, and its position in the preorder of the baseline. A call of the candidate has the
+/// position at which the baseline would call it.
 #[derive(Clone, Copy)]
 struct Lost {
     call: u32,
     place: u32,
 }
 
-/// Which calls may be paired.
+/// Which calls may be matched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// Equal subtrees beside each other, then equal keys with half of what is below in common.
+    /// First matches equal subtrees that are adjacent, then equal keys that share at least half of their contents.
     Beside,
-    /// Equal subtrees near each other, kernel names left aside.
+    /// Equal subtrees near each other, then those that differ only in kernel names.
     EqualNear,
-    /// Equal keys near each other, with half of what is below in common.
+    /// Equal keys near each other, with half of the contents in common.
     SimilarNear,
-    /// Equal keys and arguments beside each other, of which one lost what it held.
+    /// Adjacent calls with equal key and arguments, one of which lost its contents.
     Emptied,
-    /// Equal subtrees anywhere that are the only ones of their kind (any in a short list, where nothing
-    /// is far), then the only calls of their key
-    /// with half of what is below in common.
+    /// Equal subtrees at any distance if they are unique, then unique calls of one key with half of
+    /// the contents in common. In a short list, where nothing is far, equal subtrees need not be
+    /// unique.
     Far,
 }
 
 impl Aligner<'_> {
-    /// Pairs calls of the two lists that moved.
+    /// Matches calls of the two lists that moved.
     pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>, likeness: Likeness) {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
             return;
@@ -90,8 +91,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Pairs calls of equal token near each other, host calls and, if the token tells their kernels,
-    /// launches.
+    /// Matches calls of equal token that are near each other. Launches are included only if the
+    /// token covers their kernels.
     pub(super) fn pair_near(
         &mut self,
         calls: &PerSide<Vec<u32>>,
@@ -107,8 +108,8 @@ impl Aligner<'_> {
         self.pair_by(&lost, NEAR, token);
     }
 
-    /// Pairs equal subtrees that stand below different pairs, near each other or the only ones of the
-    /// whole traces, the outermost first.
+    /// Matches equal subtrees below different pairs, outermost first, if they are near each other
+    /// or unique in both traces.
     pub(super) fn pair_moved_elsewhere(&mut self) {
         let outlines = self.outlines;
         let large = |me: &Self, side: Side, call: u32| {
@@ -126,8 +127,8 @@ impl Aligner<'_> {
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
         let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
-            // These calls are no siblings of one row, so there are no positions in a row by which two of
-            // them could count as near: the distance in preorder alone decides.
+            // These calls are not siblings, so positions in a row cannot make two of them near:
+            // only the distance in preorder counts.
             self.row.clear();
             self.pair_group(&mine, &theirs, NEAR);
             self.descend();
@@ -143,8 +144,8 @@ impl Aligner<'_> {
         self.lost(&self.that_may_move(left_over, launches), key_of)
     }
 
-    /// The free calls that may have moved, in preorder. GPU events and queries are paired by their place
-    /// only, and so are launches, unless they launch the same.
+    /// The free calls that may have moved, in preorder. GPU events and queries are only matched in
+    /// place, and so are launches unless they launch the same.
     fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
@@ -160,7 +161,7 @@ impl Aligner<'_> {
         })
     }
 
-    /// Those of them that have a call of their token on the other side, with their places.
+    /// The calls whose token also occurs on the other side, with their positions.
     fn lost(
         &self,
         calls: &PerSide<Vec<u32>>,
@@ -181,9 +182,9 @@ impl Aligner<'_> {
         })
     }
 
-    /// Leaves out the calls that have an equal inside a free call of the other side: that one may be
-    /// a wrapper, which is opened before anything in it is taken for moved. Kernel names tell, unless
-    /// there is nothing equal with them, as on another platform.
+    /// Drops calls that equal a call inside a free call of the other side: that free call may be a
+    /// wrapper, and wrappers are opened before their contents count as moved. Kernel names are
+    /// compared unless no call matches with them, as between platforms.
     fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
@@ -206,8 +207,9 @@ impl Aligner<'_> {
         })
     }
 
-    /// Where calls of one side stand in the baseline: a call of the candidate right behind all that the
-    /// partner of the call before it holds, or first in the partner of the call around it.
+    /// The positions of calls of one side in the preorder of the baseline. A call of the candidate
+    /// is placed directly after the subtree of the counterpart of the call before it, or first in
+    /// the counterpart of the call around it.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
         let baseline = self.outlines.baseline;
         if side == Side::Baseline {
@@ -227,7 +229,7 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// Where in the baseline a call of the candidate stands behind the last paired one before it.
+    /// The baseline position of a candidate call, given the last matched call before it.
     fn place_behind(&self, last: u32, call: u32) -> u32 {
         let (tree, baseline) = (self.trees.candidate, self.outlines.baseline);
         let partner = |call: u32| self.both.links.partner(Side::Candidate, call);
@@ -242,7 +244,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Pairs free calls of equal token, nearest first.
+    /// Matches free calls of equal token, nearest first.
     fn pair_by(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -254,9 +256,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Pairs free calls that alone have their token on both sides: among all calls of their scope,
-    /// not only among those that are left over, of which there may be one of each by chance. Large
-    /// calls, such as a step, are not left over by chance.
+    /// Matches free calls whose token is unique on both sides, among all calls of the scope. Being
+    /// unique among the unmatched calls is not enough, because that happens by chance. For large
+    /// calls, such as a step, it is enough.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -280,7 +282,7 @@ impl Aligner<'_> {
         self.pair_each(only);
     }
 
-    /// The calls that alone of those left over have their token, on both sides.
+    /// The calls whose token is unique among the unmatched calls of both sides.
     fn only_left(
         &self,
         lost: &PerSide<Vec<Lost>>,
@@ -295,7 +297,7 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// Pairs calls that stand beside each other and are called alike, whatever is below them.
+    /// Matches adjacent calls with equal key and arguments, whatever their contents.
     fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
         let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
         for (mine, theirs) in self.groups_by(lost, own) {
@@ -317,7 +319,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// How often each token occurs in the scope that is being aligned, at any depth.
+    /// How often each token occurs at any depth of the scope.
     fn count_in_scope(
         &self,
         side: Side,
@@ -334,7 +336,7 @@ impl Aligner<'_> {
         counts
     }
 
-    /// Pairs two free calls where their arguments are the same, whatever is below them.
+    /// Matches two free calls if their arguments are equal, whatever their contents.
     fn pair_by_arguments(&mut self, a: u32, b: u32) {
         let arguments = PerSide::new(
             self.outlines.baseline.arguments[a as usize],
@@ -373,8 +375,8 @@ impl Aligner<'_> {
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
-        // A call looks at its nearest candidates only, and others may take all of these: what is left
-        // over looks again among those that are still free.
+        // A call only considers its nearest candidates, and these may be matched to other calls.
+        // The calls that are still free then try again.
         for _ in 0..ROUNDS {
             if self.pair_nearest(&mine, &theirs, reach) == 0 {
                 break;
@@ -384,7 +386,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Pairs calls with one of their nearest; returns how many. Both lists rise in place.
+    /// Matches calls with one of their nearest candidates; returns how many. Both lists are sorted
+    /// by position.
     fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
         let near = |a: Lost| nearest(a, theirs).iter().map(move |&b| (a, b));
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
@@ -410,8 +413,8 @@ impl Aligner<'_> {
         chosen.len()
     }
 
-    /// Lets equal calls whose pairs cross exchange partners: what moved in one place did not pass its
-    /// like in the next, though that may stand nearer.
+    /// Lets equal calls swap counterparts if their matches cross: equal calls that moved did not
+    /// pass each other, even if the crossing matches are shorter.
     fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
         let exact = &self.outlines.baseline.exact;
         pairs.sort_by_key(|(a, _)| a.call);
@@ -435,8 +438,8 @@ impl Aligner<'_> {
         a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
     }
 
-    /// Whether at most one of the siblings that are being aligned stands between two places, however
-    /// much it holds: a call that changed places with a whole forward pass is still beside it.
+    /// Whether at most one sibling lies between two positions, whatever its size: a call that
+    /// swapped places with a whole forward pass is still next to it.
     fn stand_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);
@@ -447,7 +450,7 @@ impl Aligner<'_> {
         rank(one).abs_diff(rank(two)) <= SIBLINGS_BESIDE && are_within()
     }
 
-    /// Whether the subtrees of two calls share at least half of their evidence.
+    /// Whether the subtrees of two calls share at least half of their tokens.
     fn is_alike(&mut self, a: u32, b: u32) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         if x.shape[a as usize] == y.shape[b as usize] {
@@ -458,7 +461,7 @@ impl Aligner<'_> {
     }
 }
 
-/// Those of `others`, which rise in place, that stand nearest to a call.
+/// The nearest of `others`, which are sorted by position.
 fn nearest(call: Lost, others: &[Lost]) -> &[Lost] {
     let at = others.partition_point(|other| other.place < call.place);
     &others[at.saturating_sub(NEAREST)..(at + NEAREST).min(others.len())]

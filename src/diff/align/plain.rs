@@ -1,12 +1,12 @@
-//! Tokens of two long lists → blocks of equal ones and of others, from end to end: the plain path, around which
-//! the alignment searches.
+//! Tokens of two long lists → blocks, equal and unequal in turn, that cover both lists. They are
+//! the plain path around which the alignment searches.
 
 use super::lcs::longest_common;
 use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
-/// The alignment of equal tokens with most of them in common, as blocks.
+/// The alignment with as many equal tokens as can be found, as blocks.
 pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     match longest_common(a, b) {
         Some(pairs) => blocks_around(&pairs, a.len(), b.len()),
@@ -14,8 +14,8 @@ pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     }
 }
 
-/// The alignment of very long lists. None of the near-linear methods is best for all lists: Myers gives
-/// up early in long unlike ones, the others need tokens that are rare.
+/// The alignment of very long lists. No near-linear method is best for all of them: Myers gives up
+/// early on long unlike lists, the others need rare tokens.
 fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
     let equal = |ops: &[DiffOp]| -> usize {
         let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
@@ -65,7 +65,7 @@ pub(super) struct Block {
     pub(super) b: Range<usize>,
 }
 
-/// The blocks of two lists with these pairs.
+/// The blocks of two lists with these matches.
 fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut end = (0, 0);
@@ -83,7 +83,7 @@ fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
     blocks
 }
 
-/// Joins neighbouring deletions, insertions and replacements.
+/// Joins adjacent deletions, insertions and replacements.
 fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for op in ops {
@@ -103,7 +103,7 @@ fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
 mod tests {
     use super::*;
 
-    /// Whether blocks cover two lists from end to end, equal and other ones in turn.
+    /// Asserts that the blocks cover two lists completely, alternating between equal and unequal.
     fn cover(blocks: &[Block], n: usize, m: usize) {
         let mut end = (0, 0);
         for block in blocks {
@@ -120,7 +120,7 @@ mod tests {
         let kept = |blocks: &[Block]| -> usize {
             blocks.iter().filter(|block| block.equal).map(|block| block.a.len()).sum()
         };
-        // A stretch gone, another one new, a third one in the place of others.
+        // One stretch is removed, one is inserted, one is replaced.
         let a: Vec<u64> = (0..3_000).collect();
         let b: Vec<u64> =
             (0..500).chain(700..2_000).chain(9_000..9_050).chain(2_100..3_000).collect();
@@ -133,7 +133,7 @@ mod tests {
         let blocks = merge_blocks(&near_linear_alignment(&[1, 2, 3], &[4, 5]));
         cover(&blocks, 3, 2);
         assert_eq!((blocks.len(), kept(&blocks)), (1, 0));
-        // Equal lists are found by the first method.
+        // The first method aligns equal lists.
         let blocks = merge_blocks(&near_linear_alignment(&a, &a));
         assert_eq!((blocks.len(), kept(&blocks)), (1, a.len()));
     }

@@ -1,68 +1,72 @@
-//! A pair that is equal to one aligned before → the same partners below it, found once and copied.
+//! A pair that equals a pair aligned earlier → a copy of the matches below that one.
 //!
 //! ```text
-//! trace1   layer₀(a b c)   layer₁(a b c)   layer₂(a b c)   …      what is below layer₁ and LAYER₁ stands
-//! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      below all layers after them
+//! trace1   layer₀(a b c)   layer₁(a b c)   layer₂(a b c)   …      the matches below layer₁ and LAYER₁
+//! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      are copied to all later layers
 //! ```
 //!
-//! All that aligning looks at must be equal: the calls of both subtrees to the letter, that none of them has
-//! a partner yet, and that each subtree is in one step. What depends on times is not copied.
+//! Everything that the alignment looks at must be equal: all calls of both subtrees are equal in
+//! every detail, none of them is matched yet, and each subtree lies in one step. Results that
+//! depend on times are not copied.
 
 use super::Aligner;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// So many kinds of pairs (32 bytes each) are remembered; then all are forgotten.
+/// Number of kinds of pairs (32 bytes each) to remember; beyond that, all are forgotten.
 const MOST_KINDS: usize = 1 << 13;
 
 /// Fingerprints of the two calls of a pair.
 type Kind = (u64, u64);
 
-/// A pair below which all is being aligned, to be copied then.
+/// A pair whose contents are being aligned, to be copied once that is done.
 #[derive(Debug)]
 struct Open {
     kind: Kind,
     pair: (u32, u32),
-    /// How many pairs wait while nothing below it does.
+    /// Number of pending pairs when everything below it is done.
     waiting: usize,
 }
 
-/// The pairs below which one piece of work has aligned all.
+/// The pairs whose contents one piece of work has aligned completely.
 #[derive(Debug, Default)]
 pub(super) struct Recurring {
-    /// Of each kind that was met, the pair below which all can be copied, where there is one.
+    /// For each kind seen so far, the pair to copy from, if there is one.
     models: FxHashMap<Kind, Option<(u32, u32)>>,
-    /// The outermost first.
+    /// The pairs whose contents are being aligned, outermost first.
     open: Vec<Open>,
 }
 
 impl Recurring {
-    /// Keeps the pairs below which nothing is left to be aligned, as only so many pairs wait.
+    /// Records the open pairs below which nothing is pending any more, given the number of pending
+    /// pairs.
     pub(super) fn close(&mut self, waiting: usize) {
         while let Some(done) = self.open.pop_if(|open| waiting < open.waiting) {
             self.models.insert(done.kind, Some(done.pair));
         }
     }
 
-    /// What was found below the open pairs is not to be copied: something else than their calls had a say.
+    /// Discards the open pairs: something other than their own calls influenced the result.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }
 }
 
 impl Aligner<'_> {
-    /// Gives the calls below a pair the partners that those below an equal one have; `false` where none is known.
+    /// Copies the matches of the descendants of an equal pair. Returns `false` if there is no such pair.
     pub(super) fn pair_as_before(&mut self, a: u32, b: u32) -> bool {
         if self.are_graph_launches(a, b) {
-            // The times of the events may decide, and what is known of the graph.
+            // Matches below graph launches are not copied: they may depend on the times of the
+            // events and on what is known about the graph.
             self.recurring.forget_open();
             return false;
         }
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let kind = (x.exact[a as usize], y.exact[b as usize]);
         let Some(model) = self.recurring.models.get(&kind).copied() else {
-            // Most pairs are the only ones of their kind, so nothing is looked at for the first of them.
+            // Most pairs are the only ones of their kind, so the first pair of a kind is noted
+            // without comparing it with anything.
             if self.recurring.models.len() >= MOST_KINDS {
                 self.recurring.models.clear();
             }
@@ -91,7 +95,7 @@ impl Aligner<'_> {
             && self.trees.candidate.is_graph_launch(CallId(b))
     }
 
-    /// Whether nothing but the two subtrees has a say in how they are aligned.
+    /// Whether nothing but the two subtrees influences their alignment.
     fn depends_on_itself(&self, a: u32, b: u32) -> bool {
         let calls = PerSide::new(a, b);
         Side::BOTH.into_iter().all(|side| {
@@ -101,8 +105,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether all partners of what is below the first call of a pair are below the second one, and the
-    /// other way round: something that moved may have been found elsewhere since.
+    /// Whether everything matched below the first call of a pair is matched to something below the
+    /// second, and vice versa. Calls that moved may have been matched elsewhere since.
     fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);

@@ -1,11 +1,11 @@
-//! Which calls of a gap are the same under another name.
+//! The calls of a gap → those that are the same under another name.
 
 use super::compare::{Compare, Tokens};
 use super::vocabulary::Vocabulary;
-use super::weights::{AKIN, RATIO, SMALL};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
+use crate::diff::weights::{AKIN, RATIO, SMALL};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::ops::Range;
@@ -18,19 +18,19 @@ pub(super) struct Renames<'s, 'a> {
     runs: PerSide<Vec<Known>>,
 }
 
-/// What is known of a call, whatever it is held against.
+/// What is known of a call, independent of what it is compared with.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     call: u32,
     key: Key,
     kind: CallKind,
     arguments: u32,
-    /// Whether a compiler made it.
+    /// Whether a compiler generated the call.
     is_generated: bool,
     weight: u32,
     /// Number of tokens below it.
     below: u32,
-    /// They, once they were asked for.
+    /// These tokens, computed on demand.
     bag: Option<Bag>,
 }
 
@@ -58,11 +58,12 @@ impl<'s, 'a> Renames<'s, 'a> {
         Renames { outlines, bags, words, runs }
     }
 
-    /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
+    /// How strongly contents, arguments and names support a rename; 0 if they do not. `in_row`
+    /// means that the position supports it as well.
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
-        // A compiled call does the work of several ops, so it is not one of them renamed.
+        // A compiled call does the work of several ops, so it is not a rename of one of them.
         if unlike || a.is_generated != b.is_generated || are_out_of_proportion(a.weight, b.weight) {
             return 0;
         }
@@ -70,7 +71,7 @@ impl<'s, 'a> Renames<'s, 'a> {
         let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
         let one_code = self.words.are_one_code(a.key, b.key);
         let alike = same_arguments || one_code || self.words.tell_of_kinship(a.key, b.key);
-        // What cannot be enough is not counted.
+        // Skip the comparison if no result could be enough.
         let shared = match least > 0 && (alike || in_row || 2 * least >= larger) {
             true => self.shared(i, j),
             false => 0,
@@ -85,7 +86,7 @@ impl<'s, 'a> Renames<'s, 'a> {
         }
     }
 
-    /// Number of tokens that two calls share below themselves.
+    /// Number of tokens that the contents of two calls share.
     fn shared(&mut self, i: usize, j: usize) -> u32 {
         let bags = (self.bag(Side::Baseline, i), self.bag(Side::Candidate, j));
         self.bags.common(bags.0, bags.1)
@@ -98,14 +99,15 @@ impl<'s, 'a> Renames<'s, 'a> {
         bag
     }
 
-    /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
-    /// where nothing else is known of them, or all below is renamed, too.
+    /// Whether both runs are equally long and the two names begin with the same word. That is
+    /// enough if nothing else is known of the calls, or if everything below them is renamed too.
     fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
     }
 
-    /// What is below a call, without its name: equal for a call and its renamed partner.
+    /// A hash of a call's contents and arguments without its name: equal for a call and its renamed
+    /// counterpart.
     fn body(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         let mut body = u64::from(outline.arguments[call as usize]);
@@ -117,7 +119,7 @@ impl<'s, 'a> Renames<'s, 'a> {
     }
 }
 
-/// Whether one of two calls holds so much more than the other that they cannot be one op.
+/// Whether one of two calls contains so much more than the other that they cannot be one op.
 pub(super) fn are_out_of_proportion(one: u32, two: u32) -> bool {
     one.max(two) > RATIO * one.min(two) + SMALL
 }

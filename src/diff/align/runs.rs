@@ -1,17 +1,17 @@
-//! Siblings that look like the children of a call of the other list: one element of the alignment.
+//! Siblings that look like the children of a call in the other list → one element of the alignment.
 //!
 //! ```text
-//! trace1  step(conv bn relu …)  step(conv bn relu …)     one step lost its annotation: what it held
-//! trace2  step(conv bn relu …)  conv bn relu …           stands opposite the step as a whole
+//! trace1  step(conv bn relu …)  step(conv bn relu …)     one step lost its annotation: what was in it
+//! trace2  step(conv bn relu …)  conv bn relu …           is aligned opposite the step as a whole
 //! ```
 //!
-//! Call by call, what a lost wrapper held has too little in common with the wrapper to hold its
-//! place in a row of like siblings.
+//! Individually, the former contents of a lost wrapper have too little in common with the wrapper
+//! to keep its position in a row of similar siblings.
 
-use super::weights::{LEAST_RUN, RUNS};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
+use crate::diff::weights::{LEAST_RUN, RUNS};
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
@@ -35,7 +35,7 @@ pub(super) fn elements(
     })
 }
 
-/// The runs of one list that look like the children of a call of the other list.
+/// The runs of one list that look like the children of a call in the other list.
 fn lost_contents(
     outlines: PerSide<&Outline<'_>>,
     bags: &mut Bags<'_>,
@@ -66,8 +66,8 @@ fn lost_contents(
     runs
 }
 
-/// Whether a call holds at least half of what a run of siblings is made of, at whatever depth: a
-/// step and the loader in it may be gone together.
+/// Whether a call contains, at any depth, at least half of the tokens of a run of siblings: a step
+/// and the loader in it may be missing together.
 fn holds_most(
     outline: &Outline<'_>,
     bags: &mut Bags<'_>,

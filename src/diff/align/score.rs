@@ -1,4 +1,4 @@
-//! How much it is worth to pair two siblings: what they have in common, counted in tokens.
+//! Two siblings → the score of matching them: what they have in common, counted in tokens.
 
 use super::Both;
 use super::compare::{Compare, Tokens};
@@ -6,16 +6,15 @@ use super::inner::is_one_inside_other;
 use super::plain::shared_tokens;
 use super::runs;
 use super::threads::LoneThread;
-use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
-use crate::program::{Program, StepId};
+use crate::diff::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED};
+use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
@@ -25,41 +24,42 @@ pub(super) struct Siblings<'a, 'b> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
     lists: PerSide<&'b [u32]>,
-    /// The elements that are aligned, as ranges of the lists: single calls but for `runs`.
+    /// The elements to align, as ranges of the lists: single calls, or the runs found by `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// For each launch key, whether both lists launch equally often: then order is evidence enough.
+    /// For each launch key, whether both lists have equally many such launches. Then order is
+    /// evidence enough.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
-    /// What is known of each element, once it was asked for.
+    /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
-    /// GPU events of one launch may be paired by order; unlinked ones by name only.
+    /// Whether the GPU events come from one launch and may be matched by order; unlinked ones are
+    /// only matched by name.
     launched_together: bool,
-    /// The threads of each side that have no partner.
+    /// The unmatched threads of each side.
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
-    /// The partner of each step of the baseline, where one side has more steps and they are known.
-    steps: Option<&'b BTreeMap<StepId, StepId>>,
 }
 
-/// What is known of an element, whatever stands opposite it.
+/// Properties of an element that do not depend on what it is compared with.
 #[derive(Debug, Clone, Copy)]
 struct Element {
-    /// Its only call, or the first one of a run.
+    /// Its only call, or the first call of a run.
     call: u32,
     key: Key,
     exact: u64,
-    /// Hash of its name to the letter.
+    /// Hash of its exact name.
     name: u64,
-    /// Tokens of all that it holds.
+    /// Number of tokens of its whole subtree.
     tokens: i64,
     is_run: bool,
     is_gpu: bool,
     is_query: bool,
-    /// Whether its list has more calls that equal it than the other list.
+    /// Whether its list has more calls that equal it than the other list has.
     is_novel: bool,
-    /// Whether its list has more calls of its key than the other list.
+    /// Whether its list has more calls of its key than the other list has.
     is_new_name: bool,
-    /// Whether an element of the other list with a new name may wrap a call of its key.
+    /// Whether an element of the other list, with a name that is new there, contains a call with this
+    /// element's key. That element may be a wrapper around this one's counterpart.
     may_be_wrapped: bool,
-    /// What it holds, once that was asked for.
+    /// The tokens of its subtree, computed on demand.
     bag: Option<Bag>,
 }
 
@@ -85,17 +85,16 @@ impl<'a, 'b> Siblings<'a, 'b> {
             known: PerSide::default(),
             launched_together,
             lone_threads,
-            steps: both.steps.get(),
         }
     }
 
-    /// The two calls of a pair of elements.
+    /// The calls of two elements; of a run, the first call.
     pub(super) fn calls(&self, i: usize, j: usize) -> (u32, u32) {
         let first = |side: Side, at: usize| self.lists[side][self.elements[side][at].start];
         (first(Side::Baseline, i), first(Side::Candidate, j))
     }
 
-    /// Whether one of two elements is more than a single call.
+    /// Whether either of two elements is a run.
     fn is_run(&self, i: usize, j: usize) -> bool {
         self.elements.baseline[i].len() > 1 || self.elements.candidate[j].len() > 1
     }
@@ -118,7 +117,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         i64::from(self.bags.common(bags.0, bags.1))
     }
 
-    /// What is known of two elements.
+    /// The properties of two elements.
     fn known(&mut self, i: usize, j: usize) -> (&Element, &Element) {
         if self.known.baseline.is_empty() {
             self.look_up();
@@ -173,19 +172,21 @@ impl<'a, 'b> Siblings<'a, 'b> {
         match (self.launched_together, x.place(a) == y.place(b)) {
             (false, _) => 0,
             (true, true) => TOKEN / 4,
-            // ROCm 7.1 wrote copies as kernels, 7.2 as copies.
+            // A memory copy may be opposite a kernel: ROCm 7.1 recorded copies as kernels, 7.2 as
+            // copies.
             (true, false) => TOKEN / 8,
         }
     }
 
-    /// Of two launches of one key.
+    /// The score of two launches of one key.
     fn score_launch(&mut self, i: usize, j: usize) -> i64 {
         let (a, _) = self.calls(i, j);
         let key = self.outlines.baseline.keys[a as usize];
         let launches = || launches_agree(self.outlines, self.lists);
         let agree = self.launches_agree.get_or_init(launches).get(&key).copied().unwrap_or(false);
         let shared = self.shared(i, j);
-        // The key and the kind of GPU event are common to all launches; names are the evidence.
+        // All launches share their key and the kind of their GPU event, so only kernel names are
+        // evidence.
         let own = i64::from(self.outlines.baseline.own_weight(a)) + 1;
         match agree || shared > own {
             true => TOKEN * shared,
@@ -206,7 +207,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             + name_bonus(one, two)
     }
 
-    /// What two calls of different keys share, where at least one of them is new in its list.
+    /// The score of two calls that are not a match: 0 unless at least one of them is new in its
+    /// list.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if !one.is_novel && !two.is_novel {
@@ -220,19 +222,21 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 if x.is_gpu_path(a) == y.is_gpu_path(b) =>
             {
                 let wrapped = self.wrapped(&one, &two);
-                // At least 1: two calls opposite each other that have nothing in common are still a better
-                // guess than two calls without partner.
+                // At least 1: aligning two calls that have nothing in common is still a better
+                // guess than leaving both unmatched.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
-            // Where one side has no op around its launch, the launch stands in the place of the op.
+            // If one side has a bare launch where the other has an op around it, the launch takes
+            // the op's position.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
             _ => 0,
         }
     }
 
-    /// What a call and the one of its name inside of a wrapper share. They become a pair, if one
-    /// level deeper, and must hold their place in a row of like siblings as a pair does.
+    /// The score of a call opposite a wrapper that contains a call of its name. Those two calls
+    /// become a match, one level deeper, and must keep their position in a row of similar siblings
+    /// as a match does.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| match outer.wraps(inner) {
             true => self.bags.inside(side, outer.call, inner.key),
@@ -245,7 +249,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         Some(WRAPPED * self.common(a, b))
     }
 
-    /// What two calls share, where that is all of `weight` but the names of kernels.
+    /// The score of an op and a bare launch of this weight, if they share everything except kernel
+    /// names.
     fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
         let shared = self.common(a, b);
         if 3 * shared >= 2 * i64::from(weight) { AFFINITY * shared } else { 0 }
@@ -288,15 +293,6 @@ impl Compare for Siblings<'_, '_> {
         at < self.elements[side].len() && (at == 0 || step(at - 1) != step(at))
     }
 
-    fn are_in_one_step(&self, i: usize, j: usize) -> bool {
-        let (a, b) = self.calls(i, j);
-        let step = |side: Side, call: u32| self.programs[side].steps().step(CallId(call));
-        self.steps.is_some_and(|partners| {
-            let partner = step(Side::Baseline, a).and_then(|step| partners.get(&step));
-            partner.is_some_and(|&partner| step(Side::Candidate, b) == Some(partner))
-        })
-    }
-
     fn is_a_thread(&self, side: Side, first: usize, length: usize) -> bool {
         let (threads, outline) = (self.lone_threads[side.other()], self.outlines[side]);
         !threads.is_empty() && {
@@ -330,7 +326,7 @@ impl Compare for Siblings<'_, '_> {
             return AFFINITY * self.shared(i, j);
         }
         let (a, b) = (one.call, two.call);
-        // Where each has an equal partner elsewhere, the two have changed places.
+        // If each has an equal counterpart elsewhere, the two have swapped places.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
             return match one.key == two.key {
@@ -366,7 +362,7 @@ impl Compare for Siblings<'_, '_> {
         }
         let same_key = one.key == two.key;
         if one.is_gpu && two.is_gpu {
-            // Two GPU events of one launch may be a pair without a token in common.
+            // Two GPU events of one launch may match without a common token.
             return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
         }
         if same_key && one.exact == two.exact {
@@ -384,16 +380,17 @@ impl Compare for Siblings<'_, '_> {
         }
     }
 
-    /// Calls of one key share at least that; launches need more.
+    /// Ops and frames of one key share at least that key. Launches need more.
     fn scores(&mut self, i: usize, j: usize) -> bool {
         let (a, _) = self.calls(i, j);
         let is_op_or_frame = self.outlines.baseline.is_op_or_frame(a);
         (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
     }
 
-    /// The most telling tokens of which the two lists share enough: exact ones, else shapes, else
-    /// keys. Exact ones hold the names of kernels, which another platform has other ones for; where
-    /// they are shared by some and the next by more, nothing tells which are right but the paths.
+    /// The most specific tokens that the two lists share enough of: exact ones, otherwise shapes,
+    /// otherwise keys. Exact tokens include kernel names, which differ between platforms. If the
+    /// next kind is shared by more elements, but not by more than twice as many, both kinds are
+    /// returned and the heavier path decides.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
@@ -426,7 +423,7 @@ impl Compare for Siblings<'_, '_> {
 }
 
 impl Element {
-    /// Whether it may be a wrapper around the call of the other element's name.
+    /// Whether this element may be a wrapper around a call with the other element's name.
     fn wraps(&self, inner: &Element) -> bool {
         self.is_new_name && inner.may_be_wrapped
     }
@@ -436,8 +433,8 @@ fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 
-/// For each element of one list, whether it has more calls of its token than the other list: not
-/// all of them can have a partner of that token.
+/// For each call of one list, whether this list has more calls with its token than the other list
+/// has. Then not all of them can have a counterpart with that token.
 fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for &call in lists[side] {

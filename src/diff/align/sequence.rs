@@ -1,8 +1,8 @@
-//! Two sequences of siblings → the pairs that keep their order and weigh most.
+//! Two sequences of siblings → the matches that keep their order and have the highest total score.
 //!
-//! Equal ends are trimmed. What is left is solved by dynamic programming over a corridor of cells:
-//! all of them where the lists are short, otherwise those around the path of a plain alignment of
-//! equal tokens (`plain`):
+//! Equal elements at both ends are matched first. The rest is solved by dynamic programming over a
+//! corridor of cells. For short lists it contains all cells, for long ones those around the path of
+//! a plain alignment of equal tokens (`plain`):
 //!
 //! ```text
 //!      b₀ b₁ b₂ b₃ b₄ b₅ b₆
@@ -12,23 +12,24 @@
 //!  a₃        ░  ░  \\ ░
 //! ```
 //!
-//! The corridor repairs what a plain alignment gets wrong: it counts equal tokens only, so in a row
-//! of equal siblings it may leave a hole far from the changed one that should fill it.
+//! The corridor repairs what a plain alignment gets wrong. A plain alignment only counts equal
+//! tokens, so in a row of equal siblings it may leave the hole far from the changed sibling that
+//! should fill it.
 
 use super::compare::{Compare, Tokens};
 use super::plain::plain_alignment;
 use super::slide;
-use super::weights::{
+use crate::diff::weights::{
     BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WIDE_CELLS,
 };
 use std::ops::Range;
 
-/// The pairs found, and where a bound cut the search short.
+/// The matches found, and how often a bound cut the search short.
 #[derive(Debug, Default)]
 pub(super) struct Aligned {
-    /// Pairs of positions, rising on both sides.
+    /// Matched positions, ascending on both sides.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// Blocks too large to be searched whole.
+    /// Blocks too large to be searched completely.
     pub(super) cut_blocks: u64,
 }
 
@@ -48,7 +49,8 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     let (a, b) = (front..n - back, front..m - back);
     if !a.is_empty() && !b.is_empty() {
         let inner = if (a.len(), b.len()) == (1, 1) {
-            // As most calls have few calls below them, this is the common case by far.
+            // One element on each side is by far the most common case, because most calls have few
+            // children.
             compare.scores(front, front).then_some((0, 0)).into_iter().collect()
         } else {
             let paths = corridors(compare, a, b).into_iter().map(|corridor| {
@@ -59,12 +61,12 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
                         return 0;
                     }
                     let score = compare.score(i, j);
-                    debug_assert!(score <= most, "{score} is more than can be");
+                    debug_assert!(score <= most, "{score} exceeds its upper bound");
                     score
                 });
                 (path, corridor.cut_blocks)
             });
-            // Of equal ones the first: its tokens are the more telling ones.
+            // On a tie the first path wins: its tokens are the more specific ones.
             let heaviest =
                 paths.reduce(|one, two| if two.0.weight > one.0.weight { two } else { one });
             let (path, cut_blocks) = heaviest.unwrap_or_default();
@@ -79,13 +81,13 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     aligned
 }
 
-/// For each row 0..=n the columns 0..=m to search, inclusive.
+/// For each row 0..=n, the first and the last of the columns 0..=m to search.
 struct Corridor {
     rows: Vec<(usize, usize)>,
     cut_blocks: u64,
 }
 
-/// All cells of short lists; of long ones a corridor around the path of each kind of tokens.
+/// All cells for short lists; for long ones, a corridor around the path of each kind of token.
 fn corridors(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Vec<Corridor> {
     let (n, m) = (a.len(), b.len());
     if n.saturating_mul(m) <= EXACT_CELLS {
@@ -121,13 +123,13 @@ fn corridor((a_tokens, b_tokens): &Tokens, half: usize) -> Corridor {
     corridor
 }
 
-/// Half the width of the corridor of two lists with so many elements together.
+/// Half the width of the corridor for two lists with this many elements in total.
 fn half_width(elements: usize) -> usize {
     let wide = (WIDE_CELLS / elements).clamp(HALF_WIDTH, HALF_WIDEST);
     wide.min((MOST_CELLS / elements).max(HALF_NARROWEST))
 }
 
-/// Makes the rows overlap, so that a path through all of them exists.
+/// Makes neighbouring rows overlap, so that a path through all of them exists.
 fn connect(rows: &mut [(usize, usize)]) {
     for row in 1..rows.len() {
         rows[row].1 = rows[row].1.max(rows[row - 1].1);
@@ -145,14 +147,15 @@ enum Step {
     SkipB,
 }
 
-/// Pairs of positions, with the sum of their scores.
+/// Matched positions and the sum of their scores.
 #[derive(Debug, Default)]
 struct Path {
     pairs: Vec<(usize, usize)>,
     weight: i64,
 }
 
-/// The path through `rows` with the highest sum of scores. `score` is told what it must reach to matter.
+/// The path through `rows` with the highest total score. The third argument of `score` is the least
+/// score that can change the path; below it, any smaller result will do.
 fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
     let offsets: Vec<usize> = rows
@@ -227,7 +230,7 @@ fn trace_back(rows: &[(usize, usize)], offsets: &[usize], steps: &[Step]) -> Vec
 mod tests {
     use super::*;
 
-    /// Letters: equal ones score 10, the same letter in the other case 3.
+    /// Letters: equal ones score 10, the same letter in the other case scores 3.
     struct Letters<'a>(&'a [u8], &'a [u8]);
 
     impl Compare for Letters<'_> {
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_is_left_over_slides_into_one_piece() {
-        // By the path alone the second x is taken, and the x of the other side parts y z from u.
+        // The path alone would match the second x, which splits the rest into `x y z` and `u`.
         assert_eq!(pairs("kxyzxu", "Kx"), [(0, 0), (1, 1)]);
     }
 
@@ -293,7 +296,7 @@ mod tests {
         assert_eq!(pairs(&a, &b), expected);
     }
 
-    /// Numbers of which only equal ones score, and tokens for the plain path that are not these numbers.
+    /// Numbers that score only if equal, with misleading tokens for the plain path.
     struct Misled {
         numbers: (Vec<u64>, Vec<u64>),
         kinds: Vec<Tokens>,
@@ -317,7 +320,8 @@ mod tests {
         }
     }
 
-    /// Numbers that the candidate has, too, and tokens that pair each with the one `shift` further on.
+    /// Numbers that both sides have, and tokens that match each number with the one `shift` further
+    /// on.
     fn shifted(length: u64, shift: u64) -> (Vec<u64>, Tokens) {
         let tokens = ((shift..length + shift).collect(), (0..length).collect());
         ((0..length).collect(), tokens)
@@ -330,7 +334,8 @@ mod tests {
             let mut misled = Misled { numbers: (numbers.clone(), numbers), kinds: vec![tokens] };
             align(&mut misled).pairs.len() as u64
         };
-        // The shorter the lists, the wider the corridor: by several layers, by one, hardly at all.
+        // The shorter the lists, the wider the corridor: several layers, one layer, hardly more
+        // than the path.
         assert_eq!(found(1_000, HALF_WIDEST as u64 - 2), 1_000);
         assert_eq!(found(8_000, HALF_WIDTH as u64 - 2), 8_000);
         assert!(found(8_000, HALF_WIDEST as u64 - 2) < 50);
@@ -369,7 +374,7 @@ mod tests {
         assert_eq!((large.rows[0], large.rows[last]), ((0, 3), (last - 3, last)));
         assert!(large.rows.iter().all(|(from, to)| to - from <= 7));
         assert!(small.rows.iter().all(|&row| row == (0, last - 2)));
-        // One side without anything is no block that was cut.
+        // An empty side is not a block that was cut.
         let one_sided = corridor(&((0..9).collect(), (0..9 + 2 * side * side).collect()), 3);
         assert_eq!(one_sided.cut_blocks, 0);
     }

@@ -1,37 +1,34 @@
-//! Gaps on one side only → where the elements around them agree best.
+//! Gaps on one side only → the same gaps, moved to where the elements around them agree best.
 //!
 //! ```text
-//!  a  1 2 3          an inserted step can be 2 3' or 3' 3, where 3' is equal to 3 but for what an
-//!  b  1 2 3' 3       alignment must not rely on
+//!  a  1 2 3          the inserted step may be 2 3' or 3' 3, where 3' equals 3 except for details that
+//!  b  1 2 3' 3       the alignment must not rely on
 //!
-//!  a  x y z x u      the x of b stands at either end of the hole of two or of one; it is at the front,
-//!  b  x              where what is left over is in one piece
+//!  a  x y z x u      the x of b may match either x of a; it matches the first one, which leaves the
+//!  b  x              unmatched rest in one piece
 //!
-//!  a  r r r r        the hole of one side slides to the hole of the other: r and R may be a pair
+//!  a  r r r r        a hole of one side slides next to a hole of the other: r and R may be a match
 //!  b  r r R r        under two names
 //!
-//!  a  [f b][f b]          where the thread that holds the steps tells which are the same, the other
-//!  b  [f b][f b][f b]     threads follow it
+//!  a  [f b][f b][f b]     a removed step is a whole one, not the end of one step and the beginning
+//!  b  [f b]     [f b]     of the next, although otherwise both are equally good
 //!
-//!  a  [f b][f b][f b]     a step that is gone is a whole one, not the end of one and the beginning
-//!  b  [f b]     [f b]     of the next, though both are as good otherwise
-//!
-//!  a  r r s r s r         what was cut off is the end, not all but the last call: what is left over
-//!  b  r                   is in one piece with the end
+//!  a  r r s r s r         what was cut off is everything after the first call, not everything before
+//!  b  r                   the last one: the unmatched rest includes the end of the list
 //! ```
 
 use super::compare::Compare;
-use super::weights::{HOLES, LEAST_PART};
+use crate::diff::weights::{HOLES, LEAST_PART};
 use crate::side::Side;
 
-/// Pairs of positions, and two more that stand for the ends of the lists. All count from 1.
+/// Matched positions, with a sentinel at each end of the lists. Positions count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
-    /// The gaps that only one side had before any of them slid.
+    /// The gaps that only one side has, as they were before any of them slid.
     holes: Vec<Hole>,
 }
 
-/// What one side has alone between two pairs.
+/// A gap that only one side has.
 #[derive(Debug, Clone, Copy)]
 struct Hole {
     side: Side,
@@ -40,9 +37,10 @@ struct Hole {
 }
 
 impl Hole {
-    /// Whether two holes hold the same, as what was moved does: they begin and end with equal elements,
-    /// or the longer one does so with the shorter one in front or at its end, where there is more beside
-    /// what was moved.
+    /// Whether two holes have the same contents, as the old and the new position of a moved block
+    /// do: their first and their last elements are equal. The shorter hole may also equal the
+    /// beginning or the end of the longer one, if more was removed or inserted next to the moved
+    /// block.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
@@ -61,10 +59,11 @@ impl Hole {
     }
 }
 
-/// Slides each gap along the equal elements beside it: to where more of them are in steps that
-/// are known to be the same, or else equal to the letter, or else into another gap of the same side, or else to where it holds what the other side
-/// has alone elsewhere, or else to where a step begins, or else to the end of the lists, or else to a gap
-/// of the other side.
+/// Slides each gap that only one side has along the equal elements next to it. Of two positions,
+/// the better one is decided by the first of these criteria in which they differ: more of these
+/// elements are equal in every name; the gap joins another gap of its side; it contains elements
+/// that the other side has unmatched elsewhere; it begins a step; it is the end of the list; it
+/// meets a gap of the other side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -85,7 +84,7 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// The gaps that only one side has; none where they are so many that likes are found by chance.
+    /// The gaps that only one side has; none if there are so many that some are alike by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {
@@ -98,13 +97,13 @@ impl Row {
         if holes.len() > HOLES { Vec::new() } else { holes }
     }
 
-    /// How many elements of each side stand between a pair and the one before it.
+    /// Number of elements on each side between a pair and the one before it.
     fn gap(&self, at: usize) -> (usize, usize) {
         let (before, after) = (self.pairs[at - 1], self.pairs[at]);
         (after.0 - before.0 - 1, after.1 - before.1 - 1)
     }
 
-    /// Moves the gap before `at` to the front; returns by how many pairs.
+    /// Moves the gap before `at` towards the front; returns by how many pairs.
     fn slide_back(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) -> usize {
         let then = |(i, j): (usize, usize)| (i + gap.0, j + gap.1);
         let moved = (1..at).rev().map(|i| Slid {
@@ -122,7 +121,7 @@ impl Row {
         count
     }
 
-    /// Moves the gap before `at` to the back.
+    /// Moves the gap before `at` towards the back.
     fn slide_on(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) {
         let then = |(i, j): (usize, usize)| (i - gap.0, j - gap.1);
         let moved = (at..self.pairs.len() - 1).map(|i| Slid {
@@ -139,7 +138,7 @@ impl Row {
         }
     }
 
-    /// The first element of the gap before a pair, on the side that has one.
+    /// The first element of the gap before a pair, on the side that has the gap.
     fn first(&self, at: usize) -> Pair {
         (self.pairs[at - 1].0 + 1, self.pairs[at - 1].1 + 1)
     }
@@ -147,30 +146,30 @@ impl Row {
 
 type Pair = (usize, usize);
 
-/// One pair over which a gap may slide.
+/// One pair that a gap may slide over.
 struct Slid {
     /// The pair as it is.
     now: Pair,
-    /// As it would be.
+    /// The pair after sliding.
     then: Pair,
-    /// The first element of the gap then, on the side that has one.
+    /// The first element of the gap after sliding, on the side that has it.
     first: Pair,
-    /// The gap behind the pair, at which the slide ends.
+    /// The gap beyond the pair; the slide ends there.
     behind: (usize, usize),
-    /// Whether the gap is the end of the list then.
+    /// Whether the gap is then the end of the list.
     ends: bool,
 }
 
-/// Where a gap is before it slides.
+/// A gap before it slides.
 struct Start {
     gap: (usize, usize),
-    /// Its first element, on the side that has one.
+    /// Its first element, on the side that has it.
     first: Pair,
     /// Whether it is the end of the list.
     ends: bool,
 }
 
-/// By how many pairs a gap slides best.
+/// The number of pairs to slide over for the best position.
 fn best_slide(
     compare: &mut impl Compare,
     holes: &[Hole],
@@ -181,7 +180,7 @@ fn best_slide(
         true => Hole { side: Side::Baseline, first: first.0, length: gap.0 },
         false => Hole { side: Side::Candidate, first: first.1, length: gap.1 },
     };
-    let (mut best, mut gain) = (0, (0, 0));
+    let (mut best, mut gain) = (0, 0);
     let mut most = ((gain, false, place_of(compare, holes, hole(first))), ends);
     for (count, slid) in moved.enumerate() {
         let mut equal = |(i, j): Pair| compare.equal(i - 1, j - 1);
@@ -189,9 +188,7 @@ fn best_slide(
             break;
         }
         let mut same = |(i, j): Pair| i64::from(compare.same_to_the_letter(i - 1, j - 1));
-        gain.1 += same(slid.then) - same(slid.now);
-        let in_step = |(i, j): Pair| i64::from(compare.are_in_one_step(i - 1, j - 1));
-        gain.0 += in_step(slid.then) - in_step(slid.now);
+        gain += same(slid.then) - same(slid.now);
         let (mine, theirs) = slid.behind;
         let meets = (gap.0 > 0) == (theirs > 0) && (gap.1 > 0) == (mine > 0);
         let merges = (gap.0 > 0 && mine > 0) || (gap.1 > 0 && theirs > 0);
@@ -207,8 +204,8 @@ fn best_slide(
     best
 }
 
-/// What speaks for the place of a hole: that the other side has the same alone elsewhere, here or on a
-/// thread of its own, and that a step begins with it.
+/// What supports a hole's position: whether the other side has the same contents unmatched
+/// elsewhere, in these lists or as a whole thread, and whether the hole begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);
@@ -221,40 +218,8 @@ mod tests {
     use super::*;
     use std::ops::Range;
 
-    /// Letters: equal but for their case; a step begins with `f`.
+    /// Letters: equal except for their case; a step begins with `f`.
     struct Letters(&'static [u8], &'static [u8]);
-
-    /// Letters of which it is known which steps are the same: those of one position.
-    struct Steps(Letters);
-
-    /// The step that a letter is in.
-    fn step(letters: &[u8], at: usize) -> usize {
-        letters[..=at].iter().filter(|&&letter| letter.eq_ignore_ascii_case(&b'f')).count()
-    }
-
-    impl Compare for Steps {
-        fn lengths(&self) -> (usize, usize) {
-            self.0.lengths()
-        }
-        fn equal(&mut self, a: usize, b: usize) -> bool {
-            self.0.equal(a, b)
-        }
-        fn score(&mut self, _: usize, _: usize) -> i64 {
-            0
-        }
-        fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
-            self.0.same_to_the_letter(a, b)
-        }
-        fn are_in_one_step(&self, a: usize, b: usize) -> bool {
-            step(self.0.0, a) == step(self.0.1, b)
-        }
-        fn is_pair(&self, _: usize, _: usize) -> bool {
-            true
-        }
-        fn tokens(&mut self, _: Range<usize>, _: Range<usize>) -> Vec<Tokens> {
-            Vec::new()
-        }
-    }
 
     impl Compare for Letters {
         fn lengths(&self) -> (usize, usize) {
@@ -281,17 +246,10 @@ mod tests {
         }
     }
 
-    /// Where the pairs of two texts are once the gaps have slid, and where with the sides exchanged.
+    /// The pairs of two texts after sliding; checks that swapping the sides gives the mirrored
+    /// result.
     fn slid(a: &'static str, b: &'static str, pairs: &[Pair]) -> Vec<Pair> {
-        slid_as(|a, b| Letters(a.as_bytes(), b.as_bytes()), a, b, pairs)
-    }
-
-    fn slid_as<C: Compare>(
-        texts: fn(&'static str, &'static str) -> C,
-        a: &'static str,
-        b: &'static str,
-        pairs: &[Pair],
-    ) -> Vec<Pair> {
+        let texts = |a: &'static str, b: &'static str| Letters(a.as_bytes(), b.as_bytes());
         let exchanged = |pairs: &[Pair]| pairs.iter().map(|&(i, j)| (j, i)).collect::<Vec<Pair>>();
         let (mut there, mut back) = (pairs.to_vec(), exchanged(pairs));
         slide_gaps(&mut texts(a, b), &mut there);
@@ -304,7 +262,7 @@ mod tests {
     fn a_gap_slides_to_where_more_is_equal_to_the_letter() {
         assert_eq!(slid("abc", "abCc", &[(0, 0), (1, 1), (2, 2)]), [(0, 0), (1, 1), (2, 3)]);
         assert_eq!(slid("cab", "cCab", &[(0, 1), (1, 2), (2, 3)]), [(0, 0), (1, 2), (2, 3)]);
-        // As many are equal on either side of it: it stays.
+        // Sliding the gap would align `c` with `C`, which are not equal to the letter, so it stays.
         assert_eq!(slid("acb", "acCb", &[(0, 0), (1, 1), (2, 3)]), [(0, 0), (1, 1), (2, 3)]);
     }
 
@@ -317,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_gap_joins_another_one_of_its_side() {
-        // What is left over of the first text, x y z and x, becomes y z x … in one piece.
+        // The unmatched letters of the first text, `x y z` and `u`, are replaced by `y z x u` as one run.
         assert_eq!(slid("kxyzxu", "kx", &[(0, 0), (4, 1)]), [(0, 0), (1, 1)]);
     }
 
@@ -333,17 +291,6 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_steps_those_that_are_known_to_be_the_same_are_a_pair() {
-        // The last step is equal to the letter, the second one is not: one thread sees that, others do not.
-        let last = [(0, 0), (1, 1), (2, 6), (3, 7)];
-        let same = [(0, 0), (1, 1), (2, 2), (3, 3)];
-        let in_steps =
-            |b| slid_as(|a, b| Steps(Letters(a.as_bytes(), b.as_bytes())), "fbfb", b, &last);
-        assert_eq!(in_steps("fbfBfBfb"), same);
-        assert_eq!(slid("fbfb", "fbfBfBfb", &last), last);
-    }
-
-    #[test]
     fn what_was_cut_off_is_the_end() {
         assert_eq!(slid("rrsrsr", "r", &[(5, 0)]), [(0, 0)]);
         assert_eq!(slid("rrsrsr", "r", &[(0, 0)]), [(0, 0)]);
@@ -351,10 +298,10 @@ mod tests {
 
     #[test]
     fn a_gap_slides_to_what_the_other_side_has_alone_elsewhere() {
-        // `mn` moved behind k: the end `nm` of the second text could be it as well.
+        // `mn` moved to after `k`. Otherwise the hole of the second text might as well be `nm`.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
-        // Of the same side nothing was moved.
+        // On a single side, nothing can have moved.
         assert_eq!(slid("mnkmnm", "km", &[(2, 0), (3, 1)]), [(2, 0), (3, 1)]);
     }
 
@@ -371,7 +318,7 @@ mod tests {
         };
         assert!(alike((1, 4), (2, 4)));
         assert!(alike((1, 4), (2, 6)) && alike((2, 3), (2, 4)));
-        // Other ends, too few in common, or less than half.
+        // Different ends, too short, or less than half as long.
         assert!(!alike((1, 4), (3, 4)) && !alike((1, 2), (2, 4)) && !alike((1, 3), (1, 7)));
         assert!(!hole(Side::Baseline, 1, 4).is_like(hole(Side::Baseline, 1, 4), &mut letters));
     }

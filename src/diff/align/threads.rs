@@ -1,35 +1,33 @@
-//! Which thread is which: by what runs on them, not by their numbers.
+//! The threads of both sides → pairs, by what runs on them rather than by their numbers.
 //!
-//! Threads exchange their roles between runs, and one thread's work may be split over two. Threads
-//! are paired by what they have in common, most first; what an unpaired thread ran is then looked
-//! for among what the paired ones could not place.
+//! Threads swap roles between runs, and the work of one thread may be split over two. Threads are
+//! matched by what they have in common, most first. The calls of an unmatched thread are then
+//! looked for among the unmatched calls of the other side.
 //!
-//! Where there are thousands of threads not every one is held against every other one: equal ones
-//! are paired in order, and the others look at those with which they share their rarest tokens.
+//! With thousands of threads, comparing all of them is too slow. Equal threads are matched in
+//! order, and the others are only compared with those that share their rarest tokens.
 
 use super::Aligner;
-use super::weights::{FOREIGN, RESCUED, THREAD_PAIRS, THREADS_BESIDE, THREADS_LIKE};
 use crate::diff::bags::Bags;
 use crate::diff::keys::Key;
 use crate::diff::outline::{Outline, Token};
-use crate::diff::step_pairs::{StepVotes, mutual_pairs};
-use crate::program::{Program, Steps};
+use crate::diff::weights::{FOREIGN, RESCUED, THREAD_PAIRS, THREADS_BESIDE, THREADS_LIKE};
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind};
+use crate::tree::CallKind;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
-/// Which threads, and which roots of unlinked GPU events, are partners.
+/// The matched threads, and the matched roots of unlinked GPU events.
 #[derive(Debug, Clone, Default)]
 pub(in crate::diff) struct ThreadPairs {
     /// The roots of each pair.
     pub(in crate::diff) pairs: Vec<(u32, u32)>,
-    /// Threads that were held against some of the other side's only.
+    /// Threads that were compared with only some of the other side's threads.
     pub(in crate::diff) cut: u64,
 }
 
-/// Pairs the threads of two outlines.
+/// Matches the threads of two outlines.
 pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPairs {
     let mut bags = Bags::new(outlines);
     let mut roots = Roots::new(outlines);
@@ -54,8 +52,8 @@ pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPa
     ThreadPairs { pairs, cut }
 }
 
-/// What runs on a thread without partner: the first and the last of its top calls, as far as the
-/// fingerprints tell, and how many they are.
+/// What runs on an unmatched thread: the fingerprints of its first and its last top-level call, and
+/// the number of these calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LoneThread {
     pub(super) first: u64,
@@ -87,9 +85,11 @@ struct Root {
     call: u32,
     /// Position among the roots of its side.
     at: usize,
-    /// Whether it has an op or a frame, which tell whether two threads are foreign.
+    /// Whether the thread has an op or a frame. A thread without one is never considered foreign to
+    /// another.
     tells: bool,
-    /// How many runtime calls and GPU events it has, each of which is at most one token of what is launched.
+    /// Number of its runtime calls and GPU events. Each adds at most one token to
+    /// [`Bags::launches`].
     launches: u32,
 }
 
@@ -107,7 +107,7 @@ impl Root {
     }
 }
 
-/// The roots that are still to be paired.
+/// The roots that are still to be matched.
 struct Roots {
     of: PerSide<Vec<Root>>,
 }
@@ -125,7 +125,8 @@ impl Roots {
         self.of.baseline.len().saturating_mul(self.of.candidate.len()) > THREAD_PAIRS
     }
 
-    /// Where there are many: pairs equal threads in order. Returns them, and how many are left.
+    /// If there are many threads, matches equal ones in order. Returns these pairs and, if
+    /// too many threads remain to compare each with each, the number of those that remain.
     fn take_equal(&mut self, outlines: PerSide<&Outline<'_>>) -> (Vec<(u32, u32)>, u64) {
         if !self.are_many() {
             return (Vec::new(), 0);
@@ -151,7 +152,7 @@ impl Roots {
         (pairs, left as u64)
     }
 
-    /// Positions of the roots that are held against each other.
+    /// Positions of the roots to compare with each other.
     fn candidates(&self, bags: &mut Bags<'_>) -> Vec<(usize, usize)> {
         let (n, m) = (self.of.baseline.len(), self.of.candidate.len());
         if !self.are_many() {
@@ -172,7 +173,7 @@ impl Roots {
     }
 }
 
-/// For each token, the threads of the candidate that have it, by position.
+/// For each token, the positions of the candidate's threads that have it.
 struct Index {
     holders: FxHashMap<Token, Vec<usize>>,
 }
@@ -199,14 +200,14 @@ impl Index {
     }
 }
 
-/// Holds threads against each other.
+/// Compares threads.
 struct Threads<'a, 'b> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
 }
 
 impl Threads<'_, '_> {
-    /// What two roots have in common; `None` where they must not be paired.
+    /// The number of tokens that two roots share; `None` if they must not be matched.
     fn likeness(&mut self, a: Root, b: Root) -> Option<u32> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         if x.keys[a.call as usize] != y.keys[b.call as usize] {
@@ -225,7 +226,8 @@ impl Threads<'_, '_> {
         alike.then_some(shared)
     }
 
-    /// Whether two threads share nothing but that they launch: no op, frame, shape or kernel.
+    /// Whether two threads have no op, frame, shape or kernel in common, only the fact that they
+    /// launch work.
     fn are_foreign(&mut self, roots: PerSide<Root>) -> bool {
         let below = PerSide::from_fn(|side| self.bags.below(side, roots[side].call));
         let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
@@ -239,8 +241,8 @@ impl Threads<'_, '_> {
         }
     }
 
-    /// Whether both threads make the same runtime calls without GPU work, which are no evidence
-    /// where there is better.
+    /// Whether both threads have a kind of runtime call without GPU work in common. That is only
+    /// evidence if there is none better.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {
@@ -259,8 +261,7 @@ impl Aligner<'_> {
             self.pair_in_place(a, b);
         }
         let mut roots = std::mem::take(&mut self.pending);
-        self.pair_steps(&mut roots);
-        // The largest ones first, so that no core is left with one of them in the end.
+        // The largest threads come first, so that no core is left with a large one at the end.
         let size = |&(a, b): &(u32, u32)| {
             self.outlines.baseline.size(a).max(self.outlines.candidate.size(b))
         };
@@ -282,39 +283,9 @@ impl Aligner<'_> {
         self.tell_what_moved_out();
     }
 
-    /// Where one side has more steps, aligns the thread that holds them before all others, and finds
-    /// out which steps are the same.
-    fn pair_steps(&mut self, roots: &mut Vec<(u32, u32)>) {
-        let steps = self.both.programs.map(Program::steps);
-        let counts = steps.map(Steps::len);
-        if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
-            return;
-        }
-        let holds = |side: Side, root: u32| {
-            let thread = self.trees[side].thread(CallId(root));
-            let mut spans = steps[side].spans().iter();
-            thread.is_some() && spans.all(|span| Some(span.thread) == thread)
-        };
-        let holds_steps =
-            |&(a, b): &(u32, u32)| holds(Side::Baseline, a) && holds(Side::Candidate, b);
-        let Some(at) = roots.iter().position(holds_steps) else { return };
-        let (a, b) = roots.swap_remove(at);
-        self.pending.push((a, b));
-        self.descend();
-        let mut votes = StepVotes::new();
-        for call in self.outlines.baseline.subtree(a) {
-            let step = |side: Side, call: u32| steps[side].step(CallId(call));
-            let partner = self.both.links.partner(Side::Baseline, call);
-            let partner = partner.and_then(|partner| step(Side::Candidate, partner));
-            if let (Some(one), Some(two)) = (step(Side::Baseline, call), partner) {
-                *votes.entry([one, two]).or_default() += 1;
-            }
-        }
-        self.both.steps.get_or_init(|| mutual_pairs(&votes));
-    }
-
-    /// Looks for what unpaired threads ran among what the threads of the other side have left over,
-    /// the largest first, until so much was looked at that it would take longer than all the rest.
+    /// Looks for the calls of unmatched threads among the unmatched calls of the other side,
+    /// largest thread first. Stops when it has looked at so many calls that it would dominate the
+    /// run time.
     fn rescue_split_threads(&mut self, side: Side) {
         let outlines = self.outlines;
         let roots = PerSide::from_fn(|side| {
@@ -347,9 +318,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unpaired calls of the thread on the other side that has most in common with `root`, from
-    /// wherever in its tree they stand: half of a loop may run on another thread. Takes what it
-    /// looks at from `left`; `None`, with nothing left, where that is not enough.
+    /// The unmatched calls, at any depth, of the thread on the other side that has most in common
+    /// with `root`: half of a loop may run on another thread. Deducts what it looks at from `left`.
+    /// If that is used up, returns `None` and leaves 0.
     fn best_left_over(
         &mut self,
         side: Side,
@@ -380,7 +351,7 @@ impl Aligner<'_> {
         best.map(|(_, free)| free)
     }
 
-    /// The outermost calls below `root` in which nothing is paired, in order.
+    /// The outermost calls below `root` whose subtrees are entirely unmatched, in order.
     fn unpaired_below(&self, side: Side, root: u32) -> Vec<u32> {
         let outline = self.outlines[side];
         let mut behind = root + 1;
@@ -393,10 +364,10 @@ impl Aligner<'_> {
         free
     }
 
-    /// All calls below `root` in which nothing is paired, in order.
+    /// All calls below `root` whose subtrees are entirely unmatched, in order.
     pub(super) fn entirely_free_below(&self, side: Side, root: u32) -> Vec<u32> {
         let outline = self.outlines[side];
-        // The first paired call at or behind the one that is looked at.
+        // The first matched call at or after the one being looked at.
         let mut paired = outline.end(root);
         let mut found = Vec::new();
         for call in (root + 1..outline.end(root)).rev() {

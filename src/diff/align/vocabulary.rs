@@ -1,41 +1,42 @@
-//! What two names have in common as texts: words that few names have, and how they begin.
+//! The names of both trees → what two names have in common: words that occur in few names, and how
+//! they begin.
 //!
 //! ```text
-//! aten::miopen_convolution   aten::cudnn_convolution     `convolution` stands in a handful of names:
+//! aten::miopen_convolution   aten::cudnn_convolution     `convolution` occurs in a handful of names:
 //!                                                        variants of one op
-//! evaluate_function: MeanBackward0                       `evaluate` stands in the name of every
-//! evaluate_function: CompiledFunctionBackward            step of a backward pass: it says nothing
+//! evaluate_function: MeanBackward0                       `evaluate` occurs in the name of every step
+//! evaluate_function: CompiledFunctionBackward            of a backward pass and means nothing
 //! ```
 
-use super::weights::{TELLING_NAMES, TELLING_WORD};
 use crate::diff::keys::{self, Key};
 use crate::diff::outline::Outline;
 use crate::diff::regions;
+use crate::diff::weights::{TELLING_NAMES, TELLING_WORD};
 use crate::program::Words;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The words of the names of both trees, of ops and frames; each distinct name is taken apart once.
+/// The words in the names of ops and frames of both trees. Each distinct name is split once.
 #[derive(Debug)]
 pub(in crate::diff) struct Vocabulary {
     words: Vec<String>,
-    /// How many distinct names of each tree have each word.
+    /// For each word, the number of distinct names of each tree that contain it.
     names_with: PerSide<Vec<u32>>,
-    /// By key; none of calls that are neither ops nor frames.
+    /// By key; `None` for calls that are neither ops nor frames.
     names: Vec<Option<Name>>,
 }
 
-/// The words of the telling part of a name: of `miopen_convolution` in `aten::miopen_convolution`.
+/// The words of the distinctive part of a name: `miopen_convolution` in `aten::miopen_convolution`.
 #[derive(Debug, Default)]
 struct Name {
-    /// The long ones, each once, rising.
+    /// The long words, ascending and without duplicates.
     words: Vec<u32>,
-    /// What the telling part begins with, underscores aside.
+    /// The first word of the distinctive part, without leading underscores.
     stem: Option<u32>,
-    /// File without folder and function of a frame.
+    /// File name without folder, and function, of a frame.
     code: Option<u32>,
-    /// Whether a compiler made the call, in the place of others.
+    /// Whether a compiler generated the call, in place of others.
     generated: bool,
 }
 
@@ -47,7 +48,8 @@ impl Vocabulary {
         for side in Side::BOTH {
             let keys = outlines[side].keys.iter().map(|key| key.0 as usize + 1).max();
             let mut seen = vec![false; keys.unwrap_or(0)];
-            // An op and the step of the engine that runs it say one thing.
+            // An op and the autograd step that runs it have the same distinctive part, which counts
+            // once.
             let mut parts: FxHashSet<&str> = FxHashSet::default();
             for (call, &key) in (0..).zip(&outlines[side].keys) {
                 let tells = outlines[side].is_op_or_frame(call) && !outlines[side].is_hidden(call);
@@ -101,7 +103,8 @@ impl Vocabulary {
         }
     }
 
-    /// The words that two names share, each with its weight: 1 and more where it tells enough alone.
+    /// The words that two names share, each with its weight; a weight of 1 or more is sufficient
+    /// evidence.
     pub(in crate::diff) fn shared(&self, a: Key, b: Key) -> impl Iterator<Item = (&str, f64)> {
         let words = |key: Key| self.name(key).map_or(&[][..], |name| &name.words);
         let (mine, theirs) = (words(a), words(b));
@@ -109,13 +112,15 @@ impl Vocabulary {
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
 
-    /// By how few names of one tree have it: the other one may have a variant of each.
+    /// The fewer names of one tree contain a word, the more it weighs. The names of the two trees
+    /// are not added up, because each tree may have its own variant of each op.
     fn weight(&self, word: u32) -> f64 {
         let of = |side: Side| self.names_with[side].get(word as usize).copied().unwrap_or(0);
         f64::from(TELLING_NAMES) / f64::from(of(Side::Baseline).max(of(Side::Candidate)).max(1))
     }
 
-    /// Whether two names share words that tell, as `miopen_convolution` and `cudnn_convolution` do.
+    /// Whether two names share words of sufficient weight, as `miopen_convolution` and
+    /// `cudnn_convolution` do.
     pub(super) fn tell_of_kinship(&self, a: Key, b: Key) -> bool {
         self.shared(a, b).map(|(_, weight)| weight).sum::<f64>() >= 1.0
     }
@@ -125,13 +130,14 @@ impl Vocabulary {
         self.agree(a, b, |name| name.stem)
     }
 
-    /// Whether two frames are of one function in files of one name, as they are where a script was
-    /// moved to another folder.
+    /// Whether two frames are of equally named functions in equally named files, as when a script
+    /// was moved to another folder.
     pub(super) fn are_one_code(&self, a: Key, b: Key) -> bool {
         self.agree(a, b, |name| name.code)
     }
 
-    /// Whether a compiler made a call, as it makes `triton_poi_fused_add_mul_0` of two ops.
+    /// Whether a compiler generated a call, as it generates `triton_poi_fused_add_mul_0` from two
+    /// ops.
     pub(super) fn is_generated(&self, key: Key) -> bool {
         self.name(key).is_some_and(|name| name.generated)
     }
@@ -142,8 +148,8 @@ impl Vocabulary {
     }
 }
 
-/// What a name says of its own: the op without its name space, the function without its file, the
-/// class of a module, the backward function that the engine evaluates.
+/// The distinctive part of a name: the op without its namespace, the function without its file, the
+/// class of a module, the backward function that autograd evaluates.
 fn telling_part(kind: CallKind, name: &str) -> &str {
     let last = |separator: &str, name| str::rsplit(name, separator).next().unwrap_or(name);
     match kind {
@@ -164,8 +170,8 @@ fn built_in(name: &str) -> Option<&str> {
     rest.split([' ', '>']).next()
 }
 
-/// Words that are long enough to tell: autograd's nodes and modules are named like
-/// `ScaledDotProductFlashAttentionBackward0`.
+/// Words that are long enough to be distinctive. Names of autograd nodes and modules are split at
+/// capitals: `ScaledDotProductFlashAttentionBackward0`.
 fn long_words(name: &str) -> Vec<String> {
     let words = Words::of(name);
     let telling = words.iter().filter(|word| word.len() >= TELLING_WORD && !PHASES.contains(word));

@@ -5,7 +5,7 @@ use super::Finder;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Steps of the engine that add up gradients. They belong to no forward op and are never compiled.
+/// Engine steps that accumulate gradients. They belong to no forward op and are never compiled.
 const ACCUMULATE: &str = "AccumulateGrad";
 
 /// Whether a region runs in the backward pass.
@@ -14,9 +14,9 @@ pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
 }
 
 impl Finder<'_> {
-    /// What a region of the backward pass replaced: the steps of the forward ops that its own forward
-    /// region replaced, and what stands between them without a forward op. Where the trace does not
-    /// tell its forward region, what stands opposite.
+    /// The calls that a region of the backward pass replaced: the steps of the forward ops that its
+    /// own forward region replaced, and the steps without a forward op between them. If no such
+    /// step is known, the unmatched calls opposite the region.
     pub(super) fn backward_steps(
         &self,
         side: Side,
@@ -32,7 +32,7 @@ impl Finder<'_> {
             stretch.map_or_else(Vec::new, |stretch| self.free_calls(side.other(), &stretch))
         };
         let is_step = |call: &CallId| !other.name(*call).contains(ACCUMULATE);
-        // The links stand in the order of the backward ops.
+        // The links are in the order of their backward ops.
         let has_forward = |call: CallId| {
             let links = links[side.other()];
             let from = links.partition_point(|link| link.1 < call);
@@ -62,7 +62,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The step of the engine that a backward op is part of.
+    /// The engine step that a backward op is part of.
     fn outermost_step(&self, side: Side, op: CallId) -> CallId {
         let tree = self.trees[side];
         let above =

@@ -1,8 +1,8 @@
-//! Several regions between the same two pairs → which calls each of them replaced.
+//! Several regions between the same two matched pairs → the calls that each region replaced.
 //!
-//! The regions keep their order, so each has a run of the calls. The runs are chosen such that as much
-//! as possible of the work in them is named by the kernels of their region; among equals those that
-//! are as long as their regions are.
+//! The regions keep their order, so each one gets a run of consecutive calls. The runs are chosen
+//! so that the kernels of each region name as much of the work in its run as possible. Ties are
+//! broken in favour of runs whose lengths are proportional to the work of their regions.
 
 use super::names::{is_fused, named_ops};
 use super::{Finder, WRAPPER};
@@ -10,19 +10,20 @@ use crate::program::Words;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// Above so many steps of the search, runs are as long as their regions say.
+/// Above this many steps of the search, only the work of the regions determines the lengths of
+/// runs.
 const LONGEST_SEARCH: usize = 4_000_000;
 
-/// What the names in a region say that it runs.
+/// The ops that a region runs, according to the names in it.
 pub(super) struct Named {
     /// The ops of each generated kernel.
     kernels: Vec<Words>,
-    /// The ops that it calls itself, as a product that no kernel was generated for.
+    /// The ops that it calls itself, such as a matrix product that no kernel was generated for.
     ops: Vec<Words>,
 }
 
 impl Named {
-    /// Whether the region says that it runs this op.
+    /// Whether the names say that the region runs this op.
     fn has(&self, op: &Words) -> bool {
         self.ops.contains(op) || self.kernels.iter().any(|kernel| kernel.contain_all(op))
     }
@@ -52,8 +53,9 @@ impl Finder<'_> {
         runs.collect()
     }
 
-    /// Whether the kernels and ops in a region name nearly all of the work of these calls. A step of the
-    /// backward pass may hold a forward pass that is run again (activation checkpointing).
+    /// Whether the kernels and ops in a region name nearly all work of these calls. The amounts
+    /// of work may then differ: a step of the backward pass may also run a forward pass again
+    /// (activation checkpointing).
     pub(super) fn is_named(&self, side: Side, region: CallId, calls: &[CallId]) -> bool {
         let named = self.named(side, region);
         let ops: Vec<Words> =
@@ -62,7 +64,7 @@ impl Finder<'_> {
         unnamed * WRAPPER < ops.len()
     }
 
-    /// For each call, how much of its work the region names, less what it does not.
+    /// For each call, how much of its work the region names, minus the work that it does not name.
     fn explained(&self, side: Side, region: CallId, calls: &[CallId]) -> Vec<i64> {
         let named = self.named(side, region);
         let of_call = |&call: &CallId| {
@@ -72,7 +74,7 @@ impl Finder<'_> {
         calls.iter().map(of_call).collect()
     }
 
-    /// What the names of the kernels and ops in a region say.
+    /// The ops named by the kernels and ops in a region.
     pub(super) fn named(&self, side: Side, region: CallId) -> Named {
         let tree = self.trees[side];
         let kernels = tree.subtree(region).filter_map(|call| named_ops(tree.name(call))).collect();
@@ -93,12 +95,12 @@ impl Finder<'_> {
     }
 }
 
-/// The words of a name without its name space.
+/// The words of a name without its namespace.
 fn own_words(name: &str) -> Words {
     Words::of(name.rsplit("::").next().unwrap_or(name))
 }
 
-/// How many calls each region would have if they were as long as the regions say.
+/// How many calls each region would get in proportion to its work.
 fn expected(sizes: &[usize], calls: usize) -> Vec<usize> {
     let all = sizes.iter().sum::<usize>().max(1);
     sizes.iter().map(|size| size * calls / all).collect()
@@ -116,7 +118,7 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
         ends[regions - 1] = calls;
         return ends;
     }
-    // One more op that a name explains outweighs any sum of deviations from the expected lengths.
+    // One more op that is named outweighs any sum of deviations from the expected lengths.
     let scale = 2 * calls as i64 * regions as i64 + 1;
     let mut best = vec![i64::MIN / 2; calls + 1];
     best[0] = 0;

@@ -1,19 +1,19 @@
-//! Compiled regions and graph launches that one trace has alone → the calls of the other trace that
+//! Compiled regions and graph launches that only one trace has → the calls of the other trace that
 //! they replaced.
 //!
 //! ```text
 //! trace1                     trace2
-//! mm                         mm                          the working pair before
-//! add, mul, mean             Torch-Compiled Region       the region faces add, mul and mean
-//! softmax                    softmax                     the working pair behind
+//! mm                         mm                          the matched calls with work before it
+//! add, mul, mean             Torch-Compiled Region       the region replaced add, mul and mean
+//! softmax                    softmax                     the matched calls with work after it
 //! ```
-//! A region faces what stands between the pairs around it, below the same pair, and has no partner.
-//! Where several regions stand there, the names of their kernels divide it (`divide`). A region of the
-//! backward pass faces the steps whose forward ops the forward region faces, wherever they stand
-//! (`backward`).
+//! A region replaced the unmatched calls between its nearest matched neighbours with work, below
+//! the same matched pair. If several regions have the same neighbours, the names of their kernels
+//! decide which calls each one replaced (`divide`). A region of the backward pass replaced the
+//! steps whose forward ops its forward region replaced, wherever those steps are (`backward`).
 //!
-//! What is inside a region is nobody's partner: it runs in an order of its own, and what looks like
-//! its like elsewhere is not.
+//! Calls inside a region have no counterparts. A region runs its work in an order of its own, and a
+//! similar call elsewhere is not the same call.
 
 mod backward;
 mod divide;
@@ -22,22 +22,23 @@ mod place;
 
 pub(crate) use names::{is_fused, is_generated};
 
-use super::align::Pairing;
+use super::pairing::Pairing;
 use super::{NONE, Relation};
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use place::Stretch;
 
-/// The larger one of a region and what it may face holds at most so many times as much work, beside a
-/// few: what is farther apart is not the same work, unless the names in the region say so.
+/// A region cannot have replaced calls if one of the two has more than `RATIO` times the work of
+/// the other plus `FEW`, unless the names in the region show that it did.
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
-/// Of a wrapper at most every fifth piece of work has no partner.
+/// A region is only a wrapper if at most one in this many pieces of its work is unmatched, or if
+/// its amount of work differs from that of the other side by at most this share.
 const WRAPPER: usize = 5;
 
-/// A compiled region, or a graph launch, and the calls of the other trace that it stands for.
+/// A compiled region or a graph launch, and the calls of the other trace that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// The side that has the region.
@@ -48,7 +49,7 @@ pub struct Region {
     pub replaced: Vec<CallId>,
 }
 
-/// All regions that face something, by side and call.
+/// All regions that replaced something, by side and call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Regions {
     pub(super) list: Vec<Region>,
@@ -57,7 +58,7 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// The region that a call is part of, or was replaced by.
+    /// The region that a call is part of, or that replaced it.
     pub(super) fn of(&self, side: Side, call: CallId) -> Option<usize> {
         let at = *self.of[side].get(call.index())?;
         (at != NONE).then_some(at as usize)
@@ -84,9 +85,14 @@ impl Regions {
     }
 }
 
-/// Finds what each region replaced, and takes partners from what is inside of both.
-pub(super) fn find(trees: PerSide<&CallTree>, pairing: &mut Pairing) -> Regions {
-    let mut finder = Finder::new(trees, pairing);
+/// Finds the calls that each region replaced, and dissolves the matches inside both. `left_out`
+/// calls neither replace anything nor are replaced.
+pub(super) fn find(
+    trees: PerSide<&CallTree>,
+    pairing: &mut Pairing,
+    left_out: PerSide<&Vec<bool>>,
+) -> Regions {
+    let mut finder = Finder::new(trees, pairing, left_out);
     let looks = &finder;
     let roots = PerSide::from_fn_at_once(|side| looks.roots(side));
     if roots.baseline.is_empty() && roots.candidate.is_empty() {
@@ -103,16 +109,27 @@ pub(super) fn find(trees: PerSide<&CallTree>, pairing: &mut Pairing) -> Regions 
 struct Finder<'a> {
     trees: PerSide<&'a CallTree>,
     pairing: &'a mut Pairing,
+    /// Calls of steps that are not compared; empty if all steps are.
+    left_out: PerSide<&'a Vec<bool>>,
     measure: Measure,
-    /// For each call of each side the position of its region in the list, `NONE` outside.
+    /// For each call of each side, the position of its region in the list; `NONE` outside of
+    /// regions.
     taken: PerSide<Vec<u32>>,
     list: Vec<Region>,
 }
 
 impl<'a> Finder<'a> {
-    fn new(trees: PerSide<&'a CallTree>, pairing: &'a mut Pairing) -> Self {
+    fn new(
+        trees: PerSide<&'a CallTree>,
+        pairing: &'a mut Pairing,
+        left_out: PerSide<&'a Vec<bool>>,
+    ) -> Self {
         let measure = Measure::of(trees);
-        Finder { trees, pairing, measure, taken: PerSide::default(), list: Vec::new() }
+        Finder { trees, pairing, left_out, measure, taken: PerSide::default(), list: Vec::new() }
+    }
+
+    fn is_left_out(&self, side: Side, call: CallId) -> bool {
+        self.left_out[side].get(call.index()).copied().unwrap_or(false)
     }
 
     fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
@@ -120,7 +137,7 @@ impl<'a> Finder<'a> {
         (partner != NONE).then_some(CallId(partner))
     }
 
-    /// Whether a call is accounted and holds nothing that is.
+    /// Whether time is attributed to this call and to no call inside it.
     fn is_work(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         match self.measure {
@@ -132,7 +149,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// What is accounted at or below a call.
+    /// The calls at or below a call that time is attributed to.
     fn work(&self, side: Side, call: CallId) -> impl Iterator<Item = CallId> {
         self.trees[side].subtree(call).filter(move |&below| self.is_work(side, below))
     }
@@ -144,7 +161,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The outermost regions of a side that have no partner, and work that has none.
+    /// The outermost regions of a side that are unmatched and contain unmatched work.
     fn roots(&self, side: Side) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut roots = Vec::new();
@@ -152,6 +169,7 @@ impl<'a> Finder<'a> {
         while next < tree.len() {
             let call = CallId(next as u32);
             let is_root = self.partner(side, call).is_none()
+                && !self.is_left_out(side, call)
                 && names::is_region(tree, call)
                 && self.fused_something(side, call);
             if is_root {
@@ -162,13 +180,13 @@ impl<'a> Finder<'a> {
         roots
     }
 
-    /// Whether a region holds work of its own: if its ops have partners, it only holds what the other
-    /// side runs without it, and is a wrapper. A few ops of it may be renamed or gone, too; a kernel
-    /// that was generated stands for others.
+    /// Whether a region does work of its own. If its ops are matched, it is only a wrapper around
+    /// ops that the other side runs without it. A few of its ops may still be renamed or missing. A
+    /// single unmatched generated kernel is enough, because it replaces several ops.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
-        // Launches and kernels may have been paired by their order alone: their op tells, where there
-        // is one.
+        // Launches and kernels may have been matched by order only, so the op above them decides if
+        // there is one in the region.
         let is_paired = |call: CallId| {
             let mut path = std::iter::once(call).chain(tree.ancestors(call));
             let is_op =
@@ -183,12 +201,12 @@ impl<'a> Finder<'a> {
             || alone.len() * WRAPPER > self.work(side, region).count()
     }
 
-    /// Whether a compiler named it after the ops that it made it of.
+    /// Whether a compiler named a call after the ops that it was made from.
     fn is_generated(&self, side: Side, call: CallId) -> bool {
         names::is_fused(self.trees[side].name(call))
     }
 
-    /// Gives each region of a side what it faces.
+    /// Finds the calls that each region of a side replaced.
     fn face(&mut self, side: Side, roots: &[CallId]) {
         let inner: Vec<(CallId, CallId, Relation)> =
             roots.iter().flat_map(|&root| self.cut_off(side, root)).collect();
@@ -209,8 +227,8 @@ impl<'a> Finder<'a> {
             let replaced = self.backward_steps(side, root, &links);
             self.add(side, root, replaced);
         }
-        // Pairs inside of a region were taken apart above; where the region turned out to replace nothing,
-        // they are restored.
+        // The pairs inside the regions were dissolved above. They are restored if their region
+        // turned out to replace nothing.
         for (one, other, relation) in inner {
             let is_free = self.partner(side, one).is_none()
                 && self.partner(side.other(), other).is_none()
@@ -238,8 +256,8 @@ impl<'a> Finder<'a> {
         if less == 0 || is_far_apart() && !self.is_named(side, call, &replaced) {
             return;
         }
-        // About as much work on both sides and no generated kernel: the region only wraps the same ops, so
-        // nothing was replaced.
+        // If both sides have about the same amount of work and there is no generated kernel, the
+        // region only wraps the same ops and replaced nothing.
         let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
         if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;
@@ -265,7 +283,7 @@ impl<'a> Finder<'a> {
         self.pairing.relations[side.other()][other.index()] = relation;
     }
 
-    /// Takes the partners from a call and all below; returns who they were.
+    /// Dissolves the matches of a call and of everything below it; returns them.
     fn cut_off(&mut self, side: Side, call: CallId) -> Vec<(CallId, CallId, Relation)> {
         let mut cut = Vec::new();
         for below in self.trees[side].subtree(call) {
@@ -277,7 +295,7 @@ impl<'a> Finder<'a> {
         cut
     }
 
-    /// Makes two partners strangers.
+    /// Dissolves one match.
     fn part(&mut self, side: Side, call: CallId) {
         let Some(partner) = self.partner(side, call) else { return };
         self.pairing.partners[side][call.index()] = NONE;
@@ -286,7 +304,7 @@ impl<'a> Finder<'a> {
         self.pairing.relations[side.other()][partner.index()] = Relation::only(side.other());
     }
 
-    /// All calls of regions that have no partner are *replaced*.
+    /// All unmatched calls of regions become *replaced*.
     fn finish(self) -> Regions {
         let mut of = self.trees.map(|tree| vec![NONE; tree.len()]);
         for (at, region) in self.list.iter().enumerate() {

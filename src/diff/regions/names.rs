@@ -1,38 +1,39 @@
-//! What the names of regions and of what is in them say.
+//! What the names of regions, and of the calls inside them, say about their contents.
 
 use crate::program::Words;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// How calls begin whose whole inside was compiled or captured.
+/// Prefixes of calls whose whole content was compiled or captured.
 const REGIONS: [&str; 3] = ["Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph"];
 
-/// How Inductor begins the names of its Triton kernels, and of the ops that launch them.
+/// Prefixes of Inductor's Triton kernels, and of the ops that launch them.
 const TRITON: [&str; 6] =
     ["triton_poi_", "triton_red_", "triton_per_", "triton_tem_", "triton_for_", "triton_unk_"];
 
 /// Whether a call is a compiled region, a step of the backward pass that is one, or the launch of a
-/// captured graph.
+/// captured graph whose calls are unknown.
 pub(super) fn is_region(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
-        // Where its capture is known, what is below is aligned like eager code.
+        // If the capture is known, the calls below are aligned like eager code.
         CallKind::Runtime => tree.is_bare_replay(call),
         CallKind::Frame | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => false,
     }
 }
 
-/// Whether a compiler gave this name to an op, in the place of others. Kernels that people write in
-/// Triton have other names.
+/// Whether a compiler gave an op this name, for code that replaces other ops. Hand-written Triton
+/// kernels have other names.
 pub(crate) fn is_generated(name: &str) -> bool {
     begins(last_part(name), &REGIONS) || is_fused(name)
 }
 
-/// Whether a compiler named a kernel, or the op that launches it, after the ops that it made it of.
+/// Whether a compiler named a kernel, or the op that launches it, after the ops that it was made
+/// from.
 pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
 }
 
-/// The words behind `fused`: the ops that a generated kernel stands for.
+/// The words after `fused`: the ops that a generated kernel replaces.
 pub(super) fn named_ops(name: &str) -> Option<Words> {
     is_fused(name).then(|| Words::of(name).behind("fused")).flatten()
 }

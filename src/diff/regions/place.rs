@@ -1,12 +1,12 @@
-//! Where a region stands → the stretch of the other side that it can have replaced.
+//! A region → the stretch of the other side that it can have replaced.
 
 use super::super::{NONE, Relation};
 use super::Finder;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// Calls of the other side between two working pairs: those from `start` on and before `end`, in
-/// preorder.
+/// The calls of the other side between two matched pairs that do work: from `start` on and before
+/// `end`, in preorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
     start: CallId,
@@ -14,8 +14,8 @@ pub(super) struct Stretch {
 }
 
 impl Finder<'_> {
-    /// The stretch opposite a region: below the partner of the nearest pair above it, between the
-    /// partners of the nearest working pairs before and behind it.
+    /// The stretch opposite a region: below the counterpart of its nearest common ancestor, between
+    /// the counterparts of the nearest matched calls with work before and after it.
     pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
@@ -33,7 +33,8 @@ impl Finder<'_> {
         (start < end).then_some(Stretch { start, end })
     }
 
-    /// The partner of the outermost working pair that ends last before a call, below `above`.
+    /// The counterpart of the outermost matched call with work that ends last before `call`, below
+    /// `above`.
     fn last_before(
         &self,
         side: Side,
@@ -52,7 +53,7 @@ impl Finder<'_> {
         self.partner(side, outermost.unwrap_or(last))
     }
 
-    /// The partner of the first working pair behind a call, below `above`.
+    /// The counterpart of the first matched call with work after `call`, below `above`.
     fn first_behind(
         &self,
         side: Side,
@@ -66,15 +67,15 @@ impl Finder<'_> {
         self.partner(side, first)
     }
 
-    /// Whether a call is a working pair in its place.
+    /// Whether a call does work and is matched in place, so that it can bound a stretch.
     fn bounds(&self, side: Side, call: CallId, holds: &dyn Fn(CallId) -> bool) -> bool {
         let is_call = !matches!(self.trees[side].kind(call), CallKind::Gpu | CallKind::Thread);
         let in_place = self.pairing.relations[side][call.index()] == Relation::Same;
         is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
     }
 
-    /// The outermost calls of a stretch of which nothing has a partner, from the first that works to
-    /// the last, with those beside them.
+    /// The outermost calls of a stretch that are unmatched as a whole: from the first to the last
+    /// that does work, plus those directly before and after that do none.
     pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();
@@ -88,7 +89,7 @@ impl Finder<'_> {
             next = if is_free { tree.end(call) } else { CallId(call.0 + 1) };
             match is_free {
                 true => calls.push(Some(call)),
-                // A mark: calls that do no work are taken in only up to the next paired one.
+                // A matched call is a border: beyond it, calls without work do not belong to the region.
                 false if is_structure && self.partner(side, call).is_some() => calls.push(None),
                 false => {}
             }
@@ -102,14 +103,16 @@ impl Finder<'_> {
         calls[before..behind].iter().flatten().copied().collect()
     }
 
-    /// Whether neither the call nor anything below has a partner or belongs to another region; queries
-    /// may have one.
+    /// Whether neither the call nor any call below it is matched or belongs to another region.
+    /// Queries may be matched.
     fn is_all_free(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         tree.subtree(call).all(|below| {
             let is_query = tree.kind(below) == CallKind::Runtime && !tree.is_gpu_path(below);
             is_query
-                || (self.partner(side, below).is_none() && self.taken[side][below.index()] == NONE)
+                || (self.partner(side, below).is_none()
+                    && self.taken[side][below.index()] == NONE
+                    && !self.is_left_out(side, below))
         })
     }
 }

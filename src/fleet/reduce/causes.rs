@@ -1,26 +1,54 @@
-//! The causes of all ranks → each once, with how many ranks share it.
+//! The changes and causes of all ranks → each once, with the ranks that share it.
 
 use super::Compared;
 use super::roles::{Role, list};
 use crate::analysis::robust::median;
-use crate::fleet::rows::{CauseRow, Spread};
+use crate::fleet::rows::{CauseRow, ChangeRow, Shared, Spread};
 use crate::fleet::shard::Cause;
 use crate::fleet::stats::FEWEST;
 use crate::side::Side;
+use crate::trace::Nanos;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A cause counts on a rank where it is at least this share of the wall time of its step.
+/// Minimum size of a cause on a rank to count, as a share of the wall time of a step.
 const NOTABLE_CAUSE: f64 = 0.005;
 
-/// So many of some ranks are nearly all of them.
+/// This share of some ranks counts as nearly all of them.
 const NEARLY_ALL: f64 = 0.9;
 
-/// What makes causes of several ranks one.
-type CauseKey<'s> = (&'s Arc<str>, &'s Arc<str>, &'s Arc<str>);
+/// What makes changes of several ranks the same: kind, sentence and place; for causes: reason, call site and
+/// module.
+type Key<'s> = (&'s Arc<str>, &'s Arc<str>, &'s Arc<str>);
+
+/// Changes that more ranks share come first; of these, the more expensive ones.
+pub(super) fn changes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<ChangeRow> {
+    let mut found: BTreeMap<Key<'_>, Vec<(usize, Nanos)>> = BTreeMap::new();
+    for (at, one) in whole.iter().enumerate() {
+        for change in &one.facts.changes {
+            let key = (&change.kind, &change.sentence, &change.place);
+            found.entry(key).or_default().push((at, change.cost));
+        }
+    }
+    let row = |((kind, sentence, place), list): (Key<'_>, Vec<(usize, Nanos)>)| ChangeRow {
+        kind: kind.clone(),
+        sentence: sentence.clone(),
+        place: place.clone(),
+        shared: shared(&list, whole, roles).0,
+    };
+    let mut rows: Vec<ChangeRow> = found.into_iter().map(row).collect();
+    rows.sort_by(|a, b| {
+        let (one, two) = (&a.shared, &b.shared);
+        (two.ranks.cmp(&one.ranks))
+            .then_with(|| two.median_us.abs().total_cmp(&one.median_us.abs()))
+            .then_with(|| (&a.kind, &a.sentence, &a.place).cmp(&(&b.kind, &b.sentence, &b.place)))
+    });
+    rows
+}
 
 pub(super) fn causes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<CauseRow> {
-    let mut found: BTreeMap<CauseKey<'_>, Vec<(usize, &Cause)>> = BTreeMap::new();
+    let mut found: BTreeMap<Key<'_>, Vec<(usize, &Cause)>> = BTreeMap::new();
     for (at, one) in whole.iter().enumerate() {
         let least = NOTABLE_CAUSE * one.per_step(Side::Baseline, one.facts.wall.baseline);
         for cause in &one.facts.causes {
@@ -33,7 +61,7 @@ pub(super) fn causes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<CauseRow> {
     let mut rows: Vec<CauseRow> =
         found.into_iter().map(|(key, list)| cause_row(key, &list, whole, roles)).collect();
     rows.sort_by(|a, b| {
-        let weight = |row: &CauseRow| row.ranks as f64 * row.median_us.abs();
+        let weight = |row: &CauseRow| row.shared.ranks as f64 * row.shared.median_us.abs();
         weight(b)
             .total_cmp(&weight(a))
             .then_with(|| (&a.reason, &a.place, &a.module).cmp(&(&b.reason, &b.place, &b.module)))
@@ -42,36 +70,47 @@ pub(super) fn causes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<CauseRow> {
 }
 
 fn cause_row(
-    (reason, place, module): CauseKey<'_>,
+    (reason, place, module): Key<'_>,
     found: &[(usize, &Cause)],
     whole: &[&Compared<'_>],
     roles: &[Role],
 ) -> CauseRow {
-    let members: BTreeSet<usize> = found.iter().map(|&(at, _)| at).collect();
-    let differences: Vec<f64> =
-        found.iter().map(|(_, cause)| cause.difference.as_micros()).collect();
-    let size = |cause: &Cause| cause.difference.abs();
-    let largest = found.iter().max_by_key(|(at, cause)| (size(cause), std::cmp::Reverse(*at)));
-    let (worst, cause) = largest.copied().unwrap_or(found[0]);
-    let (spread, of_roles) = spread(&members, whole.len(), roles);
+    let list: Vec<(usize, Nanos)> =
+        found.iter().map(|&(at, cause)| (at, cause.difference)).collect();
+    let (shared, worst) = shared(&list, whole, roles);
     CauseRow {
         reason: reason.clone(),
         place: place.clone(),
         module: module.clone(),
+        shared,
+        is_communication: found.iter().all(|(_, cause)| cause.is_communication),
+        evidence: found[worst].1.evidence.clone(),
+    }
+}
+
+/// The ranks that share differences, and the position in `found` of the largest one. A rank may have
+/// several of them.
+fn shared(found: &[(usize, Nanos)], whole: &[&Compared<'_>], roles: &[Role]) -> (Shared, usize) {
+    let members: BTreeSet<usize> = found.iter().map(|&(at, _)| at).collect();
+    let differences: Vec<f64> = found.iter().map(|(_, time)| time.as_micros()).collect();
+    let size = |position: &usize| (found[*position].1.abs(), Reverse(found[*position].0));
+    let worst = (0..found.len()).max_by_key(size).unwrap_or_default();
+    let (rank, time) = found[worst];
+    let (spread, of_roles) = spread(&members, whole.len(), roles);
+    let shared = Shared {
         ranks: members.len() as u64,
         share: members.len() as f64 / whole.len() as f64,
         spread,
         roles: of_roles,
         rank_list: list(whole, &members.iter().copied().collect::<Vec<_>>()),
         median_us: median(&differences),
-        worst: whole[worst].pair.folder.clone(),
-        worst_us: cause.difference.as_micros(),
-        is_communication: found.iter().all(|(_, cause)| cause.is_communication),
-        evidence: cause.evidence.clone(),
-    }
+        worst: whole[rank].pair.folder.clone(),
+        worst_us: time.as_micros(),
+    };
+    (shared, worst)
 }
 
-/// Whom a cause is common to, and the roles that share it.
+/// Which ranks share a cause, and the roles that share it.
 fn spread(members: &BTreeSet<usize>, all: usize, roles: &[Role]) -> (Spread, String) {
     let is_nearly = |some: usize, of: usize| some as f64 >= NEARLY_ALL * of as f64;
     if is_nearly(members.len(), all) && all > 1 {

@@ -3,30 +3,29 @@
 //! ```text
 //! shards ─read─▶ pairs ─┬─ work by role ─────────▶ parts, outliers
 //!                       ├─ collectives matched ──▶ collectives, groups, ranks
-//!                       ├─ causes by place ──────▶ causes
-//!                       └─ what did not work ────▶ pairs
+//!                       ├─ changes, causes ──────▶ changes, causes
+//!                       └─ failures ─────────────▶ pairs
 //!                                    all of it ──▶ findings
 //! ```
-//! Pairs stand in the order of the plan and nothing looks at times of files, so that the same shards give
-//! the same bytes, whoever wrote them in which order.
+//! Pairs are in the order of the plan and file times are ignored, so the same shards give the same
+//! bytes, no matter who wrote them in which order.
 
 mod causes;
 mod parts;
 mod roles;
 mod waits;
 
+use super::Fleet;
 use super::collectives::{CollectiveWait, Collectives, straggler};
 use super::findings;
 use super::map::{SHARDS, shard_path};
 use super::plan::{Plan, PlannedPair};
-use super::rank_table::ranges;
-use super::rows::{
-    CauseRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow, RoleRow,
-    StepRow,
-};
+use super::ranges::ranges;
+use super::rows::{PairRow, RankRow, StepRow};
 use super::shard::{Facts, Shard};
 use super::status::Status;
 use crate::error::{Error, ErrorKind, Result};
+use crate::program::counted;
 use crate::side::{PerSide, Side};
 use crate::storage;
 use crate::trace::Nanos;
@@ -35,56 +34,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Shards that are read before their texts are shared with those of the others.
+/// Number of shards to read at once; after that, equal texts are shared with earlier shards.
 const AT_ONCE: usize = 256;
 
-/// Pairs that an engine could not do, by their key: a code, and words.
+/// Pairs that an engine could not process, by key: a code and a message.
 pub type Lost = BTreeMap<String, (String, String)>;
 
-/// Reads what an engine could not do: a JSON object of `key: [code, message]`.
+/// Reads the pairs that an engine could not process: a JSON object of `key: [code, message]`.
 ///
 /// # Errors
-/// If the file cannot be read, or is none.
+/// If the file cannot be read or is malformed.
 pub fn read_lost(path: &Path) -> Result<Lost> {
     let text =
         std::fs::read(path).map_err(|error| Error::io(path, "read the lost pairs", error))?;
     serde_json::from_slice(&text).map_err(|error| {
-        Error::new(ErrorKind::Malformed, path, format!("is no object of lost pairs: {error}"))
+        Error::new(ErrorKind::Malformed, path, format!("not a JSON object of lost pairs: {error}"))
             .remedy("write {\"KEY\": [\"CODE\", \"MESSAGE\"]}")
     })
-}
-
-/// Thousands of ranks, compared.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fleet {
-    /// The folder with the traces before.
-    pub baseline: String,
-    /// The folder with the traces after.
-    pub candidate: String,
-    /// All that was planned, and what became of it.
-    pub pairs: Vec<PairRow>,
-    /// The pairs with figures.
-    pub ranks: Vec<RankRow>,
-    /// Ranks that run the same.
-    pub roles: Vec<RoleRow>,
-    /// Work of one name, over the ranks of a role.
-    pub parts: Vec<PartRow>,
-    /// Ranks whose work stands out in their role.
-    pub outliers: Vec<OutlierRow>,
-    /// Collectives, matched across ranks.
-    pub collectives: Vec<CollectiveRow>,
-    /// The same by process group.
-    pub groups: Vec<GroupRow>,
-    /// Steps of all ranks.
-    pub steps: Vec<StepRow>,
-    /// Causes, and how many ranks share them.
-    pub causes: Vec<CauseRow>,
-    /// What to look at first.
-    pub findings: Vec<Finding>,
-    /// What was odd about folders and shards.
-    pub notes: Vec<String>,
-    /// What each rank waited in each collective of the candidate, for the page.
-    pub(super) waits: Vec<(u64, usize, Nanos)>,
 }
 
 /// A pair with figures.
@@ -105,11 +71,11 @@ impl Compared<'_> {
 }
 
 impl Fleet {
-    /// Adds up the shards below `folder`. Pairs without shard have failed: with what `lost` says of them,
-    /// else with `NO_SHARD`.
+    /// Combines the shards in `folder`. Pairs without a shard have failed, either with their entry
+    /// in `lost` or with `NO_SHARD`.
     ///
     /// # Errors
-    /// If the shards cannot be read for another reason than that they are not there.
+    /// If shards that exist cannot be read.
     pub fn reduce(plan: &Plan, folder: &Path, lost: &Lost) -> Result<Fleet> {
         let mut texts = Texts::default();
         let (mut pairs, mut compared) = (Vec::new(), Vec::new());
@@ -131,7 +97,7 @@ impl Fleet {
         Ok(added_up(plan, pairs, &compared, notes))
     }
 
-    /// How many were planned, compared, failed and have no partner.
+    /// How many pairs and traces were planned, compared, failed and unmatched.
     pub fn counts(&self) -> Counts {
         let count = |status: &str| self.pairs.iter().filter(|pair| pair.status == status).count();
         Counts {
@@ -143,27 +109,27 @@ impl Fleet {
     }
 }
 
-/// What became of what was planned: `ok + failed + unmatched = planned`.
+/// How many planned pairs and traces have which outcome: `ok + failed + unmatched = planned`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Pairs, and traces without partner.
+    /// Pairs and unmatched traces.
     pub planned: usize,
-    /// Compared, with figures that say something.
+    /// Pairs that were compared and have usable figures.
     pub ok: usize,
-    /// Not.
+    /// Pairs that failed or are damaged.
     pub failed: usize,
-    /// Without partner.
+    /// Traces without a match.
     pub unmatched: usize,
 }
 
 impl Counts {
-    /// The share of what was planned that was compared, 0 to 1.
+    /// The share of planned pairs and traces that was compared, 0 to 1.
     pub fn coverage(&self) -> f64 {
         self.ok as f64 / self.planned.max(1) as f64
     }
 }
 
-/// The shard of a pair, or why there is none.
+/// The shard of a pair, or a failed one with the reason why there is none.
 fn read(pair: &PlannedPair, folder: &Path, lost: &Lost) -> Result<Shard> {
     let bytes = storage::read(&shard_path(folder, pair))?;
     let status = match (bytes, lost.get(&pair.key)) {
@@ -172,12 +138,15 @@ fn read(pair: &PlannedPair, folder: &Path, lost: &Lost) -> Result<Shard> {
             Err(status) => status,
         },
         (None, Some((code, message))) => Status::failed(code, message.clone()),
-        (None, None) => Status::failed("NO_SHARD", "it was not compared yet, or its shard is gone"),
+        (None, None) => Status::failed(
+            "NO_SHARD",
+            "not compared yet, or the shard was removed; run `tracetree fleet map`",
+        ),
     };
     Ok(Shard::failed(pair.rank, status))
 }
 
-/// Shards of other plans, versions or options are not looked at; that they are there is told.
+/// A note about shards of other plans, versions or options, which are ignored.
 fn other_shards(plan: &Plan, folder: &Path) -> Option<String> {
     let shards = folder.join(SHARDS);
     let known: BTreeSet<String> =
@@ -188,13 +157,14 @@ fn other_shards(plan: &Plan, folder: &Path) -> Option<String> {
     let others = names.filter(|name| name.ends_with(".parquet") && !known.contains(name)).count();
     (others > 0).then(|| {
         format!(
-            "{others} shards in {} are of other inputs, options or versions and left out",
+            "{} in {} ignored: written for other inputs, options or versions",
+            counted(others as u64, "shard"),
             shards.display()
         )
     })
 }
 
-/// Texts that many shards have are kept once.
+/// Keeps texts that occur in many shards only once.
 #[derive(Default)]
 struct Texts(BTreeSet<Arc<str>>);
 
@@ -212,6 +182,11 @@ impl Texts {
             self.one(&mut facts.roles[side]);
         }
         facts.parts.iter_mut().for_each(|part| self.one(&mut part.name));
+        for change in &mut facts.changes {
+            for text in [&mut change.kind, &mut change.place, &mut change.sentence] {
+                self.one(text);
+            }
+        }
         for cause in &mut facts.causes {
             for text in [&mut cause.reason, &mut cause.place, &mut cause.module] {
                 self.one(text);
@@ -221,7 +196,7 @@ impl Texts {
     }
 }
 
-/// Names of ranks: their numbers where they have different ones, else their folders.
+/// Names of ranks: their numbers if these are distinct, otherwise their folders.
 fn names(ranks: &[&PlannedPair]) -> String {
     let numbers: BTreeSet<u64> =
         ranks.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
@@ -236,11 +211,16 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
     let whole: Vec<&Compared<'_>> = all.iter().filter(|one| one.is_whole()).collect();
     let roles = roles::roles(&whole);
     let (parts, outliers) = parts::parts(&whole, &roles);
+    let same = whole.iter().filter(|one| one.facts.is_identical);
+    let identical: Vec<&PlannedPair> = same.map(|one| one.pair).collect();
     let mut fleet = Fleet {
         baseline: plan.baseline.clone(),
         candidate: plan.candidate.clone(),
         pairs,
         ranks: Vec::new(),
+        changes: causes::changes(&whole, &roles),
+        identical: identical.len() as u64,
+        identical_list: names(&identical),
         causes: causes::causes(&whole, &roles),
         roles: roles.iter().map(|role| role.row(&whole)).collect(),
         parts,
@@ -277,7 +257,7 @@ fn ranks(
     let stragglers = waits.as_ref().map(|waits| straggler(waits));
     let mut places = whole.iter().enumerate().peekable();
     let row = |one: &Compared<'_>| {
-        // Those that are not whole take no part in the matching.
+        // Damaged pairs take no part in the matching of collectives.
         let at = places.next_if(|(_, other)| std::ptr::eq(**other, one)).map(|(at, _)| at);
         let facts = &one.facts;
         RankRow {

@@ -1,4 +1,4 @@
-//! Compared ranks of each role → their work by name, and the ranks whose work stands out.
+//! Compared ranks of each role → their work by name, and the ranks that are outliers.
 
 use super::Compared;
 use super::roles::Role;
@@ -10,13 +10,13 @@ use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// An outlier is at least this share of its median away from it, …
+/// Minimum distance of an outlier from the median, as a share of the median.
 const NOTABLE: f64 = 0.05;
 
-/// … and this share of all work of a rank of its role.
+/// Minimum distance of an outlier from the median, as a share of all work of a rank of its role.
 const NOTABLE_OF_ALL: f64 = 0.005;
 
-/// What names a part.
+/// The name of a part.
 type PartKey<'s> = (PartKind, &'s Arc<str>, Option<i64>);
 
 pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, Vec<OutlierRow>) {
@@ -36,7 +36,7 @@ pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, V
             median(&role.members.iter().map(total).collect::<Vec<_>>())
         });
         for (key, found) in of_name {
-            // A rank that does not do it takes no time for it.
+            // A rank without this work has a time of 0.
             let mut times = PerSide::from_fn(|_| vec![0.0; role.members.len()]);
             for (place, part) in found {
                 for side in Side::BOTH {

@@ -1,4 +1,4 @@
-//! Compared ranks → those that run the same.
+//! Compared ranks → groups of ranks that run the same ops.
 
 use super::{Compared, names};
 use crate::fleet::rows::RoleRow;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The ranks of one outline.
 pub(super) struct Role {
     pub(super) hash: Arc<str>,
-    /// Positions among the whole ones.
+    /// Positions among the pairs that were compared without damage.
     pub(super) members: Vec<usize>,
 }
 
@@ -35,7 +35,8 @@ pub(super) fn list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     names(&members.iter().map(|&at| whole[at].pair).collect::<Vec<_>>())
 }
 
-/// The roles of the baseline, which nothing that changed has changed; by their first rank.
+/// The roles in the baseline, by their first rank. The baseline is used because the change does not
+/// affect it.
 pub(super) fn roles(whole: &[&Compared<'_>]) -> Vec<Role> {
     let mut roles: Vec<Role> = Vec::new();
     let mut known: BTreeMap<&Arc<str>, usize> = BTreeMap::new();

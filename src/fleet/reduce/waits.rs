@@ -1,4 +1,4 @@
-//! Matched collectives → who waited for whom: in each, in each process group.
+//! Matched collectives → which rank waited for which, in each collective and process group.
 
 use super::Compared;
 use super::roles::list;
@@ -9,10 +9,10 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
 
-/// A straggler waits less than the next one by this share of the median wait.
+/// Minimum gap between the waits of a straggler and of the next rank, as a share of the median wait.
 const ALONE: f64 = 0.25;
 
-/// For each member of a numbered collective its place among all ranks, and what it waited.
+/// For each member of a numbered collective, its index among all ranks, and its wait.
 pub(super) fn waited(
     one: &Matched<'_>,
     whole: &[&Compared<'_>],
@@ -97,7 +97,7 @@ pub(super) fn groups(
     of_group.into_iter().map(row).collect()
 }
 
-/// A straggler that shares its place with another rank is none: both waited somewhere else.
+/// Rejects a straggler if another rank waits almost as little, because then both waited for other ranks.
 fn alone(waits: &[f64], straggler: Option<usize>) -> Option<usize> {
     let at = straggler?;
     let others = waits.iter().enumerate().filter(|&(other, _)| other != at);

@@ -1,110 +1,93 @@
-//! A query and a digest → the places that it names, and what they come to.
+//! A scope and a recording → the matching call sites, their times and their launches.
 
-use crate::gate::digest::{Digest, NodeKind};
+use crate::gate::recording::{Places, Range, Recording, TimedPlace};
 use crate::gate::rules::Scope;
-use crate::program::{Progress, Query, Segment, Word, extend_chain};
-use indextree::NodeId;
+use crate::program::{Program, Progress, Query, Segment, Word, nearest};
+use crate::tree::{CallId, CallKind, CallTree};
 
-impl Digest {
-    /// The nodes that a query names, in preorder.
-    pub(super) fn find(&self, query: &Query) -> Vec<NodeId> {
-        let mut found = Vec::new();
-        let mut above: Vec<(Progress, usize)> = Vec::new();
-        let mut chain = String::new();
-        for (depth, id) in self.ids() {
-            above.truncate(depth);
-            let (progress, length) = above.last().copied().unwrap_or_default();
-            chain.truncate(length);
-            let node = self.node(id);
-            let Some(word) = node.kind.word() else {
-                above.push((progress, length));
-                continue;
-            };
-            if word == Word::Module {
-                extend_chain(&mut chain, &node.name);
-            }
-            let place = Segment { word, name: &node.name, chain: &chain };
-            let (below, is_named) = query.step(progress, place);
-            if is_named {
-                found.push(id);
-            }
-            above.push((below, chain.len()));
+/// The attributed time of a scope per step, in µs, for each run.
+pub(super) fn time(side: &Recording, scope: &Scope) -> Vec<f64> {
+    let mut sums = vec![0.0; side.runs.len()];
+    let is_within = within(&side.places, scope.path.as_ref());
+    for (place, _) in side.places.list.iter().zip(is_within).filter(|(_, is_within)| *is_within) {
+        let is_wanted = scope.phase.as_ref().is_none_or(|phase| *phase == place.phase)
+            && scope.category.as_ref().is_none_or(|category| *category == place.category);
+        if is_wanted {
+            sums.iter_mut().zip(&place.micros).for_each(|(sum, time)| *sum += time);
         }
-        found
     }
-
-    /// Names of all places of a sort, each once.
-    fn names(&self, word: Word) -> Vec<&str> {
-        let mut names: Vec<&str> = self
-            .nodes()
-            .filter(|(_, node)| node.kind.word() == Some(word))
-            .map(|(_, node)| node.name.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-
-    /// For each run the accounted time of a scope in a step, in µs.
-    pub(super) fn time_of(&self, scope: &Scope) -> Vec<f64> {
-        let mut sums = vec![0.0; self.runs.len()];
-        let roots = match &scope.path {
-            Some(query) => self.find(query),
-            None => vec![self.root],
-        };
-        let mut counted = std::collections::BTreeSet::new();
-        for id in roots.into_iter().flat_map(|id| id.descendants(&self.tree)) {
-            let node = self.node(id);
-            let is_wanted = scope.phase.as_ref().is_none_or(|phase| *phase == node.phase)
-                && scope.category.as_ref().is_none_or(|category| *category == node.category);
-            if is_wanted && counted.insert(usize::from(id)) {
-                sums.iter_mut().zip(&node.micros).for_each(|(sum, time)| *sum += time);
-            }
-        }
-        sums
-    }
+    sums
 }
 
-/// Why a rule speaks of nothing in either digest; `None` where it speaks of something.
-pub(super) fn speaks_of_nothing(digests: [&Digest; 2], scope: &Scope) -> Option<String> {
-    if let Some(query) = &scope.path
-        && digests.iter().all(|digest| digest.find(query).is_empty())
-    {
-        let nearest = query.nearest_in(|word| digests.iter().flat_map(|d| d.names(word)).collect());
-        let nearest = match query.words().any(|word| word == Word::Frame) {
-            true => Some("frames are no places of a baseline".to_owned()),
-            false => nearest,
-        };
-        return Some(format!("{query} names nothing; {}", nearest.unwrap_or_default()));
+/// Whether each call site is at or below one that a query selects.
+fn within(places: &Places, query: Option<&Query>) -> Vec<bool> {
+    let Some(query) = query else { return vec![true; places.list.len()] };
+    let chains = places.chains();
+    let mut known: Vec<(Progress, bool)> = Vec::with_capacity(places.list.len());
+    for (place, chain) in places.list.iter().zip(&chains) {
+        let (progress, is_below) =
+            place.above.map_or((Progress::default(), false), |at| known[at as usize]);
+        let chain = if place.word == Word::Module { chain.as_str() } else { "" };
+        let segment = Segment { word: place.word, name: &place.name, chain };
+        let (below, is_named) = query.step(progress, segment);
+        known.push((below, is_below || is_named));
     }
-    let has = |is_it: &dyn Fn(&crate::gate::digest::Node) -> bool| {
-        digests.iter().any(|digest| digest.nodes().any(|(_, node)| is_it(node)))
+    known.into_iter().map(|(_, is_within)| is_within).collect()
+}
+
+/// Launches per step of a scope in the median run.
+pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
+    let program = Program::of(side.tree.clone());
+    let tree: &CallTree = program.tree();
+    let steps = program.steps();
+    let mut counts = vec![0; steps.len().max(1)];
+    let found = scope.path.as_ref().map(|query| query.find(tree));
+    let is_there = |call: CallId| {
+        let mut path = std::iter::once(call).chain(tree.ancestors(call));
+        found.as_ref().is_none_or(|found| path.any(|above| found.binary_search(&above).is_ok()))
+    };
+    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Runtime) {
+        let phase = program.phases().phase(call).label();
+        let is_launch = tree.is_gpu_path(call) && !tree.is_captured(call);
+        let is_wanted = is_launch && scope.phase.as_ref().is_none_or(|wanted| wanted == phase);
+        let step = if steps.is_empty() { Some(0) } else { steps.step(call).map(|s| s.index()) };
+        if let Some(step) = step.filter(|_| is_wanted && is_there(call)) {
+            counts[step] += 1;
+        }
+    }
+    Range::of(counts)
+}
+
+/// Why a scope matches nothing on either side; `None` if it matches something.
+pub(super) fn speaks_of_nothing(sides: [&Recording; 2], scope: &Scope) -> Option<String> {
+    if let Some(query) = &scope.path
+        && sides.iter().all(|side| query.find(&side.tree).is_empty())
+    {
+        let nearest = query.nearest(&sides[1].tree);
+        return Some(format!("{query} matches nothing; {nearest}"));
+    }
+    let is_known = |of: fn(&TimedPlace) -> &str, wanted: &str| {
+        sides.iter().any(|side| side.places.list.iter().any(|place| of(place) == wanted))
     };
     if let Some(phase) = &scope.phase
-        && !has(&|node| node.phase == *phase)
+        && !is_known(|place| &place.phase, phase)
     {
-        return Some(format!("no work is of phase {phase}"));
+        return Some(format!("no work belongs to phase {phase}"));
     }
     if let Some(category) = &scope.category
-        && !has(&|node| node.category == *category)
+        && !is_known(|place| &place.category, category)
     {
-        let mut known: Vec<&str> = digests
-            .iter()
-            .flat_map(|digest| digest.nodes())
-            .map(|(_, node)| node.category.as_str())
-            .filter(|category| !category.is_empty())
-            .collect();
+        let all = sides.iter().flat_map(|side| &side.places.list);
+        let mut known: Vec<&str> = all.map(|place| place.category.as_str()).collect();
+        known.retain(|category| !category.is_empty());
         known.sort_unstable();
         known.dedup();
-        return Some(match crate::program::nearest(category, known) {
-            Some(near) => format!("no work is of category {category}; the nearest is {near}"),
-            None => format!("no work is of category {category}"),
+        return Some(match nearest(category, known) {
+            Some(near) => {
+                format!("no work has the category {category}; the nearest category is {near}")
+            }
+            None => format!("no work has the category {category}"),
         });
     }
     None
-}
-
-/// Whether a digest has a place of a sort at all.
-pub(super) fn has_modules(digest: &Digest) -> bool {
-    digest.nodes().any(|(_, node)| node.kind == NodeKind::Module)
 }

@@ -1,145 +1,186 @@
-//! Two digests → why they cannot be held against each other, and what a reader should know of them.
+//! Two recordings → the reasons why they cannot be compared, and notes for the reader.
 
-use crate::gate::compare::{REGION, Structure};
-use crate::gate::digest::{Captured, Digest, NodeKind, ONE_PROGRAM, likeness};
-use crate::gate::rules::Rules;
+use super::Context;
+use crate::analysis::{Analysis, ChangeKind};
+use crate::diff::MergedNode;
+use crate::gate::recording::{Captured, Range, Recording};
 use crate::program::{Obstacle, counted};
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
+use crate::tree::CallKind;
+use std::collections::BTreeMap;
 
 /// How many names a note lists.
 const EXAMPLES: usize = 4;
 
-/// Why the sides cannot be compared; none where they can, or where the rules tolerate it.
-pub(super) fn reasons(baseline: &Digest, candidate: &Digest, rules: &Rules) -> Vec<String> {
-    let footings = PerSide::new(baseline.footing(), candidate.footing());
-    let mut obstacles = Obstacle::between(footings.as_ref(), rules.lost_launches);
-    let is_tolerated =
-        |obstacle: &Obstacle| rules.tolerate.iter().any(|code| code == obstacle.code());
-    obstacles.retain(|obstacle| !is_tolerated(obstacle));
-    let alike = likeness(&baseline.ops(), &candidate.ops());
-    // Damaged recordings of one program look like two.
-    let explains = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::LaunchesMissing(_));
-    if alike < ONE_PROGRAM && !obstacles.iter().any(explains) {
-        let how = format!(
-            "another program: {:.0} % of the ops of a step are the same on both sides{}",
-            100.0 * alike,
-            hidden_ops(baseline, candidate).map_or_else(String::new, |why| format!("; {why}"))
-        );
-        let other = Obstacle::OtherProgram(how);
-        if !is_tolerated(&other) {
-            obstacles.insert(0, other);
+/// Sides of which a larger share of the ops is unmatched, and not explained by a change with a known cause, are
+/// considered different programs.
+const OTHER_PROGRAM: f64 = 0.5;
+
+/// Why the sides cannot be compared; empty if they can, or if the rules tolerate every obstacle.
+pub(super) fn reasons(context: &Context<'_>) -> Vec<String> {
+    let footings = PerSide::new(context.baseline.footing(), context.candidate.footing());
+    let obstacles = Obstacle::between(footings.as_ref(), context.rules.lost_launches);
+    let is_refused = |obstacle: &&Obstacle| !is_tolerated(context, obstacle);
+    obstacles.iter().filter(is_refused).map(Obstacle::to_string).collect()
+}
+
+fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
+    context.rules.tolerate.iter().any(|code| code == obstacle.code())
+}
+
+/// Why the sides are considered different programs. Ops that a compiled region or a graph replaced, and those of
+/// another optimizer, do not make another program.
+pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
+    let unknown = unknown_share(analysis);
+    let other = Obstacle::OtherProgram(format!(
+        "different programs: {:.0}% of the ops of a step have no counterpart. Compare different programs with \
+         `tracetree diff`",
+        100.0 * unknown
+    ));
+    (unknown > OTHER_PROGRAM && !is_tolerated(context, &other)).then(|| other.to_string())
+}
+
+/// Share of the ops in compared steps that are unmatched calls of the program itself.
+fn unknown_share(analysis: &Analysis) -> f64 {
+    let diff = analysis.diff();
+    let (mut all, mut unmatched) = (0_u64, 0_u64);
+    let mut is_known = vec![false; diff.merged().len()];
+    for change in analysis.changes().list() {
+        let explains = !matches!(change.kind, ChangeKind::Ops | ChangeKind::Python);
+        for node in change.nodes.iter().filter(|_| explains) {
+            is_known[node.index()] = true;
         }
     }
-    obstacles.iter().map(Obstacle::to_string).collect()
-}
-
-/// Why ops of one side may be missing though the program is the same: they were compiled, or captured into
-/// a graph. What to do then.
-fn hidden_ops(baseline: &Digest, candidate: &Digest) -> Option<String> {
-    let regions = |digest: &Digest| -> u64 {
-        let is_region = |name: &str| name.starts_with(REGION);
-        digest
-            .nodes()
-            .filter(|(_, node)| node.kind == NodeKind::Op && is_region(&node.name))
-            .map(|(_, node)| node.calls.usual)
-            .sum()
-    };
-    let graphs = |digest: &Digest| match digest.setup.captured {
-        Captured::No => digest.counts.get("graph_kernels").map_or(0, |kernels| kernels.usual),
-        Captured::Partly | Captured::Wholly => 0,
-    };
-    let (compiled, bare) = ([baseline, candidate].map(regions), [baseline, candidate].map(graphs));
-    match (compiled, bare) {
-        ([one, two], _) if (one == 0) != (two == 0) => Some(format!(
-            "compiled regions in a step: {one} | {two}: record a baseline of the compiled program, or \
-             compare with `tracetree diff`"
-        )),
-        (_, [one, two]) if (one == 0) != (two == 0) => Some(format!(
-            "kernels of graphs in a step whose ops are not known: {one} | {two}: give what was recorded \
-             while the graphs were captured (--new-capture, --base-capture, `baseline record --capture`)"
-        )),
-        (_, _) => None,
+    for (id, node) in diff.merged().nodes() {
+        let above = diff.merged().parent(id).is_some_and(|above| is_known[above.index()]);
+        // A matched call below an unmatched one is known anyway.
+        is_known[id.index()] |= above;
+        for side in Side::BOTH {
+            let Some(call) = node.call(side) else { continue };
+            let is_op = analysis.tree(side).kind(call) == CallKind::Op;
+            if is_op && analysis.is_compared(side, call) {
+                all += 1;
+                let is_unmatched = matches!(node, MergedNode::Only(..)) && diff.is_difference(node);
+                let is_replaced = diff.region_of(side, call).is_some();
+                unmatched += u64::from(is_unmatched && !is_replaced && !is_known[id.index()]);
+            }
+        }
     }
+    if all == 0 { 0.0 } else { unmatched as f64 / all as f64 }
 }
 
-/// What a reader should know of the two sides.
-pub(super) fn notes(baseline: &Digest, candidate: &Digest) -> Vec<String> {
+/// Differences between the two sides that the reader should know about.
+pub(super) fn notes(baseline: &Recording, candidate: &Recording) -> Vec<String> {
     let mut notes = Vec::new();
-    let (one, two) = (&baseline.setup, &candidate.setup);
-    let version = |(name, before): &(String, String)| {
-        let after = two.versions.iter().find(|(known, _)| known == name).map(|(_, value)| value);
-        after.filter(|after| *after != before).map(|after| format!("{name} {before} | {after}"))
-    };
-    let versions: Vec<String> = one.versions.iter().filter_map(version).collect();
-    if !versions.is_empty() {
-        notes.push(format!("other versions: {}", versions.join(", ")));
-    }
-    let steps = |digest: &Digest| digest.steps() as f64 / digest.runs.len().max(1) as f64;
+    let steps = |side: &Recording| side.steps() as f64 / side.runs.len().max(1) as f64;
     if (steps(baseline) - steps(candidate)).abs() > 1e-9 {
         notes.push(format!(
-            "{} | {} steps a run: all figures are of one step",
+            "different numbers of steps per run: {} | {}; all figures are per step",
             steps(baseline),
             steps(candidate)
         ));
     }
-    for (digest, side) in [(baseline, "baseline"), (candidate, "candidate")] {
-        let counts = digest.runs.iter().map(|run| run.steps);
+    for (side, word) in [(baseline, "baseline"), (candidate, "candidate")] {
+        let counts = side.runs.iter().map(|run| run.steps);
         if counts.clone().min() != counts.max() {
-            notes.push(format!("runs of the {side} have unlike numbers of steps"));
+            notes.push(format!(
+                "the runs of the {word} have different numbers of steps; all figures are per step"
+            ));
         }
     }
+    notes.extend(graphs_note(baseline, candidate));
     notes
 }
 
-/// Why the counts of a side cannot be trusted: some of its steps lack what every step of the other has.
-pub(super) fn missing(structure: &Structure) -> Option<String> {
-    let missing = &structure.missing;
+fn launches_graphs(side: &Recording) -> bool {
+    side.counts.get("graph_launches").is_some_and(|launches| launches.most > 0)
+}
+
+/// Whether both sides launch graphs, and only one knows what was captured in all of them.
+pub(super) fn has_other_captures(context: &Context<'_>) -> bool {
+    let sides = [context.baseline, context.candidate];
+    sides.iter().all(|side| launches_graphs(side))
+        && sides[0].setup.captured != sides[1].setup.captured
+}
+
+fn graphs_note(baseline: &Recording, candidate: &Recording) -> Option<String> {
+    let sides = [baseline, candidate];
+    let words = |side: &Recording| match side.setup.captured {
+        Captured::No => "without captures",
+        Captured::Partly => "with captures of some launches",
+        Captured::Wholly => "with captures",
+    };
+    let [one, two] = sides.map(|side| (launches_graphs(side), side.setup.captured));
+    match (one, two) {
+        ((true, one), (true, two)) if one != two => Some(format!(
+            "graphs {} | {}: kernels are compared at the graph launches. Pass the captures of both sides to \
+             compare the captured calls",
+            words(baseline),
+            words(candidate)
+        )),
+        ((true, Captured::Wholly), (false, _)) | ((false, _), (true, Captured::Wholly)) => Some(
+            "only one side launches graphs: its captured calls are compared with the eager calls of the \
+             other side"
+                .to_owned(),
+        ),
+        ((true, Captured::No), (false, _)) | ((false, _), (true, Captured::No)) => Some(
+            "only one side launches graphs, and the ops in them are unknown. Pass the traces recorded while the \
+             graphs were captured (--new-capture, --base-capture, `baseline record --capture`)"
+                .to_owned(),
+        ),
+        (_, _) => None,
+    }
+}
+
+/// A note if arguments could not be compared.
+pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
+    let has_shapes = [context.baseline, context.candidate].map(|side| side.setup.has_shapes);
+    (has_shapes != [true, true]).then(|| {
+        "not both sides have shapes, so dtype_change, shape_change and layout_change are not checked. Record \
+         both sides using record_shapes"
+            .to_owned()
+    })
+}
+
+/// Why the counts of a side cannot be trusted: some of its steps lack calls that every step of the other
+/// side has.
+pub(super) fn missing(context: &Context<'_>) -> Option<String> {
+    let sides = [context.baseline, context.candidate];
+    // In traces with whole-microsecond times it is ambiguous which of two short calls contains the other, but
+    // not how many there are.
+    let of = |counts: fn(&Recording) -> &BTreeMap<String, Range>| {
+        let [one, two] = sides.map(counts);
+        let mut names: Vec<String> = Vec::new();
+        for (name, range) in one {
+            let other = two.get(name).copied().unwrap_or_default();
+            if lacks(*range, other) || lacks(other, *range) {
+                names.push(name.replace('_', " "));
+            }
+        }
+        names
+    };
+    let mut missing = of(|side| &side.ops);
+    missing.extend(of(|side| &side.counts));
+    missing.retain(|name| name != "copy bytes");
     (!missing.is_empty()).then(|| {
         format!(
-            "some steps lack calls that every step of the other side has, at {}: {}; events may not have \
-             been recorded. Record again",
-            counted(missing.len() as u64, "call site"),
-            listed(missing)
+            "some steps lack calls that every step of the other side has: {}; events may not have been recorded. \
+             Record again",
+            listed(&missing)
         )
     })
 }
 
-/// The first few, and how many more there are.
-fn listed(places: &[String]) -> String {
-    let names: Vec<&str> = places.iter().take(EXAMPLES).map(String::as_str).collect();
-    match places.len().saturating_sub(EXAMPLES) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
+/// Whether some steps of `two` have fewer calls than every step of `one`, but not all of them do.
+fn lacks(one: Range, two: Range) -> bool {
+    !one.is_variable() && two.least < one.usual && two.most >= one.usual
 }
 
-/// What the comparison could not look at.
-pub(super) fn structure_notes(structure: &Structure) -> Vec<String> {
-    let mut notes = Vec::new();
-    if structure.is_flat {
-        notes.push("one side has no modules: places are looked at without them".to_owned());
+/// The first few names and the number of the rest.
+fn listed(names: &[String]) -> String {
+    let told: Vec<&str> = names.iter().take(EXAMPLES).map(String::as_str).collect();
+    match names.len().saturating_sub(EXAMPLES) {
+        0 => told.join(", "),
+        more => format!("{} and {}", told.join(", "), counted(more as u64, "more kind")),
     }
-    if !structure.has_shapes {
-        notes.push(
-            "a side has no shapes: dtype_change and shape_change are not looked at".to_owned(),
-        );
-    }
-    if !structure.variable.is_empty() {
-        notes.push(format!(
-            "the counts at {} vary between steps, which is not a finding: {}",
-            counted(structure.variable.len() as u64, "call site"),
-            listed(&structure.variable)
-        ));
-    }
-    let of_kernels = structure.follow.iter().filter(|change| change.rule.is_of_kernels()).count();
-    let of_parameters = structure.follow.len() - of_kernels;
-    for (count, what) in [
-        (of_parameters, "of gradients and the optimizer follow from others"),
-        (of_kernels, "of kernels follow from other shapes or types of their op's arguments"),
-    ] {
-        if count > 0 {
-            notes.push(format!("{count} {} {what}", if count == 1 { "change" } else { "changes" }));
-        }
-    }
-    notes
 }

@@ -1,48 +1,55 @@
-//! Two digests and rules → [`Gate`]: which rules hold, which are broken and why, and whether anything can
-//! be said at all.
+//! Two recordings and rules → [`Gate`]: what changed, which rules that violates, and whether the sides are
+//! comparable at all.
 
+mod effects;
+mod fail_on;
 mod find;
 mod health;
 mod outcome;
+mod shift;
+mod sites;
 mod structure;
 mod time;
+mod unexplained;
+mod work;
 
-pub use outcome::{Check, Finding, Floor, Gate, Outcome, State};
+pub use fail_on::Checked;
+pub(in crate::gate) use outcome::measured_by;
+use outcome::worst;
+pub use outcome::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};
 
-use super::compare::{Graphs, Structure};
-use super::digest::Digest;
+use super::recording::Recording;
 use super::rules::{Date, Inconclusive, MISSING_IN_STEPS, Rules, Severity};
+use crate::analysis::Analysis;
+use crate::diff::TraceDiff;
 use crate::side::PerSide;
 
 impl Gate {
-    /// Checks the runs of one side against those of a baseline.
-    pub fn check(baseline: &Digest, candidate: &Digest, rules: &Rules, today: Date) -> Gate {
-        let whole = [baseline, candidate];
-        let graphs = Graphs::of(baseline, candidate);
-        let shown = whole.map(|digest| graphs.show(digest));
-        let [baseline, candidate] = [&*shown[0], &*shown[1]];
-        let mut reasons = health::reasons(baseline, candidate, rules);
+    /// Checks the runs of a candidate against those of a baseline. Their median runs are aligned as in `diff`.
+    pub fn check(baseline: &Recording, candidate: &Recording, rules: &Rules, today: Date) -> Gate {
+        let context = Context { baseline, candidate, rules, today };
+        let mut reasons = health::reasons(&context);
         let mut notes = health::notes(baseline, candidate);
-        notes.extend(graphs.note(whole[0], whole[1]));
-        notes.extend(whole.iter().flat_map(|digest| digest.remarks.iter().cloned()));
-        let structure = Structure::of(baseline, candidate);
-        notes.extend(health::structure_notes(&structure));
-        let context = Context { baseline, candidate, whole, graphs, rules, today };
-        // What cannot be compared has no changes, only differences.
-        let checks = match reasons.is_empty() {
-            true => {
-                let mut checks = structure::checks(&context, &structure);
-                checks.extend(time::checks(&context));
-                checks
+        let remarks = [baseline, candidate].map(|side| side.remarks.iter().cloned());
+        notes.extend(remarks.into_iter().flatten());
+        let (mut findings, mut checks) = (Vec::new(), Vec::new());
+        // If the sides are not comparable, no check would be meaningful.
+        if reasons.is_empty() {
+            let diff = TraceDiff::new(baseline.tree.clone(), candidate.tree.clone());
+            let analysis = Analysis::new(diff);
+            notes.extend(health::shapes_note(&context));
+            reasons.extend(health::other_program(&context, &analysis));
+            if reasons.is_empty() {
+                (findings, checks) = structure::checks(&context, &analysis);
+                checks.extend(time::checks(&context, &mut findings));
             }
-            false => Vec::new(),
-        };
+        }
         if reasons.is_empty() && !rules.tolerate.iter().any(|code| code == MISSING_IN_STEPS) {
-            reasons.extend(health::missing(&structure));
+            reasons.extend(health::missing(&context));
         }
         let unknown = checks.iter().filter(|check| check.state == State::Inconclusive);
         reasons.extend(unknown.map(|check| format!("{}: {}", check.title(), check.message)));
-        let is_failed = checks.iter().any(|check| check.state == State::Failed);
+        let is_failed = findings.iter().any(|finding| finding.state == State::Failed);
         let outcome = match (is_failed, reasons.is_empty(), rules.inconclusive) {
             (true, ..) => Outcome::Fail,
             (false, true, _) | (false, false, Inconclusive::Passes) => Outcome::Pass,
@@ -51,36 +58,35 @@ impl Gate {
         for allow in rules.allow.iter().filter(|allow| allow.is_over(today)) {
             let until = allow.until.map(|until| until.to_string()).unwrap_or_default();
             notes.push(format!(
-                "what was allowed for {} ended on {until}: {}",
+                "the `allow` entry for {} expired after {until} ({}), so its findings count again. Renew \
+                 or remove it",
                 allow.rule, allow.reason
             ));
         }
         Gate {
             outcome,
+            findings,
             checks,
             reasons,
             notes,
             floors: time::floors(baseline, candidate),
             evidence: PerSide::new(baseline.footing().runs, candidate.footing().runs),
-            runs: [baseline, candidate].map(|digest| digest.runs.len() as u64),
-            steps: [baseline, candidate].map(Digest::steps),
-            candidate: candidate.runs.first().map(|run| run.name.clone()).unwrap_or_default(),
+            runs: [baseline, candidate].map(|side| side.runs.len() as u64),
+            steps: [baseline, candidate].map(Recording::steps),
+            candidate: candidate.median_run().map(|run| run.name.clone()).unwrap_or_default(),
         }
     }
 }
 
-/// What every check looks at.
+/// The input of every check.
 struct Context<'a> {
-    baseline: &'a Digest,
-    candidate: &'a Digest,
-    /// Both as they were recorded, captured calls and all.
-    whole: [&'a Digest; 2],
-    graphs: Graphs,
+    baseline: &'a Recording,
+    candidate: &'a Recording,
     rules: &'a Rules,
     today: Date,
 }
 
-/// The state of something that is broken.
+/// The state of a violation.
 fn broken(severity: Severity) -> State {
     match severity {
         Severity::Error => State::Failed,
@@ -90,29 +96,24 @@ fn broken(severity: Severity) -> State {
 }
 
 impl Context<'_> {
-    /// Why a finding may pass; and whether a permission is over.
-    fn permission(
-        &self,
-        rule: &str,
-        is_there: impl Fn(&crate::program::Query) -> bool,
-    ) -> Permission {
-        let permissions = self
-            .rules
-            .allow
-            .iter()
-            .filter(|allow| allow.rule == rule && allow.path.as_ref().is_none_or(&is_there));
+    /// Whether an `allow` entry covers a violation of a rule with one of these names, and whether that entry
+    /// has expired. `is_there` says whether the path of the entry with an index covers it.
+    fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
         let mut found = Permission::None;
-        for allow in permissions {
+        for (at, allow) in self.rules.allow.iter().enumerate() {
+            if !names.contains(&allow.rule.as_str()) || !is_there(at) {
+                continue;
+            }
             if !allow.is_over(self.today) {
                 return Permission::Given(allow.words());
             }
-            found = Permission::Over(format!("{} (that day is over)", allow.words()));
+            found = Permission::Over(format!("{} (expired)", allow.words()));
         }
         found
     }
 }
 
-/// Whether a broken rule may pass.
+/// Whether a violation is allowed.
 enum Permission {
     None,
     Given(String),
@@ -120,7 +121,7 @@ enum Permission {
 }
 
 impl Permission {
-    /// The state of a finding, with a remark.
+    /// The state of a finding and the remark to print with it.
     fn state(self, severity: Severity) -> (State, String) {
         match self {
             Permission::None => (broken(severity), String::new()),

@@ -1,20 +1,20 @@
-//! What a gate says.
+//! The result of a gate: outcome, checks and findings.
 
-use crate::gate::compare::{Place, Site};
+use crate::gate::place::{Place, Site};
 use crate::gate::rules::Severity;
-use crate::program::Evidence;
+use crate::program::{Damage, Evidence, counted};
 use crate::side::PerSide;
 use serde::Serialize;
 
-/// What a gate says in a word.
+/// The overall result of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// No rule of severity `error` is broken, and all could be checked.
+    /// No rule of severity `error` is violated, and every rule could be checked.
     Pass,
-    /// A rule of severity `error` is broken.
+    /// A rule of severity `error` is violated.
     Fail,
-    /// None is, but something could not be checked.
+    /// No violation was found, but something could not be checked.
     Inconclusive,
 }
 
@@ -28,6 +28,16 @@ impl Outcome {
         }
     }
 
+    /// The outcome of two checks: a failure outweighs what is inconclusive, which outweighs a pass.
+    #[must_use]
+    pub fn and(self, other: Outcome) -> Outcome {
+        match (self, other) {
+            (Outcome::Fail, _) | (_, Outcome::Fail) => Outcome::Fail,
+            (Outcome::Pass, Outcome::Pass) => Outcome::Pass,
+            (Outcome::Inconclusive, _) | (_, Outcome::Inconclusive) => Outcome::Inconclusive,
+        }
+    }
+
     /// The exit code of the command line: 0, 1 or 3.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -38,24 +48,24 @@ impl Outcome {
     }
 }
 
-/// What came of one rule, or of one finding of it.
+/// The result of one rule, or of one of its findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It holds.
+    /// The rule is satisfied.
     Passed,
-    /// It is broken, and that is an error.
+    /// Violated, with severity `error`.
     Failed,
-    /// It is broken, and that is told.
+    /// Violated, with severity `warning`.
     Warned,
-    /// It is broken, and that is allowed.
+    /// Violated, but allowed by the rule file.
     Allowed,
-    /// It could not be checked.
+    /// The rule could not be checked.
     Inconclusive,
 }
 
 impl State {
-    /// As reports write it.
+    /// The label that reports use.
     pub fn label(self) -> &'static str {
         match self {
             State::Passed => "passed",
@@ -67,44 +77,59 @@ impl State {
     }
 }
 
-/// One thing that breaks a rule.
+/// One change, or one time or count that exceeds its limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Where.
-    pub place: Place,
-    /// What, in a line.
+    /// The kind of the change, as in `changes.csv`; empty for a time or a count.
+    pub kind: String,
+    /// The rules that it violates.
+    pub rules: Vec<String>,
+    /// What was found, in one line.
     pub what: String,
-    /// Before, with unit.
+    /// Baseline value, with unit; empty for a change.
     pub before: String,
-    /// After, with unit.
+    /// Candidate value, with unit; empty for a change.
     pub after: String,
-    /// What would be allowed.
+    /// The limit that was exceeded; empty for a change.
     pub limit: String,
-    /// What shows it.
+    /// The observations that support it.
     pub evidence: Vec<String>,
-    /// Who calls, where the trace has Python frames.
-    pub site: Option<Site>,
-    /// What came of it.
+    /// Where it is.
+    pub sites: Vec<FindingSite>,
+    /// How the finding counts.
     pub state: State,
-    /// Why it is allowed, or was.
+    /// Why it is or was allowed.
     pub remark: String,
 }
 
-/// What came of one rule.
+/// A call site of a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FindingSite {
+    /// Modules and ops.
+    pub place: Place,
+    /// What changed there; empty if the finding says it.
+    pub what: String,
+    /// Number of calls in all compared steps.
+    pub calls: u64,
+    /// The line of Python that calls it, if the trace has Python frames.
+    pub line: Option<Site>,
+}
+
+/// The result of one rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     /// Name of the rule.
     pub rule: String,
-    /// Where it holds, in words; empty for everywhere.
+    /// Where it applies, in words; empty means everywhere.
     pub scope: String,
-    /// How bad it is to break it.
+    /// The severity of a violation.
     pub severity: Severity,
-    /// What came of it: the worst of its findings.
+    /// The result: the worst state of its findings.
     pub state: State,
     /// What was checked, or why it could not be.
     pub message: String,
-    /// What breaks it.
-    pub findings: Vec<Finding>,
+    /// The findings that violate it, as indices of [`Gate::findings`].
+    pub findings: Vec<usize>,
 }
 
 impl Check {
@@ -116,66 +141,84 @@ impl Check {
         }
     }
 
-    /// With the worst state of its findings.
-    pub(super) fn settled(mut self) -> Check {
-        let order = [State::Failed, State::Warned, State::Allowed];
-        let has = |state: &State| self.findings.iter().any(|finding| finding.state == *state);
-        if let Some(worst) = order.into_iter().find(has) {
-            self.state = worst;
+    /// Adds a finding with this state.
+    pub(super) fn add(&mut self, state: State, finding: usize) {
+        if state != State::Passed {
+            self.state = worst(Some(self.state), state).unwrap_or(state);
+            if !self.findings.contains(&finding) {
+                self.findings.push(finding);
+            }
         }
-        self
     }
 }
 
-/// How far runs of one side lie apart: what is less is noise.
+/// The worse of two states.
+pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
+    let order = [State::Failed, State::Warned, State::Allowed, State::Inconclusive, State::Passed];
+    order.into_iter().find(|state| *state == two || Some(*state) == one)
+}
+
+/// How much the runs of one side differ; smaller differences are noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
-    /// Of what.
+    /// The measure, for example `gpu_time`.
     pub measure: String,
     /// The largest difference between two runs of one side, in µs.
     pub micros: f64,
-    /// The same, as a share of their median, in percent.
+    /// The same as a percentage of their median.
     pub percent: f64,
 }
 
-/// What a gate says, and why.
+/// The result of a gate and its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
-    /// In a word.
+    /// The overall result.
     pub outcome: Outcome,
-    /// What came of each rule; none where the sides cannot be compared.
+    /// One finding per change, the most expensive first; then counts, then times.
+    pub findings: Vec<Finding>,
+    /// The result of each rule; empty if the sides cannot be compared.
     pub checks: Vec<Check>,
-    /// Why something could not be told.
+    /// Why something could not be decided.
     pub reasons: Vec<String>,
-    /// What a reader should know besides.
+    /// Other notes for the reader.
     pub notes: Vec<String>,
-    /// The noise between runs, where a side has several.
+    /// Run-to-run noise, if a side has several runs.
     pub floors: Vec<Floor>,
     /// What each run of the baseline and of the candidate measured.
     pub evidence: PerSide<Vec<Evidence>>,
-    /// Runs of the baseline and of the candidate.
+    /// Number of runs of the baseline and of the candidate.
     pub runs: [u64; 2],
-    /// Their steps.
+    /// Number of steps of the baseline and of the candidate.
     pub steps: [u64; 2],
-    /// The first run of the candidate, to look closer at.
+    /// File name of the candidate's median run, the one to inspect.
     pub candidate: String,
 }
 
 impl Gate {
-    /// Findings of this state, with their check, by rule and place.
-    pub fn findings(&self, state: State) -> impl Iterator<Item = (&Check, &Finding)> {
-        self.checks.iter().flat_map(move |check| {
-            let findings = check.findings.iter().filter(move |finding| finding.state == state);
-            findings.map(move |finding| (check, finding))
-        })
+    /// The findings with this state.
+    pub fn with_state(&self, state: State) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |finding| finding.state == state)
     }
 
-    /// The command that shows a finding closer.
+    /// The command that shows the first call site of a finding.
     pub fn command(&self, finding: &Finding) -> String {
         let file = if self.candidate.is_empty() { "TRACE" } else { &self.candidate };
-        match finding.place.query().as_str() {
+        match finding.sites.first().map(|site| site.place.query()).unwrap_or_default().as_str() {
             "" => format!("tracetree tree {file} --all --depth 3"),
             query => format!("tracetree tree {file} --all --find '{query}'"),
         }
     }
+}
+
+/// What the runs measured in this number of steps: `785 GPU events in 5 steps, nothing lost`.
+pub(in crate::gate) fn measured_by(runs: &[Evidence], steps: u64) -> String {
+    let gpu: u64 = runs.iter().map(|run| run.gpu_events).sum();
+    let events: u64 = runs.iter().map(|run| run.events).sum();
+    let what = match gpu {
+        0 => counted(events, "host event"),
+        gpu => counted(gpu, "GPU event"),
+    };
+    let is_whole = runs.iter().all(|run| Damage::of(run).is_empty());
+    let lost = if is_whole { "nothing lost" } else { "with tolerated losses" };
+    format!("{what} in {}, {lost}", counted(steps, "step"))
 }

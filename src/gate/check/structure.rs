@@ -1,77 +1,94 @@
-//! Changes of the structure and rules → checks: one for each rule of the file, one for each that holds
-//! without a file.
+//! The changes between two programs and rules → findings, one per change, and the checks they violate.
 
-use super::find::{has_modules, speaks_of_nothing};
-use super::{Check, Context, Finding, State};
-use crate::gate::compare::{Change, Graphs, Place, Structure, StructureRule};
-use crate::gate::digest::{Digest, Range};
-use crate::gate::rules::{Limit, Rule, Scope, Severity};
+use super::effects::Scale;
+use super::find::speaks_of_nothing;
+use super::health::has_other_captures;
+use super::shift::micros;
+use super::sites::{ChangeSite, Finder, argument};
+use super::work::Work;
+use super::{Check, Context, Finding, FindingSite, State, worst};
+use crate::analysis::{Analysis, Certainty, Change, ChangeKind, WallBasis};
+use crate::gate::rules::{Rule, Scope, Severity, StructureRule};
 use crate::program::{Query, Word};
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// How many things of one place are told.
-const TOLD: usize = 6;
+/// The findings about the structure, and one check per structural rule.
+pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding>, Vec<Check>) {
+    let judge = Judge::new(context, analysis);
+    let mut checks: Vec<Check> = judge.rules.iter().map(|rule| empty(context, rule)).collect();
+    let mut findings = Vec::new();
+    let mut explained: PerSide<Work> = PerSide::default();
+    // What the profiler recorded says nothing about the program; baselines keep less of it.
+    let list = analysis.changes().list().iter();
+    for change in list.filter(|change| change.kind != ChangeKind::Recording) {
+        let sites = judge.finder.sites(change);
+        let work = sum(&sites);
+        Side::BOTH.into_iter().for_each(|side| explained[side].plus(&work[side]));
+        judge.add(change, &sites, &work, &mut findings, &mut checks);
+    }
+    for (at, rule) in judge.rules.iter().enumerate() {
+        if checks[at].state != State::Inconclusive && rule.severity != Severity::Off {
+            let unexplained = judge.unexplained(rule, &explained);
+            if let Some((finding, state)) = unexplained {
+                checks[at].add(state, findings.len());
+                findings.push(finding);
+            }
+        }
+    }
+    let is_on = |check: &Check| check.severity != Severity::Off;
+    (findings, checks.into_iter().filter(is_on).collect())
+}
 
-/// A check for each rule about the structure.
-pub(super) fn checks(context: &Context<'_>, structure: &Structure) -> Vec<Check> {
-    let mut rules: Vec<Rule> = StructureRule::ALL.into_iter().map(usual).collect();
-    for rule in &context.rules.structure {
-        match rule.scope.is_all() {
-            // Said for everywhere: in the place of what holds without it.
-            true => rules
-                .iter_mut()
-                .filter(|known| known.rule == rule.rule && known.scope.is_all())
-                .for_each(|known| known.clone_from(rule)),
-            false => rules.push(rule.clone()),
-        }
+fn sum(sites: &[ChangeSite]) -> PerSide<Work> {
+    let mut all: PerSide<Work> = PerSide::default();
+    for site in sites {
+        Side::BOTH.into_iter().for_each(|side| all[side].plus(&site.work[side]));
     }
-    let mut checks: Vec<Check> = rules.iter().map(|rule| empty(context, structure, rule)).collect();
-    for change in &structure.changes {
-        // The last rule that speaks of a change holds.
-        let at =
-            rules.iter().rposition(|rule| rule.rule == change.rule && covers(&rule.scope, change));
-        if let Some(at) = at
-            && let Some(finding) = finding(context, &rules[at], change)
-        {
-            checks[at].findings.push(finding);
-        }
-    }
-    let explained: i64 =
-        structure.changes.iter().chain(&structure.follow).map(|c| c.launches).sum();
-    for (rule, check) in rules.iter().zip(&mut checks) {
-        if rule.rule == StructureRule::LaunchesPerStep && check.state != State::Inconclusive {
-            check.findings.extend(launches(context, rule, explained));
-        }
-    }
-    checks.into_iter().filter(|check| check.severity != Severity::Off).map(Check::settled).collect()
+    all
 }
 
 fn usual(rule: StructureRule) -> Rule {
-    Rule { rule, scope: Scope::default(), allowed: None, severity: Severity::Error }
+    Rule { rule, scope: Scope::default(), allowed: None, severity: rule.usual() }
 }
 
-/// A check that nothing broke so far.
-fn empty(context: &Context<'_>, structure: &Structure, rule: &Rule) -> Check {
-    let digests = [context.baseline, context.candidate];
-    let is_of_arguments =
-        matches!(rule.rule, StructureRule::DtypeChange | StructureRule::ShapeChange);
+/// A check without findings so far.
+fn empty(context: &Context<'_>, rule: &Rule) -> Check {
+    let sides = [context.baseline, context.candidate];
+    let is_of_arguments = matches!(
+        rule.rule,
+        StructureRule::DtypeChange
+            | StructureRule::ShapeChange
+            | StructureRule::LayoutChange
+            | StructureRule::Kind(
+                ChangeKind::Precision | ChangeKind::Shapes | ChangeKind::MemoryFormat
+            )
+    );
     let is_asked = context.rules.structure.contains(rule);
-    // At the launches of graphs there are no ops, and so no shapes to lose.
-    let has_some_shapes = context.graphs != Graphs::AtTheirLaunches
-        && digests.iter().any(|digest| digest.setup.has_shapes);
+    // Kernels at their graph launches have no ops, so no shapes can be missing.
+    let has_some_shapes =
+        !has_other_captures(context) && sides.iter().any(|side| side.setup.has_shapes);
     let of_modules = |query: &Query| query.words().any(|word| word == Word::Module);
+    let nothing = (!rule.scope.is_all()).then(|| speaks_of_nothing(sides, &rule.scope)).flatten();
     let unknown = match &rule.scope {
-        scope if !scope.is_all() && speaks_of_nothing(digests, scope).is_some() => {
-            speaks_of_nothing(digests, scope)
-        }
+        _ if nothing.is_some() => nothing,
         scope
             if scope.path.as_ref().is_some_and(of_modules)
-                && !digests.iter().all(|digest| has_modules(digest)) =>
+                && !sides.iter().all(|side| side.setup.has_modules) =>
         {
-            Some("a side has no modules: record with_stack and with_modules".to_owned())
+            Some(
+                "not both sides have modules. Record both using with_stack and with_modules"
+                    .to_owned(),
+            )
         }
-        // Where neither side has shapes there is nothing to lose.
-        _ if is_of_arguments && !structure.has_shapes && (is_asked || has_some_shapes) => {
-            Some("a side has no shapes: record with record_shapes".to_owned())
+        // If neither side has shapes, the default rules lose nothing, so they are not reported as
+        // inconclusive.
+        _ if is_of_arguments
+            && !sides.iter().all(|side| side.setup.has_shapes)
+            && (is_asked || has_some_shapes) =>
+        {
+            Some("not both sides have shapes. Record both using record_shapes".to_owned())
         }
         _ => None,
     };
@@ -89,116 +106,270 @@ fn empty(context: &Context<'_>, structure: &Structure, rule: &Rule) -> Check {
     }
 }
 
-/// Whether a rule speaks of a change: of its place, or of what changed there.
-fn covers(scope: &Scope, change: &Change) -> bool {
-    let is_phase = scope.phase.as_ref().is_none_or(|phase| *phase == change.place.phase);
-    let is_category = scope.category.as_ref().is_none_or(|category| *category == change.category);
-    is_phase && is_category && scope.path.as_ref().is_none_or(|query| is_at(query, change))
+/// A rule that covers a call site: its index, and the rule that the change violates there.
+type Violation = (usize, StructureRule);
+
+/// Applies rules to changes.
+pub(super) struct Judge<'a> {
+    pub(super) context: &'a Context<'a>,
+    analysis: &'a Analysis,
+    finder: Finder<'a>,
+    pub(super) scale: Scale,
+    rules: Vec<Rule>,
+    /// The calls that the path of each rule, and of each `allow` entry, selects.
+    of_rules: Vec<Option<PerSide<Vec<CallId>>>>,
+    of_allow: Vec<Option<PerSide<Vec<CallId>>>>,
 }
 
-fn is_at(query: &Query, change: &Change) -> bool {
-    change.place.is_within(query)
-        || change.items.iter().any(|item| {
-            let word = query.finds();
-            let name = item.what.strip_prefix("module ").unwrap_or(&item.what);
-            let mut place = change.place.clone();
-            place.path.push((word, name.to_owned()));
-            place.is_within(query)
-        })
-}
-
-fn finding(context: &Context<'_>, rule: &Rule, change: &Change) -> Option<Finding> {
-    let more = match change.rule {
-        StructureRule::GoneOp | StructureRule::GoneKernel | StructureRule::GraphReplayLost => {
-            change.before.saturating_sub(change.after)
+impl<'a> Judge<'a> {
+    fn new(context: &'a Context<'a>, analysis: &'a Analysis) -> Judge<'a> {
+        let mut rules: Vec<Rule> = StructureRule::ALL.into_iter().map(usual).collect();
+        for rule in &context.rules.structure {
+            let is_same = |known: &&mut Rule| known.rule == rule.rule && known.scope.is_all();
+            // A rule without a scope replaces the default rule.
+            match rules.iter_mut().find(is_same).filter(|_| rule.scope.is_all()) {
+                Some(known) => known.clone_from(rule),
+                None => rules.push(rule.clone()),
+            }
         }
-        StructureRule::DtypeChange | StructureRule::ShapeChange => change.after,
-        StructureRule::KernelsPerCall
-        | StructureRule::NewKernel
-        | StructureRule::LaunchesPerStep
-        | StructureRule::NewSync
-        | StructureRule::NewCopy
-        | StructureRule::LostFusion
-        | StructureRule::NewOp
-        | StructureRule::Collectives
-        | StructureRule::GraphBreaks => change.after.saturating_sub(change.before),
-    };
-    let is_within = |limit: Limit| more as f64 <= limit.above(change.before as f64);
-    if rule.allowed.is_some_and(is_within) {
-        return None;
+        let finder = Finder::new(analysis);
+        let selected = |path: Option<&Query>| path.map(|query| finder.selected(query));
+        let has = |is_it: fn(CallKind) -> bool| {
+            Side::BOTH.into_iter().any(|side| {
+                let tree = analysis.tree(side);
+                tree.calls().any(|call| is_it(tree.kind(call)))
+            })
+        };
+        Judge {
+            scale: Scale {
+                steps: PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1)),
+                has_runtime: has(|kind| kind == CallKind::Runtime),
+                has_gpu: has(|kind| kind == CallKind::Gpu),
+            },
+            of_rules: rules.iter().map(|rule| selected(rule.scope.path.as_ref())).collect(),
+            of_allow: context.rules.allow.iter().map(|a| selected(a.path.as_ref())).collect(),
+            context,
+            analysis,
+            finder,
+            rules,
+        }
     }
-    let permission = context.permission(rule.rule.label(), |query| is_at(query, change));
-    let (state, remark) = permission.state(rule.severity);
-    let mut evidence: Vec<String> = change
-        .items
-        .iter()
-        .take(TOLD)
-        .map(|item| format!("{}: {} → {}", item.what, item.before, item.after))
-        .collect();
-    if change.items.len() > TOLD {
-        evidence.push(format!("and {} more", change.items.len() - TOLD));
+
+    /// The last rule with this name that covers a site.
+    fn covering(&self, rule: StructureRule, site: Option<&ChangeSite>) -> Option<usize> {
+        self.rules.iter().enumerate().rposition(|(at, known)| {
+            known.rule == rule
+                && match site {
+                    None => known.scope.is_all(),
+                    Some(site) => self.covers(at, site),
+                }
+        })
     }
-    if change.launches != 0 {
-        evidence.push(format!("{:+} launches in a step", change.launches));
+
+    fn covers(&self, at: usize, site: &ChangeSite) -> bool {
+        let scope = &self.rules[at].scope;
+        scope.phase.as_ref().is_none_or(|phase| *phase == site.place.phase)
+            && scope.category.as_ref().is_none_or(|category| *category == site.category)
+            && self.of_rules[at].as_ref().is_none_or(|found| self.finder.is_at(site, found))
     }
-    let first = change.items.first();
-    Some(Finding {
-        place: change.place.clone(),
-        what: format!("{}: {}", change.rule.words(), first.map_or("", |item| item.what.as_str())),
-        before: first.map(|item| item.before.clone()).unwrap_or_default(),
-        after: first.map(|item| item.after.clone()).unwrap_or_default(),
-        limit: rule.allowed.map_or_else(|| "no more".to_owned(), |limit| format!("{limit} more")),
-        evidence,
-        site: change.site.clone(),
-        state,
-        remark,
-    })
+
+    /// Adds the finding for a change, unless every rule that it violates is off or allows it.
+    fn add(
+        &self,
+        change: &Change,
+        all: &[ChangeSite],
+        work: &PerSide<Work>,
+        findings: &mut Vec<Finding>,
+        checks: &mut [Check],
+    ) {
+        let effects = self.scale.effects(change.kind, work, all);
+        let varies = self
+            .steps_of(all)
+            .or_else(|| self.varies(change.kind, all))
+            .or_else(|| self.rearranged(&effects, work));
+        // Every site with the rules that cover it there. A change may have none.
+        let sites: Vec<Option<&ChangeSite>> = match all.is_empty() {
+            true => vec![None],
+            false => all.iter().map(Some).collect(),
+        };
+        let mut of_rules: BTreeMap<Violation, Vec<usize>> = BTreeMap::new();
+        for (number, site) in sites.iter().enumerate() {
+            // A rule of the file about the kind of the change is more specific than one about its effects.
+            let kind = Some(StructureRule::Kind(change.kind));
+            let kind = kind.filter(|kind| !StructureRule::ALL.contains(kind));
+            let of_kind = kind.and_then(|kind| self.covering(kind, *site));
+            let effects = effects.iter().filter_map(|&effect| {
+                let at = of_kind.or_else(|| self.covering(effect, *site))?;
+                Some((at, effect))
+            });
+            effects.for_each(|violation| of_rules.entry(violation).or_default().push(number));
+        }
+        let mut told: Vec<(State, StructureRule, usize, String)> = Vec::new();
+        let mut of_sites: Vec<Option<State>> = vec![None; sites.len()];
+        for (&(at, effect), numbers) in &of_rules {
+            let rule = &self.rules[at];
+            let here = || numbers.iter().filter_map(|&number| sites[number]);
+            let more = match matches!(rule.rule, StructureRule::Kind(_)) || here().count() == 0 {
+                true => numbers.len() as f64,
+                false => here().map(|site| self.scale.worse(effect, &site.work)).sum(),
+            };
+            if rule.allowed.is_some_and(|limit| more <= limit.above(self.before(effect, here()))) {
+                continue;
+            }
+            for &number in numbers {
+                let permission =
+                    self.context.permission(&[effect.label(), change.kind.label()], |entry| {
+                        self.of_allow[entry].as_ref().is_none_or(|found| {
+                            sites[number].is_some_and(|site| self.finder.is_at(site, found))
+                        })
+                    });
+                let (mut state, remark) = permission.state(rule.severity);
+                if varies.is_some() && state == State::Failed {
+                    state = State::Warned;
+                }
+                if state != State::Passed {
+                    of_sites[number] = worst(of_sites[number], state);
+                    told.push((state, effect, at, remark));
+                }
+            }
+        }
+        let Some(state) = told.iter().fold(None, |all, (state, ..)| worst(all, *state)) else {
+            return;
+        };
+        for (own, _, at, _) in &told {
+            checks[*at].add(*own, findings.len());
+        }
+        let is_it = |(own, ..): &&(State, StructureRule, usize, String)| *own == state;
+        let mut rules: Vec<StructureRule> =
+            told.iter().filter(is_it).map(|(_, effect, ..)| *effect).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let remark = told.iter().find(is_it).map(|(.., remark)| remark.clone());
+        let shown = (0..sites.len()).filter(|&number| of_sites[number] == Some(state));
+        findings.push(Finding {
+            kind: change.kind.label().to_owned(),
+            rules: rules.into_iter().map(|rule| rule.label().to_owned()).collect(),
+            what: change.sentence.clone(),
+            before: String::new(),
+            after: String::new(),
+            limit: String::new(),
+            evidence: self.evidence(change, work, varies),
+            sites: shown.filter_map(|number| sites[number]).map(|s| self.shown(s)).collect(),
+            state,
+            remark: remark.unwrap_or_default(),
+        });
+    }
+
+    /// What an increase by a share refers to.
+    fn before<'s>(
+        &self,
+        effect: StructureRule,
+        sites: impl Iterator<Item = &'s ChangeSite>,
+    ) -> f64 {
+        let none = Work::default;
+        sites
+            .map(|site| {
+                let before = PerSide::new(none(), site.work.baseline.clone());
+                self.scale.worse(effect, &before).abs()
+            })
+            .sum()
+    }
+
+    fn shown(&self, site: &ChangeSite) -> FindingSite {
+        let calls = Side::BOTH.map(|side| site.calls[side].len() as u64);
+        FindingSite {
+            place: site.place.clone(),
+            what: site.what.clone(),
+            calls: calls[0].max(calls[1]),
+            line: site.site.clone(),
+        }
+    }
+
+    /// Says in how many of the compared steps the calls of a change are; `None` if they are in all.
+    fn steps_of(&self, sites: &[ChangeSite]) -> Option<String> {
+        if self.analysis.wall().basis() == WallBasis::Events {
+            return None;
+        }
+        let with = Side::BOTH.map(|side| {
+            let calls = sites.iter().flat_map(|site| &site.calls[side]);
+            let steps = self.analysis.steps(side);
+            calls.filter_map(|&call| steps.step(call)).collect::<BTreeSet<_>>().len() as u64
+        });
+        let (with, all) = (with[0].max(with[1]), self.scale.steps.candidate);
+        (0 < with && with < all)
+            .then(|| format!("in {with} of {all} steps, so it varies within a run"))
+    }
+
+    /// Says that the arguments of all changed ops also differ between the steps of a side, compared or not; `None` if
+    /// they do not.
+    fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
+        argument(kind)?;
+        let mut names = Side::BOTH.into_iter().flat_map(|side| {
+            let calls = sites.iter().flat_map(move |site| &site.calls[side]);
+            calls.map(move |&call| self.analysis.diff().plain_name(side, call))
+        });
+        let sides = [self.context.baseline, self.context.candidate];
+        let is_varying = |name: &str| sides.iter().any(|side| side.varying.contains(name));
+        (!sites.is_empty() && names.all(is_varying))
+            .then(|| "the arguments also vary between the steps of a side".to_owned())
+    }
+
+    /// Says that a change only calls the same ops in another order or nesting; `None` if it does more.
+    fn rearranged(&self, effects: &[StructureRule], work: &PerSide<Work>) -> Option<String> {
+        if !self.scale.has_same_work(effects, work) {
+            return None;
+        }
+        let sides = [self.context.baseline, self.context.candidate];
+        // In traces with whole-microsecond times it is ambiguous which of two short calls contains the other, but
+        // not how many there are in a step.
+        let is_coarse = sides.iter().any(|side| side.runs.iter().any(|run| run.evidence.is_coarse));
+        let mut names = work.baseline.op_names.union(&work.candidate.op_names);
+        let is_as_often = |name: &String| {
+            let [one, two] = sides.map(|side| side.ops.get(name).copied().unwrap_or_default());
+            !one.is_above(two) && !two.is_above(one)
+        };
+        let is_equal = self.scale.has_same_ops(work);
+        (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
+    }
+
+    fn evidence(
+        &self,
+        change: &Change,
+        work: &PerSide<Work>,
+        varies: Option<String>,
+    ) -> Vec<String> {
+        let mut evidence = vec![format!("cost {} per step", signed(change.cost.as_micros()))];
+        evidence.extend(varies);
+        for (one, several, count) in [
+            ("launch", "launches", work.as_ref().map(|work| work.launches)),
+            ("wait", "waits", work.as_ref().map(|work| work.waits)),
+            ("copy", "copies", work.as_ref().map(|work| work.copies)),
+        ] {
+            let more = self.scale.difference(count);
+            if more != 0.0 {
+                let name = if more.abs() == 1.0 { one } else { several };
+                evidence.push(format!("{:+} {name} per step", rounded(more)));
+            }
+        }
+        if !change.place.is_empty() {
+            evidence.push(format!("first {}", change.place));
+        }
+        if !change.kind.usual().is_empty() {
+            evidence.push(format!("usually {}", change.kind.usual()));
+        }
+        if change.certainty == Certainty::Likely {
+            evidence.push("inferred from kernel names".to_owned());
+        }
+        evidence
+    }
 }
 
-/// Launches of a whole step, or of a scope: what no change of a place explains, or what the user allows.
-fn launches(context: &Context<'_>, rule: &Rule, explained: i64) -> Option<Finding> {
-    let before = launches_of(context.baseline, &rule.scope);
-    let after = launches_of(context.candidate, &rule.scope);
-    if !after.is_above(before) {
-        return None;
-    }
-    let more = after.usual as i64 - before.usual as i64;
-    let is_broken = match (rule.allowed, context.rules.structure.contains(rule)) {
-        (Some(limit), _) => more as f64 > limit.above(before.usual as f64),
-        (None, true) => true,
-        (None, false) => more > explained.max(0),
-    };
-    if !is_broken {
-        return None;
-    }
-    let permission = context.permission(rule.rule.label(), |_| true);
-    let (state, remark) = permission.state(rule.severity);
-    Some(Finding {
-        place: Place::default(),
-        what: "more launches in a step".to_owned(),
-        before: before.to_string(),
-        after: after.to_string(),
-        limit: rule.allowed.map_or_else(|| "no more".to_owned(), |limit| format!("{limit} more")),
-        evidence: vec![format!("{explained:+} are of changes at places")],
-        site: None,
-        state,
-        remark,
-    })
+const REARRANGED: &str = "each op is called as often as before, and each kernel runs as often";
+
+pub(super) fn rounded(count: f64) -> f64 {
+    (count * 10.0).round() / 10.0 + 0.0
 }
 
-fn launches_of(digest: &Digest, scope: &Scope) -> Range {
-    if scope.is_all() {
-        return digest.counts.get("launches").copied().unwrap_or_default();
-    }
-    let roots = match &scope.path {
-        Some(query) => digest.find(query),
-        None => vec![digest.root],
-    };
-    let mut counted = std::collections::BTreeSet::new();
-    let below = roots.into_iter().flat_map(|id| id.descendants(&digest.tree));
-    below
-        .filter(|&id| counted.insert(usize::from(id)))
-        .map(|id| digest.node(id))
-        .filter(|node| scope.phase.as_ref().is_none_or(|phase| *phase == node.phase))
-        .fold(Range::default(), |sum, node| sum.plus(node.launches))
+fn signed(time: f64) -> String {
+    if time > 0.0 { format!("+{}", micros(time)) } else { micros(time).replace('-', "−") }
 }

@@ -1,29 +1,29 @@
-//! A series → where its level changed: E-divisive with a t-test, in windows, as in Apache Otava.
+//! A series → the points at which its level changed: windowed E-divisive with a t-test, as in Apache Otava.
 //!
-//! A point parts an interval where the two sides are least alike by the energy distance (Matteson and
+//! A point splits an interval where the two parts are least alike by the energy distance (Matteson and
 //! James, *A nonparametric approach for multiple change point analysis of multivariate data*, J. Am.
-//! Stat. Assoc. 109 (2014) 334–345). With n values X before the point, m values Y from it on up to κ:
+//! Stat. Assoc. 109 (2014) 334–345). With n values X before the point and m values Y from it up to κ:
 //!
 //! ```text
 //! Q = 2/(m+n) Σ|X−Y|  −  2m/((m+n)(n−1)) Σ|X−X'|  −  2n/((m+n)(m−1)) Σ|Y−Y'|
 //! ```
-//! The largest Q over all points and all κ of all intervals is the next candidate, and counts where
-//! Student's t-test tells its sides apart. So it goes on until a candidate does not. Windows of the
-//! series are searched one after the other with a weak test, and the points of all windows that fail
-//! the strong one are taken away again, weakest first (Fleming and others, *Hunter: using change point
-//! detection to hunt for performance regressions*, ICPE 2023).
+//! The point with the largest Q over all intervals and all κ is the next candidate. It is accepted if
+//! Student's t-test finds its two sides different; the search stops at the first candidate that fails.
+//! Windows of the series are searched one after the other with a weak test. Of the points of all windows,
+//! those that fail the strong test are then removed, weakest first (Fleming and others, *Hunter: using
+//! change point detection to hunt for performance regressions*, ICPE 2023).
 
 use crate::analysis::two_tails;
 use std::ops::Range;
 
-/// How change points are searched.
+/// Parameters of the search for change points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// Values that are looked at together.
+    /// Number of values per window.
     pub window: usize,
-    /// The largest probability that a change is chance.
+    /// A change is accepted if its p-value is below this.
     pub most_p: f64,
-    /// The least change, as a share of the smaller mean: 0.02 is 2 %.
+    /// Smallest change to report, as a share of the smaller mean: 0.02 is 2%.
     pub least_change: f64,
 }
 
@@ -33,28 +33,28 @@ impl Default for Search {
     }
 }
 
-/// A place of a series from which on it has another level.
+/// A position in a series at which its level changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// The first value of the new level.
     pub at: usize,
-    /// Mean from the change point before, or the start, up to here.
+    /// Mean from the previous change point, or the start, up to here.
     pub before: f64,
-    /// Mean from here up to the next change point, or the end.
+    /// Mean from here to the next change point, or the end.
     pub after: f64,
-    /// Probability of the t-test.
+    /// p-value of the t-test.
     pub p: f64,
 }
 
 impl ChangePoint {
-    /// The larger of the changes from either side, as a share.
+    /// The larger of the relative changes in both directions, as a share.
     pub fn magnitude(&self) -> f64 {
         let change = |from: f64, to: f64| if from == 0.0 { 0.0 } else { (to / from - 1.0).abs() };
         change(self.before, self.after).max(change(self.after, self.before))
     }
 }
 
-/// The weak test lets more through, by this factor.
+/// Factor by which the weak test is more permissive.
 const WEAK: f64 = 10.0;
 
 /// The change points of a series, in order.
@@ -67,7 +67,7 @@ pub fn change_points(series: &[f64], search: &Search) -> Vec<ChangePoint> {
     merged(series, split(series, search.window.max(2), weak), search)
 }
 
-/// The weak points of all windows, each once, in order.
+/// The weak points of all windows, sorted, without duplicates.
 fn split(series: &[f64], window: usize, most_p: f64) -> Vec<usize> {
     let mut points: Vec<usize> = Vec::new();
     let mut start = 0;
@@ -83,7 +83,7 @@ fn split(series: &[f64], window: usize, most_p: f64) -> Vec<usize> {
     points
 }
 
-/// The points at which one window falls apart.
+/// The weak change points of one window.
 fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
     let mut points: Vec<usize> = Vec::new();
     loop {
@@ -91,12 +91,12 @@ fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
             .into_iter()
             .filter(|interval| interval.len() > 1)
             .map(|interval| (candidate(&series[interval.clone()]), interval));
-        // The first of equals.
+        // The first one wins a tie.
         let best = candidates.reduce(|best, next| if next.0.1 > best.0.1 { next } else { best });
         let Some(((at, _), interval)) = best else { return points };
         let at = interval.start + at;
         let p = t_test(&series[interval.start..at], &series[at..interval.end]);
-        // Equal values on both sides have no probability.
+        // Equal values on both sides have no p-value.
         if p.is_nan() || p > most_p {
             return points;
         }
@@ -105,19 +105,19 @@ fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
     }
 }
 
-/// What the points part a series into.
+/// The intervals between the points of a series.
 fn intervals(points: &[usize], length: usize) -> Vec<Range<usize>> {
     let starts = std::iter::once(0).chain(points.iter().copied());
     let ends = points.iter().copied().chain([length]);
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// The point of an interval with the largest Q, and that.
+/// The point of an interval with the largest Q, and that Q.
 fn candidate(values: &[f64]) -> (usize, f64) {
     let length = values.len();
     let distance = |one: usize, two: usize| (values[one] - values[two]).abs();
     let mut best = (1, f64::NEG_INFINITY);
-    // Σ|X−X'| up to the point; from point to point one value more.
+    // Σ|X−X'| up to the point, updated incrementally.
     let mut within_before = 0.0;
     for point in 1..length {
         within_before += (0..point - 1).map(|one| distance(one, point - 1)).sum::<f64>();
@@ -146,8 +146,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Student's test, two-sided, of two samples with one variance. The deviations are those of the values
-/// themselves, as Otava takes them: with n, and not n − 1, below.
+/// Two-sided Student's t-test of two samples with a common variance. As in Otava, variances are divided by n
+/// instead of n − 1.
 fn t_test(left: &[f64], right: &[f64]) -> f64 {
     let (n, m) = (left.len() as f64, right.len() as f64);
     if n + m <= 2.0 {
@@ -168,7 +168,7 @@ fn t_test(left: &[f64], right: &[f64]) -> f64 {
     }
 }
 
-/// Takes points away until all that are left pass the strong test and are large enough.
+/// Removes points until the remaining ones pass the strong test and are large enough.
 fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<ChangePoint> {
     loop {
         let told = told(series, &points);
@@ -177,7 +177,7 @@ fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<Change
     }
 }
 
-/// The change points at these places, with what stands beside them.
+/// The change points at these positions, with the means on both sides.
 fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     let parts = intervals(points, series.len());
     let point = |pair: &[Range<usize>]| {
@@ -192,7 +192,7 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     parts.windows(2).map(point).collect()
 }
 
-/// The point with the largest probability if that is too large, else the one with the least change if
+/// The point with the largest p-value, if that is too large; otherwise the one with the smallest change, if
 /// that is too small.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {

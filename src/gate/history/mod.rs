@@ -1,4 +1,4 @@
-//! Baselines, oldest first → a series for each measure and place, and where each changed.
+//! Baselines, oldest first → a time series for each measure and module, with its change points.
 
 mod divisive;
 mod render;
@@ -6,44 +6,45 @@ mod render;
 pub use divisive::{ChangePoint, Search, change_points};
 pub use render::HistoryFormat;
 
-use super::digest::{Digest, NodeKind};
+use super::recording::Recording;
 use crate::analysis::robust::median;
 use crate::error::{Error, Result};
+use crate::program::Word;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What one measure or place came to over time.
+/// One measure, or the time of one module, over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// `step_wall`, `category:gemm`, or the time of a place: `place:Net_0.Block_1`.
+    /// `step_wall`, `category:gemm`, or the time of a module: `place:Net_0.Block_1`.
     pub name: String,
-    /// A value for each baseline in µs, the median of its runs; `None` where it has none.
+    /// The median over the runs of each baseline, in µs; `None` if the baseline has no value.
     pub values: Vec<Option<f64>>,
-    /// Where it changed; positions are of the baselines.
+    /// The change points; positions are indices of baselines.
     pub changes: Vec<ChangePoint>,
 }
 
 /// Baselines over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    /// What the baselines are called: their files without folder and end.
+    /// Names of the baselines: file names without folder and extension.
     pub points: Vec<String>,
     /// The series, by name.
     pub series: Vec<Series>,
 }
 
-/// A series with fewer values has no change points: one value says nothing of noise.
+/// A shorter series has no change points, because too few values say nothing about noise.
 const FEWEST: usize = 4;
 
-/// Deeper modules are left out: what they take is in those around them.
+/// Modules nested more deeply are left out; their time is included in the enclosing modules.
 const DEEPEST: usize = 4;
 
 impl History {
-    /// The history that baselines make, oldest first, with their names.
-    pub fn of(baselines: &[(String, Digest)], search: &Search) -> History {
+    /// The history of the given baselines, oldest first, with their names.
+    pub fn of(baselines: &[(String, Recording)], search: &Search) -> History {
         let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
-        for (at, (_, digest)) in baselines.iter().enumerate() {
-            for (name, micros) in measures(digest) {
+        for (at, (_, recording)) in baselines.iter().enumerate() {
+            for (name, micros) in measures(recording) {
                 let column = values.entry(name).or_insert_with(|| vec![None; baselines.len()]);
                 column[at] = Some(micros);
             }
@@ -58,18 +59,18 @@ impl History {
     /// Reads baselines, oldest first.
     ///
     /// # Errors
-    /// Like [`Digest::read_baseline`]; if there is none.
+    /// Like [`Recording::read_baseline`]; if `files` is empty.
     pub fn read(files: &[PathBuf], search: &Search) -> Result<History> {
         if files.is_empty() {
-            return Err(Error::usage("history", "there is no baseline")
-                .remedy("name baseline files, oldest first, or a folder with some"));
+            return Err(Error::usage("history", "no baseline was given")
+                .remedy("pass baseline files, oldest first, or a folder of them"));
         }
-        let read = |path: &PathBuf| Ok((name(path), Digest::read_baseline(path)?));
-        let baselines: Vec<(String, Digest)> = files.iter().map(read).collect::<Result<_>>()?;
+        let read = |path: &PathBuf| Ok((name(path), Recording::read_baseline(path)?));
+        let baselines: Vec<(String, Recording)> = files.iter().map(read).collect::<Result<_>>()?;
         Ok(History::of(&baselines, search))
     }
 
-    /// All changes, the largest first.
+    /// All changes: those of whole steps first, then the largest first.
     pub fn changes(&self) -> Vec<(&Series, &ChangePoint)> {
         let mut changes: Vec<(&Series, &ChangePoint)> = self
             .series
@@ -87,43 +88,34 @@ impl History {
     }
 }
 
-/// The file without folder and end.
+/// The file name without folder and extension.
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let ends = [".gz", ".ttb", ".json"];
     ends.iter().fold(name.as_ref(), |name, end| name.strip_suffix(end).unwrap_or(name)).to_owned()
 }
 
-/// The medians over the runs of all measures and places.
-fn measures(digest: &Digest) -> Vec<(String, f64)> {
+/// The median over the runs of each measure and module.
+fn measures(recording: &Recording) -> Vec<(String, f64)> {
     let mut found: Vec<(String, f64)> =
-        digest.times.iter().map(|(name, times)| (name.clone(), median(times))).collect();
-    let mut chain: Vec<&str> = Vec::new();
-    let mut depths: Vec<usize> = Vec::new();
-    for (depth, id) in digest.ids() {
-        while depths.last().is_some_and(|&above| above >= depth) {
-            depths.pop();
-            chain.pop();
+        recording.times.iter().map(|(name, times)| (name.clone(), median(times))).collect();
+    let (places, chains) = (&recording.places.list, recording.places.chains());
+    let mut sums: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for place in places.iter().filter(|place| !place.micros.is_empty()) {
+        let above = std::iter::successors(place.above, |&at| places[at as usize].above);
+        let modules = above.filter(|&at| places[at as usize].word == Word::Module);
+        for chain in modules.map(|at| chains[at as usize].as_str()) {
+            if chain.matches('.').count() < DEEPEST {
+                let sums = sums.entry(chain).or_insert_with(|| vec![0.0; recording.runs.len()]);
+                sums.iter_mut().zip(&place.micros).for_each(|(sum, time)| *sum += time);
+            }
         }
-        let node = digest.node(id);
-        if node.kind != NodeKind::Module {
-            continue;
-        }
-        depths.push(depth);
-        chain.push(&node.name);
-        if chain.len() > DEEPEST {
-            continue;
-        }
-        let mut sums = vec![0.0; digest.runs.len()];
-        for below in id.descendants(&digest.tree) {
-            sums.iter_mut().zip(&digest.node(below).micros).for_each(|(sum, time)| *sum += time);
-        }
-        found.push((format!("place:{}", chain.join(".")), median(&sums)));
     }
+    found.extend(sums.iter().map(|(chain, sums)| (format!("place:{chain}"), median(sums))));
     found
 }
 
-/// A series with its changes; baselines that have no value are left out of it.
+/// A series with its changes. Baselines without a value are skipped in the search.
 fn series(name: String, values: Vec<Option<f64>>, search: &Search) -> Series {
     let known: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();

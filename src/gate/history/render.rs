@@ -1,28 +1,29 @@
-//! [`History`] → text, JSON, and a page with a small chart for each series that changed.
+//! [`History`] → text, JSON, or an HTML page with a small chart for each series that changed.
 
 use super::{ChangePoint, History, Series};
-use crate::report::one_line;
+use crate::escape::one_line;
+use crate::program::counted;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// How a history is written.
+/// An output format for histories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HistoryFormat {
-    /// For people.
+    /// Plain text for people.
     Text,
-    /// For programs.
+    /// JSON for programs.
     Json,
-    /// A page with charts.
+    /// An HTML page with charts.
     Html,
 }
 
-/// Raised when a field changes its meaning.
+/// Incremented when a field changes its meaning.
 const SCHEMA: u32 = 1;
 
-/// Charts that a page has at most.
+/// Maximum number of charts on a page.
 const CHARTS: usize = 60;
 
-/// Size of a chart in pixels, and the room around the line.
+/// Size of a chart in pixels, and the margin around its line.
 const SIZE: (f64, f64) = (520.0, 120.0);
 const MARGIN: f64 = 8.0;
 
@@ -43,10 +44,10 @@ impl History {
         let changes = self.changes();
         writeln!(
             out,
-            "{} baselines, {} series, {} changes",
-            self.points.len(),
+            "{}, {} series, {}",
+            counted(self.points.len() as u64, "baseline"),
             self.series.len(),
-            changes.len()
+            counted(changes.len() as u64, "change")
         )?;
         for (series, change) in changes {
             writeln!(out, "\n{} at {}", one_line(&series.name), one_line(&self.points[change.at]))?;
@@ -92,8 +93,8 @@ impl History {
         }
         writeln!(
             out,
-            "<h1>{} baselines, {} of {} series changed</h1>",
-            self.points.len(),
+            "<h1>{}, {} of {} series changed</h1>",
+            counted(self.points.len() as u64, "baseline"),
             changed.len(),
             self.series.len()
         )?;
@@ -131,7 +132,7 @@ impl History {
             let name = escaped(&self.points[at]);
             writeln!(
                 out,
-                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{name}: {value:.1} us</title></circle>",
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{name}: {value:.1} µs</title></circle>",
                 x(at),
                 y(value)
             )?;
@@ -140,7 +141,7 @@ impl History {
     }
 }
 
-/// The beginning of a page.
+/// The start of the page.
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
 <title>tracetree history</title><style>\
 :root { color-scheme: light dark } body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em }\
@@ -162,9 +163,9 @@ fn percent(change: &ChangePoint) -> Option<f64> {
 }
 
 fn words(change: &ChangePoint) -> String {
-    let percent = percent(change).map_or_else(String::new, |percent| format!(" ({percent:+.1} %)"));
+    let percent = percent(change).map_or_else(String::new, |percent| format!(" ({percent:+.1}%)"));
     let p = if change.p < 0.001 { "p < 0.001".to_owned() } else { format!("p {:.3}", change.p) };
-    format!("{:.1} → {:.1} us{percent}, {p}", change.before, change.after)
+    format!("{:.1} → {:.1} µs{percent}, {p}", change.before, change.after)
 }
 
 fn escaped(text: &str) -> String {

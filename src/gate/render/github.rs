@@ -1,21 +1,24 @@
-//! [`Gate`] → commands of GitHub's workflows: the first ten findings as annotations.
+//! [`Gate`] → GitHub workflow commands: the first ten findings as annotations.
 //!
-//! GitHub shows ten of each sort for a step; the rest stands in the summary (`--format md`).
+//! GitHub shows ten annotations of each severity per step; the summary (`--format md`) lists the rest.
 
-use crate::gate::check::{Check, Finding, Gate, Outcome, State};
+use crate::escape::one_line;
+use crate::gate::check::{Finding, Gate, Outcome, State};
+use crate::program::counted;
 use std::io::{self, Write};
 
-/// So many annotations of one sort does GitHub show for a step.
+/// Number of annotations of one severity that GitHub shows per step.
 const SHOWN: usize = 10;
 
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     for (state, command) in [(State::Failed, "error"), (State::Warned, "warning")] {
-        let findings: Vec<(&Check, &Finding)> = gate.findings(state).collect();
-        for (check, finding) in findings.iter().take(SHOWN) {
-            annotate(command, check, finding, out)?;
+        let findings: Vec<&Finding> = gate.with_state(state).collect();
+        for finding in findings.iter().take(SHOWN) {
+            annotate(command, finding, out)?;
         }
         if let Some(more) = findings.len().checked_sub(SHOWN).filter(|&more| more > 0) {
-            writeln!(out, "::notice::{more} more of them stand in the summary")?;
+            let more = counted(more as u64, &format!("more {command}"));
+            writeln!(out, "::notice::{more} in the step summary (--format md)")?;
         }
     }
     if gate.outcome == Outcome::Inconclusive {
@@ -23,31 +26,32 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "::error title=inconclusive::{}", data(reason))?;
         }
     }
-    writeln!(out, "{}", plain(&gate.headline()))
+    writeln!(out, "{}", one_line(&gate.headline()))
 }
 
-fn annotate(
-    command: &str,
-    check: &Check,
-    finding: &Finding,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let place = match &finding.site {
+fn annotate(command: &str, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+    let line = finding.sites.iter().find_map(|site| site.line.as_ref());
+    let place = match line {
         Some(site) => format!("file={},line={},", property(relative(&site.file)), site.line),
         None => String::new(),
     };
-    let message = format!(
-        "{} at {}: {} → {} (allowed: {})",
-        finding.what,
-        finding.place.words(),
-        finding.before,
-        finding.after,
-        finding.limit
-    );
-    writeln!(out, "::{command} {place}title={}::{}", property(&check.title()), data(&message))
+    let at = match finding.sites.as_slice() {
+        [] => String::new(),
+        [only] => format!(" at {}", only.place.words()),
+        [first, ..] => {
+            format!(" at {} call sites, first {}", finding.sites.len(), first.place.words())
+        }
+    };
+    let limit = match finding.limit.as_str() {
+        "" => String::new(),
+        limit => format!(": {} → {} (allowed: {limit})", finding.before, finding.after),
+    };
+    let message = format!("{}{at}{limit}", finding.what);
+    let title = property(&finding.rules.join(" "));
+    writeln!(out, "::{command} {place}title={title}::{}", data(&message))
 }
 
-/// Annotations name files from the root of the repository, and the profiler often the whole path.
+/// Annotations name files relative to the repository root, but the profiler often records full paths.
 fn relative(file: &str) -> &str {
     let folder = std::env::current_dir().ok();
     let folder = folder.as_deref().and_then(std::path::Path::to_str);
@@ -55,19 +59,16 @@ fn relative(file: &str) -> &str {
     inside.map_or(file, |inside| inside.trim_start_matches('/'))
 }
 
-/// The text of a command, as GitHub wants it.
+/// Text escaped for a workflow command.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let lines = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    // GitHub has no escapes for other control characters, so they are made visible here.
+    one_line(&lines).into_owned()
 }
 
-/// A property of a command, as GitHub wants it.
+/// Text escaped for a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
-}
-
-/// A line that is no command.
-fn plain(text: &str) -> String {
-    text.replace(['\r', '\n'], " ")
 }
 
 #[cfg(test)]
@@ -77,6 +78,7 @@ mod tests {
     #[test]
     fn what_would_end_a_command_is_escaped() {
         assert_eq!(data("5 %\n::error::x"), "5 %25%0A::error::x");
+        assert_eq!(data("a\u{1b}[2J\u{9b}"), "a\\u001b[2J\\u009b");
         assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
     }
 }

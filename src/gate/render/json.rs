@@ -1,13 +1,14 @@
-//! [`Gate`] → JSON for programs; `docs/gate.schema.json` says what it holds.
+//! [`Gate`] → JSON for programs, as described by `docs/gate.schema.json`.
 
-use crate::gate::check::{Check, Finding, Floor, Gate, Outcome, State};
-use crate::gate::compare::Site;
+use crate::escape::JsonWriter;
+use crate::gate::check::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};
+use crate::gate::place::Site;
 use crate::program::Evidence;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Raised when a field changes its meaning.
-const SCHEMA: u32 = 1;
+/// Incremented when a field changes its meaning.
+const SCHEMA: u32 = 2;
 
 #[derive(Serialize)]
 struct GateJson<'g> {
@@ -17,6 +18,7 @@ struct GateJson<'g> {
     headline: String,
     runs: Sides,
     steps: Sides,
+    findings: Vec<FindingJson<'g>>,
     checks: Vec<CheckJson<'g>>,
     reasons: &'g [String],
     notes: &'g [String],
@@ -44,23 +46,32 @@ struct CheckJson<'g> {
     severity: &'static str,
     state: State,
     message: &'g str,
-    findings: Vec<FindingJson<'g>>,
+    findings: &'g [usize],
 }
 
 #[derive(Serialize)]
 struct FindingJson<'g> {
     state: State,
-    place: String,
-    path: Vec<PartJson<'g>>,
-    phase: &'g str,
+    kind: &'g str,
+    rules: &'g [String],
     what: &'g str,
     before: &'g str,
     after: &'g str,
     limit: &'g str,
     evidence: &'g [String],
-    site: Option<SiteJson<'g>>,
+    sites: Vec<PlaceJson<'g>>,
     remark: &'g str,
     command: String,
+}
+
+#[derive(Serialize)]
+struct PlaceJson<'g> {
+    place: String,
+    path: Vec<PartJson<'g>>,
+    phase: &'g str,
+    what: &'g str,
+    calls: u64,
+    site: Option<SiteJson<'g>>,
 }
 
 #[derive(Serialize)]
@@ -85,7 +96,8 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
         headline: gate.headline(),
         runs: sides(gate.runs),
         steps: sides(gate.steps),
-        checks: gate.checks.iter().map(|check| check_json(gate, check)).collect(),
+        findings: gate.findings.iter().map(|finding| finding_json(gate, finding)).collect(),
+        checks: gate.checks.iter().map(check_json).collect(),
         reasons: &gate.reasons,
         notes: &gate.notes,
         noise: &gate.floors,
@@ -94,37 +106,47 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
             candidate: &gate.evidence.candidate,
         },
     };
-    serde_json::to_writer_pretty(&mut *out, &json)?;
+    serde_json::to_writer_pretty(JsonWriter(out), &json)?;
     writeln!(out)
 }
 
-fn check_json<'g>(gate: &'g Gate, check: &'g Check) -> CheckJson<'g> {
+fn check_json(check: &Check) -> CheckJson<'_> {
     CheckJson {
         rule: &check.rule,
         scope: &check.scope,
         severity: check.severity.label(),
         state: check.state,
         message: &check.message,
-        findings: check.findings.iter().map(|finding| finding_json(gate, finding)).collect(),
+        findings: &check.findings,
     }
 }
 
-fn finding_json<'g>(gate: &Gate, finding: &'g Finding) -> FindingJson<'g> {
-    let part =
-        |(word, name): &'g (crate::program::Word, String)| PartJson { word: word.label(), name };
+fn finding_json<'g>(gate: &'g Gate, finding: &'g Finding) -> FindingJson<'g> {
     FindingJson {
         state: finding.state,
-        place: finding.place.words(),
-        path: finding.place.path.iter().map(part).collect(),
-        phase: &finding.place.phase,
+        kind: &finding.kind,
+        rules: &finding.rules,
         what: &finding.what,
         before: &finding.before,
         after: &finding.after,
         limit: &finding.limit,
         evidence: &finding.evidence,
-        site: finding.site.as_ref().map(site_json),
+        sites: finding.sites.iter().map(place_json).collect(),
         remark: &finding.remark,
         command: gate.command(finding),
+    }
+}
+
+fn place_json(site: &FindingSite) -> PlaceJson<'_> {
+    let part = |(word, name)| PartJson { word, name };
+    let path = site.place.path.iter().map(|(word, name)| (word.label(), name.as_str()));
+    PlaceJson {
+        place: site.place.words(),
+        path: path.map(part).collect(),
+        phase: &site.place.phase,
+        what: &site.what,
+        calls: site.calls,
+        site: site.line.as_ref().map(site_json),
     }
 }
 

@@ -1,11 +1,11 @@
-//! [`Gate`] → JUnit: a test case for each rule, and one for whether anything can be told.
+//! [`Gate`] → JUnit: one test case per rule, plus one for whether the sides are comparable.
 
-use crate::gate::check::{Check, Gate, State};
+use crate::escape::one_line;
+use crate::gate::check::{Check, Finding, Gate, State};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What stands before the names of rules.
+/// The class name of all test cases.
 const CLASS: &str = "tracetree.gate";
 
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
@@ -21,13 +21,13 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Whether the sides could be held against each other.
+/// The test case for whether the sides can be compared.
 fn comparable(gate: &Gate) -> TestCase {
     let of_sides = gate.checks.is_empty() && !gate.reasons.is_empty();
     let status = match of_sides {
         true => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message("inconclusive").set_description(gate.reasons.join("\n"));
+            status.set_message("inconclusive").set_description(lines(&gate.reasons));
             status
         }
         false => TestCaseStatus::success(),
@@ -41,17 +41,17 @@ fn case(gate: &Gate, check: &Check) -> TestCase {
     let status = match check.state {
         State::Failed => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(first(check)).set_description(findings(gate, check));
+            status.set_message(first(gate, check)).set_description(findings(gate, check));
             status
         }
         State::Inconclusive => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message(format!("inconclusive: {}", check.message));
+            status.set_message(clean(&format!("inconclusive: {}", check.message)));
             status
         }
         State::Passed | State::Warned | State::Allowed => TestCaseStatus::success(),
     };
-    let mut case = TestCase::new(check.title(), status);
+    let mut case = TestCase::new(clean(&check.title()), status);
     case.set_classname(CLASS);
     if matches!(check.state, State::Warned | State::Allowed) {
         case.set_system_out(findings(gate, check));
@@ -59,25 +59,47 @@ fn case(gate: &Gate, check: &Check) -> TestCase {
     case
 }
 
-fn first(check: &Check) -> String {
-    match check.findings.first() {
-        Some(finding) => format!("{} at {}", finding.what, finding.place.words()),
-        None => check.message.clone(),
+fn first(gate: &Gate, check: &Check) -> String {
+    match of_check(gate, check).next() {
+        Some(finding) => clean(&finding.what),
+        None => clean(&check.message),
     }
+}
+
+fn of_check<'g>(gate: &'g Gate, check: &'g Check) -> impl Iterator<Item = &'g Finding> {
+    check.findings.iter().map(|&at| &gate.findings[at])
 }
 
 fn findings(gate: &Gate, check: &Check) -> String {
     let mut text = String::new();
-    for finding in &check.findings {
-        let site = finding.site.as_ref().map_or_else(String::new, |site| format!(" ({site})"));
-        // A text takes whatever is written to it.
-        let _ = writeln!(text, "{} at {}{site}", finding.what, finding.place.words());
-        let _ =
-            writeln!(text, "  {} → {} (allowed: {})", finding.before, finding.after, finding.limit);
-        for line in &finding.evidence {
-            let _ = writeln!(text, "    {line}");
+    for finding in of_check(gate, check) {
+        push_line(&mut text, &finding.what);
+        if !finding.limit.is_empty() {
+            let (before, after, limit) = (&finding.before, &finding.after, &finding.limit);
+            push_line(&mut text, &format!("  {before} → {after} (allowed: {limit})"));
         }
-        let _ = writeln!(text, "  look closer: {}", gate.command(finding));
+        for line in &finding.evidence {
+            push_line(&mut text, &format!("  {line}"));
+        }
+        for site in &finding.sites {
+            let line = site.line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
+            push_line(&mut text, &format!("  at {}: {}{line}", site.place.words(), site.what));
+        }
+        push_line(&mut text, &format!("  inspect: {}", gate.command(finding)));
     }
     text
+}
+
+/// The text on one line, without characters that XML does not allow.
+fn clean(text: &str) -> String {
+    one_line(text).into_owned()
+}
+
+fn lines(texts: &[String]) -> String {
+    texts.iter().map(|text| clean(text)).collect::<Vec<_>>().join("\n")
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(&one_line(line));
+    text.push('\n');
 }

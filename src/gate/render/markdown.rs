@@ -1,61 +1,76 @@
-//! [`Gate`] → Markdown for `$GITHUB_STEP_SUMMARY`, below the 1 MiB that a summary may have.
+//! [`Gate`] → Markdown for `$GITHUB_STEP_SUMMARY`, within its 1 MiB limit.
 
-use crate::gate::check::{Check, Finding, Gate, State};
+use crate::gate::check::{Finding, Gate, State};
+use crate::program::counted;
 use crate::report::{self, plain};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// GitHub takes 1 MiB; other steps may write as well.
+/// Maximum size of the findings in bytes. GitHub allows 1 MiB in total, and other steps write to it too.
 const MOST: usize = 900_000;
 
-/// Longer texts are cut to so many characters.
+/// Number of call sites of a finding that are listed.
+const SITES: usize = 3;
+
+/// Longer texts are cut to this many characters.
 const LONGEST: usize = 300;
 
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     let mut text =
         format!("## tracetree gate: {}\n\n{}\n", gate.outcome.label(), cell(&gate.headline()));
     if !gate.reasons.is_empty() {
-        text.push_str("\nNothing can be said:\n\n");
+        text.push_str("\nInconclusive because:\n\n");
         for reason in &gate.reasons {
             let _ = writeln!(text, "- {}", cell(reason));
         }
     }
-    let mut left_out = 0;
+    let mut left_out = 0_u64;
     let states = [State::Failed, State::Warned, State::Allowed];
-    let findings: Vec<(&Check, &Finding)> =
-        states.into_iter().flat_map(|state| gate.findings(state)).collect();
+    let findings: Vec<&Finding> =
+        states.into_iter().flat_map(|state| gate.with_state(state)).collect();
     if !findings.is_empty() {
-        text.push_str("\n| state | rule | place | what | before | after | called in |\n");
+        text.push_str(
+            "\n| State | Rules | Finding | Baseline | Candidate | Call sites | Called in |\n",
+        );
         text.push_str("|---|---|---|---|---|---|---|\n");
     }
-    for (check, finding) in &findings {
-        let row = row(check, finding);
+    for finding in &findings {
+        let row = row(finding);
         match text.len() + row.len() < MOST {
             true => text.push_str(&row),
             false => left_out += 1,
         }
     }
     if left_out > 0 {
-        let _ = writeln!(text, "\nand {left_out} more");
+        let _ = writeln!(text, "\n… and {}", counted(left_out, "more finding"));
     }
     write_checks(gate, &mut text);
     out.write_all(text.as_bytes())
 }
 
-fn row(check: &Check, finding: &Finding) -> String {
-    let site = finding.site.as_ref().map_or_else(String::new, |site| code(&site.to_string()));
+fn row(finding: &Finding) -> String {
+    let line = finding.sites.iter().find_map(|site| site.line.as_ref());
+    let line = line.map_or_else(String::new, |line| code(&line.to_string()));
     let remark = match finding.remark.as_str() {
         "" => String::new(),
         remark => format!(" ({})", cell(remark)),
     };
+    let listed = finding.sites.iter().take(SITES).map(|site| code(&site.place.words()));
+    let mut sites: Vec<String> = listed.collect();
+    if finding.sites.len() > SITES {
+        sites.push(format!("{} more", finding.sites.len() - SITES));
+    }
+    sites.dedup();
+    let evidence: Vec<String> = finding.evidence.iter().map(|line| cell(line)).collect();
     format!(
-        "| {}{remark} | {} | {} | {} | {} | {} | {site} |\n",
+        "| {}{remark} | {} | **{}**<br>{} | {} | {} | {} | {line} |\n",
         finding.state.label(),
-        code(&check.title()),
-        code(&finding.place.words()),
+        code(&finding.rules.join(" ")),
         cell(&finding.what),
+        evidence.join("; "),
         cell(&finding.before),
         cell(&finding.after),
+        sites.join(", "),
     )
 }
 
@@ -65,7 +80,7 @@ fn write_checks(gate: &Gate, text: &mut String) {
     }
     if !gate.checks.is_empty() {
         text.push_str(
-            "\n<details><summary>All rules</summary>\n\n| rule | state | |\n|---|---|---|\n",
+            "\n<details><summary>All rules</summary>\n\n| Rule | State | Details |\n|---|---|---|\n",
         );
         for check in &gate.checks {
             let state = check.state.label();
@@ -77,7 +92,7 @@ fn write_checks(gate: &Gate, text: &mut String) {
     for floor in &gate.floors {
         let _ = writeln!(
             text,
-            "\nNoise between runs: {} {:.1} µs ({:.1} %)",
+            "\nRun-to-run noise: {} {:.1} µs ({:.1}%)",
             floor.measure, floor.micros, floor.percent
         );
     }
@@ -86,12 +101,12 @@ fn write_checks(gate: &Gate, text: &mut String) {
     }
 }
 
-/// A text that stays in its cell, and is no markup.
+/// Text that stays within its table cell and is not parsed as markup.
 fn cell(text: &str) -> String {
     plain(text, LONGEST)
 }
 
-/// A name, as code.
+/// A name formatted as code.
 fn code(text: &str) -> String {
     report::code(text, LONGEST)
 }

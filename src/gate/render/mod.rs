@@ -1,4 +1,4 @@
-//! [`Gate`] → text for people, JSON, JUnit, lines of GitHub, Markdown.
+//! Renders a [`Gate`] as text, JSON, JUnit, GitHub workflow commands, or Markdown.
 
 mod github;
 mod json;
@@ -14,20 +14,20 @@ use crate::program::nearest;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-/// How a gate is written.
+/// An output format for gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum GateFormat {
-    /// For people.
+    /// Plain text for people.
     Text,
-    /// For programs: `docs/gate.schema.json`.
+    /// JSON for programs, described by `docs/gate.schema.json`.
     Json,
-    /// For servers of builds: a test case for each rule.
+    /// JUnit XML for CI servers, with one test case per rule.
     #[cfg(feature = "junit")]
     Junit,
-    /// Commands of GitHub's workflows: `::error file=…,line=…`.
+    /// GitHub workflow commands: `::error file=…,line=…`.
     Github,
-    /// For the summary of a step.
+    /// Markdown for a CI step summary.
     Markdown,
 }
 
@@ -42,7 +42,7 @@ impl GateFormat {
         GateFormat::Markdown,
     ];
 
-    /// As the command line writes it: `text`, `json`, `junit`, `github`, `md`.
+    /// The format's name on the command line: `text`, `json`, `junit`, `github`, `md`.
     pub fn label(self) -> &'static str {
         match self {
             GateFormat::Text => "text",
@@ -63,19 +63,19 @@ impl FromStr for GateFormat {
         let found = GateFormat::ALL.iter().find(|format| format.label() == text);
         found.copied().ok_or_else(|| {
             let near = nearest(text, known.iter().copied()).unwrap_or_default();
-            Error::usage(text, format!("no such format; did you mean {near}?"))
-                .remedy(format!("there are {}", known.join(", ")))
+            Error::usage(text, format!("unknown format; did you mean {near}?"))
+                .remedy(format!("the formats are {}", known.join(", ")))
         })
     }
 }
 
 impl Gate {
-    /// The outcome in a line.
+    /// The outcome in one line.
     pub fn headline(&self) -> String {
         text::headline(self)
     }
 
-    /// Writes what the gate says.
+    /// Writes the result of the gate.
     ///
     /// # Errors
     /// If `out` cannot be written to.

@@ -1,14 +1,15 @@
-//! [`Digest`] → what `tracetree baseline show` prints.
+//! [`Recording`] → the output of `tracetree baseline show`.
 
-use crate::gate::digest::{Captured, Digest, NodeKind};
-use crate::report::one_line;
+use crate::escape::one_line;
+use crate::gate::recording::{Captured, Recording};
+use crate::program::counted;
 use std::io::{self, Write};
 
-/// How many modules or ops are listed.
+/// Maximum number of modules listed.
 const LISTED: usize = 12;
 
-impl Digest {
-    /// Writes what is in a digest, for people.
+impl Recording {
+    /// Writes an overview of the recording, for people.
     ///
     /// # Errors
     /// If `out` cannot be written to.
@@ -19,9 +20,9 @@ impl Digest {
         };
         writeln!(
             out,
-            "{} runs, {} steps, on {}",
-            self.runs.len(),
-            self.steps(),
+            "{}, {}, on {}",
+            counted(self.runs.len() as u64, "run"),
+            counted(self.steps(), "step"),
             one_line(&device)
         )?;
         for (name, version) in &self.setup.versions {
@@ -43,28 +44,31 @@ impl Digest {
         .collect();
         writeln!(
             out,
-            "has {}",
-            if has.is_empty() { "ops alone".to_owned() } else { has.join(", ") }
+            "contains {}",
+            if has.is_empty() { "ops only".to_owned() } else { has.join(", ") }
         )?;
-        writeln!(out, "\na step:")?;
+        writeln!(out, "\nper step:")?;
         for (measure, times) in &self.times {
             let (least, most) = times
                 .iter()
                 .fold((f64::INFINITY, 0.0_f64), |(least, most), &t| (least.min(t), most.max(t)));
             let middle = crate::analysis::robust::median(times);
-            writeln!(out, "  {measure:<32} {middle:>14.1} us  ({least:.1} to {most:.1})")?;
+            let measure = one_line(measure);
+            writeln!(out, "  {measure:<32} {middle:>14.1} µs  ({least:.1} to {most:.1})")?;
         }
         for (name, count) in self.counts.iter().filter(|(_, count)| count.most > 0) {
-            writeln!(out, "  {name:<32} {count:>14}")?;
+            writeln!(out, "  {:<32} {count:>14}", one_line(name))?;
         }
-        let variable = self.nodes().filter(|(_, node)| node.calls.is_variable()).count();
-        writeln!(out, "\n{} places, {variable} of them vary among the steps", self.len())?;
-        let listed = self
-            .nodes()
-            .filter(|(depth, node)| *depth <= 3 && matches!(node.kind, NodeKind::Module))
-            .take(LISTED);
-        for (depth, node) in listed {
-            writeln!(out, "{:indent$}{}", "", one_line(&node.name), indent = 2 * depth)?;
+        let variable = self.ops.values().filter(|range| range.is_variable()).count();
+        let ops =
+            counted(self.ops.len() as u64, "kind of op").replace("kind of ops", "kinds of ops");
+        writeln!(out, "\n{ops}; the counts of {variable} of them vary between steps")?;
+        let mut chains = self.places.chains();
+        chains.retain(|chain| !chain.is_empty());
+        chains.sort();
+        chains.dedup();
+        for chain in chains.iter().filter(|chain| chain.matches('.').count() < 3).take(LISTED) {
+            writeln!(out, "  {}", one_line(chain))?;
         }
         Ok(())
     }

@@ -1,28 +1,22 @@
-//! [`Gate`] → text for people: the outcome first, then why.
+//! [`Gate`] → text for people: the outcome first, then the reasons.
 
-use crate::gate::check::{Check, Finding, Gate, Outcome, State};
+use crate::escape::one_line;
+use crate::gate::check::{Check, Finding, FindingSite, Gate, Outcome, State, measured_by};
 use crate::gate::rules::TimeMeasure;
-use crate::program::{Damage, counted};
-use crate::report::one_line;
+use crate::program::counted;
 use std::io::{self, Write};
 
-/// Names of kernels are cut to this many characters.
+/// Longer texts, such as kernel names, are cut to this many characters.
 const LONGEST: usize = 160;
 
-/// So many findings of a rule are told at length; of the others a line each.
-const DETAILED: usize = 5;
+/// Number of call sites of a finding that are listed.
+const SITES: usize = 5;
 
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", headline(gate))?;
     for state in [State::Failed, State::Warned, State::Allowed] {
-        for check in &gate.checks {
-            let findings = check.findings.iter().filter(|finding| finding.state == state);
-            for (at, finding) in findings.enumerate() {
-                match at {
-                    ..DETAILED => write_finding(gate, check, finding, out)?,
-                    DETAILED.. => write_line(check, finding, at == DETAILED, out)?,
-                }
-            }
+        for finding in gate.with_state(state) {
+            write_finding(gate, finding, out)?;
         }
     }
     if !gate.reasons.is_empty() {
@@ -34,8 +28,10 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     for floor in &gate.floors {
         writeln!(
             out,
-            "\nnoise between runs: {} {:.1} us ({:.1} %)",
-            floor.measure, floor.micros, floor.percent
+            "\nrun-to-run noise: {} {:.1} µs ({:.1}%)",
+            one_line(&floor.measure),
+            floor.micros,
+            floor.percent
         )?;
     }
     if !gate.notes.is_empty() {
@@ -47,24 +43,31 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// `FAIL: 2 rules violated at 3 call sites, of 16 (1 | 1 runs, 3 | 3 steps)`.
+/// `FAIL: 1 finding at 21 call sites violates 2 of 20 rules (runs 1 | 1, steps 3 | 3)`.
 pub(super) fn headline(gate: &Gate) -> String {
+    let failed: Vec<&Finding> = gate.with_state(State::Failed).collect();
     let broken = gate.checks.iter().filter(|check| check.state == State::Failed).count();
-    let places = gate.findings(State::Failed).count();
+    let places: usize = failed.iter().map(|finding| finding.sites.len()).sum();
     let sides = format!(
-        "{} | {} runs, {} | {} steps",
+        "runs {} | {}, steps {} | {}",
         gate.runs[0], gate.runs[1], gate.steps[0], gate.steps[1]
     );
     let all = gate.checks.len();
     match gate.outcome {
         Outcome::Pass if gate.reasons.is_empty() => {
-            format!("PASS: all {all} rules hold; {} ({sides})", measured(gate))
+            format!("PASS: all {all} rules passed; {} ({sides})", measured(gate))
         }
-        Outcome::Pass => format!("PASS, though inconclusive: {} ({sides})", first_reason(gate)),
+        Outcome::Pass => {
+            format!("PASS (inconclusive results accepted): {} ({sides})", first_reason(gate))
+        }
         Outcome::Fail => {
-            let rules = counted(broken as u64, "rule");
-            let at = counted(places as u64, "call site");
-            format!("FAIL: {rules} violated at {at}, of {all} ({sides})")
+            let found = counted(failed.len() as u64, "finding");
+            let verb = if failed.len() == 1 { "violates" } else { "violate" };
+            let at = match places {
+                0 => String::new(),
+                places => format!(" at {}", counted(places as u64, "call site")),
+            };
+            format!("FAIL: {found}{at} {verb} {broken} of {all} rules ({sides})")
         }
         Outcome::Inconclusive => match times_alone(gate) {
             Some(times) => {
@@ -78,21 +81,12 @@ pub(super) fn headline(gate: &Gate) -> String {
     }
 }
 
-/// `785 GPU events in 5 steps, nothing lost`: what the candidate's runs measured.
+/// What the candidate's runs measured.
 fn measured(gate: &Gate) -> String {
-    let runs = &gate.evidence.candidate;
-    let gpu: u64 = runs.iter().map(|run| run.gpu_events).sum();
-    let events: u64 = runs.iter().map(|run| run.events).sum();
-    let what = match gpu {
-        0 => counted(events, "host event"),
-        gpu => counted(gpu, "GPU event"),
-    };
-    let is_whole = gate.evidence.candidate.iter().all(|run| Damage::of(run).is_empty());
-    let lost = if is_whole { "nothing lost" } else { "with tolerated losses" };
-    format!("{what} in {}, {lost}", counted(gate.steps[1], "step"))
+    measured_by(&gate.evidence.candidate, gate.steps[1])
 }
 
-/// The first reason, and how many more there are.
+/// The first reason and the number of the others.
 fn first_reason(gate: &Gate) -> String {
     let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
     match gate.reasons.len().saturating_sub(1) {
@@ -101,7 +95,7 @@ fn first_reason(gate: &Gate) -> String {
     }
 }
 
-/// What could not be tested of the time, where everything else was checked and holds.
+/// The first undecided time rule, if everything except time rules was checked and passed.
 fn times_alone(gate: &Gate) -> Option<String> {
     let is_time = |check: &Check| TimeMeasure::ALL.iter().any(|time| time.label() == check.rule);
     let unknown: Vec<&Check> =
@@ -111,49 +105,49 @@ fn times_alone(gate: &Gate) -> Option<String> {
     Some(format!("{} {}", first.title(), first.message))
 }
 
-fn write_finding(
-    gate: &Gate,
-    check: &Check,
-    finding: &Finding,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_finding(gate: &Gate, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
-    let (state, title) = (finding.state.label(), check.title());
-    writeln!(out, "{state} {title} at {}", place(finding))?;
-    writeln!(out, "  {}", short(&finding.what))?;
-    if let Some(site) = &finding.site {
-        writeln!(out, "  called in {}", short(&site.to_string()))?;
+    writeln!(out, "{}: {}", finding.state.label(), short(&finding.what))?;
+    writeln!(out, "  {} {}", rules(finding), short(&finding.rules.join(", ")))?;
+    if !finding.limit.is_empty() {
+        let change = format!("{} → {}", finding.before, finding.after);
+        writeln!(out, "  {} (allowed: {})", short(&change), short(&finding.limit))?;
     }
-    let change = format!("{} → {}", finding.before, finding.after);
-    writeln!(out, "  {} (allowed: {})", short(&change), finding.limit)?;
     for line in &finding.evidence {
-        writeln!(out, "    {}", short(line))?;
+        writeln!(out, "  {}", short(line))?;
+    }
+    let mut line = None;
+    for site in finding.sites.iter().take(SITES) {
+        writeln!(out, "  at {}", short(&place(site)))?;
+        if !site.what.is_empty() {
+            let times = if site.calls > 1 { format!("{} × ", site.calls) } else { String::new() };
+            writeln!(out, "    {}", short(&format!("{times}{}", site.what)))?;
+        }
+        if site.line.is_some() && site.line != line {
+            line.clone_from(&site.line);
+            let line = line.as_ref().map(ToString::to_string).unwrap_or_default();
+            writeln!(out, "    called in {}", short(&line))?;
+        }
+    }
+    if let Some(more) = finding.sites.len().checked_sub(SITES).filter(|&more| more > 0) {
+        let more = counted(more as u64, "more call site");
+        writeln!(out, "  and {more} (--format json lists all)")?;
     }
     if !finding.remark.is_empty() {
         writeln!(out, "  {}", short(&finding.remark))?;
     }
-    writeln!(out, "  look closer: {}", short(&gate.command(finding)))
+    writeln!(out, "  inspect: {}", short(&gate.command(finding)))
 }
 
-/// A finding in a line, below others of its rule.
-fn write_line(
-    check: &Check,
-    finding: &Finding,
-    is_first: bool,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    if is_first {
-        writeln!(out, "\n{} {} as well at", finding.state.label(), check.title())?;
-    }
-    writeln!(out, "  {}", place(finding))?;
-    writeln!(out, "    {}", short(&finding.what))
+fn rules(finding: &Finding) -> &'static str {
+    if finding.rules.len() == 1 { "rule" } else { "rules" }
 }
 
-fn place(finding: &Finding) -> String {
-    let words = short(&finding.place.words());
-    match finding.place.phase.as_str() {
+fn place(site: &FindingSite) -> String {
+    let words = short(&site.place.words());
+    match site.place.phase.as_str() {
         "" | "unknown" => words,
-        phase => format!("{words} [{phase}]"),
+        phase => format!("{words} [{}]", short(phase)),
     }
 }
 

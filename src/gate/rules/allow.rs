@@ -1,23 +1,23 @@
-//! What is let pass: a rule at a place, for a reason, until a day.
+//! Exceptions from rules: a rule, a scope, a reason and an expiry date.
 
 use super::Date;
 use crate::program::Query;
 
-/// A broken rule that is let pass.
+/// A violation that is allowed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allow {
     /// Name of the rule.
     pub rule: String,
-    /// Where; everywhere where it is not said.
+    /// Where it is allowed; everywhere if `None`.
     pub path: Option<Query>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The last day on which it counts; for ever where it is not said.
+    /// The last day on which it is allowed; no expiry if `None`.
     pub until: Option<Date>,
 }
 
 impl Allow {
-    /// Whether its last day is over.
+    /// Whether it has expired.
     pub fn is_over(&self, today: Date) -> bool {
         self.until.is_some_and(|until| until < today)
     }

@@ -1,26 +1,26 @@
-//! `gpu_time{phase="decode"} < 12 ms` → an absolute limit of the runs that are looked at.
+//! `gpu_time{phase="decode"} < 12 ms` → an absolute limit for the candidate.
 
 use super::limit::UNITS;
 use super::{Scope, Severity, TimeMeasure};
 use crate::condition::{Condition, Relation};
-use crate::gate::digest::COUNTS;
+use crate::gate::recording::COUNTS;
 use crate::program::{Phase, Query, nearest};
 
-/// A limit that holds whatever was before.
+/// A limit that is independent of the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
-    /// What was written.
+    /// The text of the budget.
     pub text: String,
-    /// How bad it is to be over it.
+    /// The severity of exceeding it.
     pub severity: Severity,
     pub(in crate::gate) scope: Scope,
     pub(in crate::gate) quantity: Quantity,
     pub(in crate::gate) relation: Relation,
-    /// In µs, or a count.
+    /// The limit: a time in µs, or a count.
     pub(in crate::gate) limit: f64,
 }
 
-/// What a budget speaks of.
+/// The quantity that a budget limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::gate) enum Quantity {
     Time(TimeMeasure),
@@ -28,14 +28,14 @@ pub(in crate::gate) enum Quantity {
 }
 
 impl Budget {
-    /// The budget that a text says.
+    /// Parses a budget.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A message that says what is wrong.
     pub(super) fn parse(text: &str, severity: Severity) -> Result<Budget, String> {
         let condition = Condition::parse(text)?;
         let [bound] = &condition.bounds[..] else {
-            return Err("a budget has one bound; write two budgets".to_owned());
+            return Err("a budget has exactly one bound; split it into several budgets".to_owned());
         };
         let mut scope = Scope::default();
         if let Some(path) = condition.subject {
@@ -53,7 +53,10 @@ impl Budget {
         }
         let quantity = quantity(bound.quantity)?;
         if !quantity.has_places() && !scope.is_all() {
-            return Err(format!("`{}` is of a whole step: it has no places", bound.quantity));
+            return Err(format!(
+                "`{}` is measured for whole steps only; remove the path, phase and category",
+                bound.quantity
+            ));
         }
         let limit = quantity.limit(bound.number, bound.unit)?;
         let (text, relation) = (text.trim().to_owned(), bound.relation);
@@ -71,14 +74,15 @@ impl Quantity {
 
     fn limit(self, number: &str, unit: &str) -> Result<f64, String> {
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
-        let value = value.ok_or_else(|| format!("`{number}{unit}` is no number of at least 0"))?;
+        let value =
+            value.ok_or_else(|| format!("`{number}{unit}` is not a number of at least 0"))?;
         match self {
             Quantity::Count(_) if unit.is_empty() => Ok(value),
-            Quantity::Count(_) => Err(format!("a count has no unit, and not `{unit}`")),
+            Quantity::Count(_) => Err(format!("a count has no unit; remove `{unit}`")),
             Quantity::Time(_) => {
                 let scale = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, scale)| scale);
                 let scale = scale.ok_or_else(|| {
-                    format!("a time has one of the units ns, us, ms, s, and not `{unit}`")
+                    format!("a time has one of the units ns, us, ms and s, not `{unit}`")
                 })?;
                 Ok(value * scale)
             }
@@ -98,7 +102,7 @@ fn quantity(name: &str) -> Result<Quantity, String> {
     Err(unknown("quantity", name, &known))
 }
 
-/// The label of a phase.
+/// The canonical label of a phase.
 pub(super) fn phase(text: &str) -> Result<String, String> {
     match Phase::from_label(text) {
         Some(phase) => Ok(phase.label().to_owned()),
@@ -137,9 +141,9 @@ mod tests {
             ("gpu_time{phase=\"decoding\"} < 3ms", "did you mean `decode`?"),
             ("gpu_time < 3", "one of the units"),
             ("launches < 3 ms", "no unit"),
-            ("step_wall{category=\"gemm\"} < 3ms", "of a whole step"),
-            ("gpu_time < fast", "is no number"),
-            ("gpu_time < 3ms & idle < 1ms", "one bound"),
+            ("step_wall{category=\"gemm\"} < 3ms", "whole steps only"),
+            ("gpu_time < fast", "is not a number"),
+            ("gpu_time < 3ms & idle < 1ms", "exactly one bound"),
             ("modul(\"A\"): gpu_time < 3ms", "did you mean `module`?"),
         ] {
             let error = Budget::parse(text, Severity::Error).expect_err(text);

@@ -1,4 +1,4 @@
-//! `2027-01-31` → a day that can be held against today.
+//! `2027-01-31` → a day that can be compared with today.
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -20,7 +20,7 @@ impl Date {
         Date::of_days((since.as_secs() / 86_400) as i64)
     }
 
-    /// The day so many days after 1970-01-01.
+    /// The day `days` days after 1970-01-01.
     fn of_days(days: i64) -> Date {
         let mut year = 1970 + days / 366;
         while days_before(year + 1) <= days {
@@ -60,7 +60,8 @@ impl FromStr for Date {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Date> {
-        let refused = || Error::usage(text, "is no day").remedy("write 2027-01-31");
+        let refused =
+            || Error::usage(text, "is not a date").remedy("write a date such as 2027-01-31");
         let parts: Vec<&str> = text.trim().split('-').collect();
         let &[year, month, day] = parts.as_slice() else { return Err(refused()) };
         if (year.len(), month.len(), day.len()) != (4, 2, 2) {

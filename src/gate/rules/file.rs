@@ -1,12 +1,11 @@
-//! A TOML file → [`Rules`], or the first thing that is wrong with it.
+//! A TOML file → [`Rules`], or its first error.
 
 use super::budget::{phase, unknown};
 use super::{
     Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, Rule, Rules, Scope, Severity,
-    TimeMeasure, TimeRule,
+    StructureRule, TimeMeasure, TimeRule,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::gate::compare::StructureRule;
 use crate::program::{Obstacle, Query};
 use serde::Deserialize;
 use std::path::Path;
@@ -58,14 +57,14 @@ struct AllowTable {
     until: Option<String>,
 }
 
-/// What is wrong with a file, without its name.
+/// The error is a message without the file name.
 type Parsed<T> = std::result::Result<T, String>;
 
 impl Rules {
     /// Reads the rules of a file.
     ///
     /// # Errors
-    /// If it cannot be read, is no TOML, names what there is not, or contradicts itself.
+    /// If it cannot be read, is not valid TOML, uses unknown names, or contradicts itself.
     pub fn read(path: impl AsRef<Path>) -> Result<Rules> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -73,14 +72,14 @@ impl Rules {
         Rules::parse(&text, path)
     }
 
-    /// The rules that a text holds; `path` names it in errors.
+    /// Parses rules; `path` names the text in errors.
     ///
     /// # Errors
-    /// If it is no TOML, names what there is not, or contradicts itself.
+    /// If it is not valid TOML, uses unknown names, or contradicts itself.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
         Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)
-                .remedy("docs/gate.md tells what rules there are")
+                .remedy("docs/gate.md describes the rules")
         })
     }
 
@@ -94,7 +93,7 @@ impl Rules {
             rules.lost_launches = match share.parse::<Limit>().map_err(|error| error.to_string())? {
                 Limit::Percent(percent) => percent / 100.0,
                 Limit::Micros(_) | Limit::Count(_) => {
-                    return Err(format!("lost_launches: `{share}` is no share; write 5%"));
+                    return Err(format!("lost_launches: `{share}` is not a share; write 5%"));
                 }
             };
         }
@@ -124,20 +123,22 @@ impl Rules {
     fn add(&mut self, table: &RuleTable) -> Parsed<()> {
         let scope = scope(table)?;
         let severity = table.severity.as_deref().map_or(Ok(Severity::Error), severity)?;
-        if let Some(rule) = StructureRule::ALL.into_iter().find(|r| r.label() == table.rule) {
+        if let Some(rule) = StructureRule::named(&table.rule) {
             if table.limit.is_some() || table.least.is_some() || table.hard.is_some() {
                 return Err(
-                    "a rule about the structure has `allowed`, not limit, least or hard".into()
+                    "a structural rule has `allowed`, not `limit`, `least` or `hard`".into()
                 );
             }
             let allowed = table.allowed.as_ref().map(number).transpose()?;
             if matches!(allowed, Some(Limit::Micros(_))) {
-                return Err("`allowed` is a count or a share, not a time".into());
+                return Err(
+                    "`allowed` must be a count or a share, not a time; write 2 or 5%".into()
+                );
             }
             let rule = Rule { rule, scope, allowed, severity };
             let is_same = |known: &Rule| known.rule == rule.rule && known.scope == rule.scope;
             if self.structure.iter().any(is_same) {
-                return Err("is given twice for the same place: which one holds?".into());
+                return Err("is given twice with the same scope; remove one".into());
             }
             self.structure.push(rule);
             return Ok(());
@@ -156,10 +157,12 @@ impl Rules {
         table: &RuleTable,
     ) -> Parsed<()> {
         if !measure.is_of_places() && !scope.is_all() {
-            return Err("is of a whole step: it has no path, phase or category".into());
+            return Err(
+                "is measured for whole steps only; remove the path, phase and category".into()
+            );
         }
         if table.allowed.is_some() {
-            return Err("a rule about time has `limit`, not `allowed`".into());
+            return Err("a time rule has `limit`, not `allowed`".into());
         }
         let limit = match (&table.limit, severity) {
             (Some(limit), _) => number(limit)?,
@@ -167,7 +170,7 @@ impl Rules {
             (None, _) => return Err("has no limit; write limit = \"5%\"".into()),
         };
         if matches!(limit, Limit::Count(_)) {
-            return Err("`limit` has a unit; write 5%, 200us, 1.5ms or 2s".into());
+            return Err("`limit` needs a unit; write 5%, 200us, 1.5ms or 2s".into());
         }
         let least_us = match table
             .least
@@ -178,7 +181,7 @@ impl Rules {
         {
             Some(Limit::Micros(micros)) => micros,
             Some(Limit::Percent(_) | Limit::Count(_)) => {
-                return Err("`least` is a time; write least = \"50us\"".into());
+                return Err("`least` must be a time; write least = \"50us\"".into());
             }
             None => 0.0,
         };
@@ -186,7 +189,7 @@ impl Rules {
         let rule = TimeRule { measure, scope, limit, least_us, hard, severity, is_asked: true };
         let is_same = |known: &TimeRule| known.measure == measure && known.scope == rule.scope;
         if self.time.iter().any(|known| known.is_asked && is_same(known)) {
-            return Err("is given twice for the same place: which one holds?".into());
+            return Err("is given twice with the same scope; remove one".into());
         }
         self.time.retain(|known| known.is_asked || !is_same(known));
         self.time.push(rule);
@@ -197,7 +200,7 @@ impl Rules {
 impl FromStr for Inconclusive {
     type Err = Error;
 
-    /// What `fail` and `pass` stand for.
+    /// Parses `fail` or `pass`.
     fn from_str(word: &str) -> Result<Inconclusive> {
         inconclusive(word).map_err(|message| Error::usage(word, message))
     }
@@ -207,12 +210,12 @@ fn inconclusive(word: &str) -> Parsed<Inconclusive> {
     match word {
         "fail" => Ok(Inconclusive::Fails),
         "pass" => Ok(Inconclusive::Passes),
-        word => Err(unknown("word for inconclusive", word, &["fail", "pass"])),
+        word => Err(unknown("value of inconclusive:", word, &["fail", "pass"])),
     }
 }
 
 fn names() -> Vec<&'static str> {
-    let structure = StructureRule::ALL.iter().map(|rule| rule.label());
+    let structure = StructureRule::every().map(StructureRule::label);
     structure.chain(TimeMeasure::ALL.iter().map(|measure| measure.label())).collect()
 }
 
@@ -251,7 +254,7 @@ fn allow(table: &AllowTable) -> Parsed<Allow> {
         return Err(unknown("rule", &table.rule, &known));
     }
     if table.reason.trim().is_empty() {
-        return Err("the reason is empty: say why this may pass".into());
+        return Err("the reason is empty; say why the violation is allowed".into());
     }
     Ok(Allow {
         rule: table.rule.clone(),
@@ -307,11 +310,11 @@ mod tests {
             ("[[rule]]\nrule = \"new_op\"\nlimit = \"5%\"", "has `allowed`"),
             ("[[rule]]\nrule = \"new_op\"\n[[rule]]\nrule = \"new_op\"", "given twice"),
             ("[[rule]]\nrule = \"gpu_time\"", "has no limit"),
-            ("[[rule]]\nrule = \"gpu_time\"\nlimit = 5", "has a unit"),
-            ("[[rule]]\nrule = \"idle\"\nlimit = \"5%\"\nphase = \"decode\"", "of a whole step"),
+            ("[[rule]]\nrule = \"gpu_time\"\nlimit = 5", "needs a unit"),
+            ("[[rule]]\nrule = \"idle\"\nlimit = \"5%\"\nphase = \"decode\"", "whole steps only"),
             ("allow = [{ rule = \"new_op\", reason = \" \" }]", "the reason is empty"),
-            ("allow = [{ rule = \"new_op\", reason = \"x\", until = \"soon\" }]", "is no day"),
-            ("inconclusive = \"ignore\"", "unknown word"),
+            ("allow = [{ rule = \"new_op\", reason = \"x\", until = \"soon\" }]", "is not a date"),
+            ("inconclusive = \"ignore\"", "unknown value of inconclusive"),
             ("budgets = [\"gpu_tim < 3ms\"]", "did you mean `gpu_time`?"),
             ("rule = 3", "invalid type"),
         ] {

@@ -1,21 +1,21 @@
-//! `5%`, `200us`, `1.5 ms`, `3` → how much more there may be.
+//! `5%`, `200us`, `1.5 ms`, `3` → the allowed increase.
 
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// How much more there may be.
+/// An allowed increase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// In percent of what was before.
+    /// A percentage of the baseline value.
     Percent(f64),
-    /// In µs.
+    /// A time in µs.
     Micros(f64),
     /// A count.
     Count(f64),
 }
 
-/// Units, with µs in each.
+/// Time units and their length in µs.
 pub(super) const UNITS: [(&str, f64); 5] =
     [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)];
 
@@ -30,15 +30,15 @@ impl FromStr for Limit {
 }
 
 impl Limit {
-    /// The limit of a number and its unit.
+    /// The limit with this number and unit.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// If the number or the unit is invalid.
     pub fn of(number: &str, unit: &str) -> Result<Limit> {
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         let value = value.ok_or_else(|| {
-            Error::usage(format!("{number}{unit}"), "is no limit")
-                .remedy("write 5%, 200us, 1.5ms, 2s or a number")
+            Error::usage(format!("{number}{unit}"), "is not a limit")
+                .remedy("write 5%, 200us, 1.5ms, 2s or a count")
         })?;
         match unit {
             "" => Ok(Limit::Count(value)),
@@ -47,14 +47,14 @@ impl Limit {
                 let micros = UNITS.iter().find(|(known, _)| *known == unit);
                 let micros = micros.ok_or_else(|| {
                     Error::usage(format!("{number}{unit}"), format!("unknown unit `{unit}`"))
-                        .remedy("known are %, ns, us, ms, s, and none for counts")
+                        .remedy("use %, ns, us, ms or s; counts have no unit")
                 })?;
                 Ok(Limit::Micros(value * micros.1))
             }
         }
     }
 
-    /// The most that is allowed on top of `before`, in its unit.
+    /// The allowed increase over `before`, in the same unit.
     pub fn above(self, before: f64) -> f64 {
         match self {
             Limit::Percent(percent) => before * percent / 100.0,
@@ -66,9 +66,9 @@ impl Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Limit::Percent(percent) => write!(f, "{percent} %"),
-            Limit::Micros(micros) if micros >= 1e3 => write!(f, "{} ms", micros / 1e3),
-            Limit::Micros(micros) => write!(f, "{micros} us"),
+            Limit::Percent(percent) => write!(f, "{percent}%"),
+            Limit::Micros(micros) if micros >= 1e3 => write!(f, "{}ms", micros / 1e3),
+            Limit::Micros(micros) => write!(f, "{micros}us"),
             Limit::Count(count) => write!(f, "{count}"),
         }
     }

@@ -1,44 +1,47 @@
-//! What is checked: rules of a TOML file, or those that hold without one.
+//! The rules to check: those of a TOML file, plus defaults.
 //!
-//! Every rule about the structure holds everywhere, unless a rule of the file says otherwise; of
-//! several rules of one name that speak of a place, the last one counts. See `docs/gate.md`.
+//! Every structural rule applies everywhere unless the rule file overrides it. If several rules with the
+//! same name cover a change, the last one wins. See `docs/gate.md`.
 
 mod allow;
 mod budget;
 mod date;
+mod fail_on;
 mod file;
 mod limit;
+mod structure;
 mod time;
 
 pub use allow::Allow;
 pub use budget::Budget;
 pub(in crate::gate) use budget::Quantity;
 pub use date::Date;
+pub use fail_on::{FailOn, StepMeasure};
 pub use limit::Limit;
+pub use structure::StructureRule;
 pub use time::{TimeMeasure, TimeRule};
 
-use super::compare::StructureRule;
 use crate::program::Query;
 
-/// The code under which a rule file tolerates calls that only some steps of one side lack.
+/// The code for `tolerate` that accepts calls missing in some steps of one side only.
 pub(in crate::gate) const MISSING_IN_STEPS: &str = "missing_in_steps";
 
-/// How bad it is that a rule is broken.
+/// The severity of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The gate fails.
     Error,
-    /// It is told.
+    /// The violation is reported.
     Warning,
-    /// Nobody looks.
+    /// The rule is not checked.
     Off,
 }
 
 impl Severity {
-    /// All of them.
+    /// All severities.
     pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Off];
 
-    /// As rules write it.
+    /// The word for it in rule files.
     pub fn label(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -48,24 +51,24 @@ impl Severity {
     }
 }
 
-/// Where a rule holds; everywhere where nothing is said.
+/// Where a rule applies; everywhere by default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
-    /// At and below the calls that a query names.
+    /// The rule applies at and below the calls that match this query.
     pub path: Option<Query>,
-    /// In this phase.
+    /// The rule applies in this phase.
     pub phase: Option<String>,
-    /// For this kind of work.
+    /// The rule applies to work of this category.
     pub category: Option<String>,
 }
 
 impl Scope {
-    /// Whether it is everywhere.
+    /// Whether it covers everything.
     pub fn is_all(&self) -> bool {
         *self == Scope::default()
     }
 
-    /// In words; empty for everywhere.
+    /// The scope in words; empty for everywhere.
     pub fn words(&self) -> String {
         let path = self.path.as_ref().map(|path| path.text().to_owned());
         let phase = self.phase.as_ref().map(|phase| format!("phase {phase}"));
@@ -74,50 +77,50 @@ impl Scope {
     }
 }
 
-/// A rule about the structure.
+/// A structural rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// What it looks at.
+    /// What it checks.
     pub rule: StructureRule,
-    /// Where.
+    /// Where the rule applies.
     pub scope: Scope,
-    /// How much more there may be; nothing more where it is not said.
+    /// The allowed increase; none if `None`.
     pub allowed: Option<Limit>,
-    /// How bad it is.
+    /// The severity of a violation.
     pub severity: Severity,
 }
 
-/// What a gate does where it cannot tell.
+/// The outcome of a gate that found no violation but could not check everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Inconclusive {
-    /// It says so by its exit code.
+    /// The gate is inconclusive, which has an exit code of its own.
     #[default]
     Fails,
-    /// It lets it pass.
+    /// The gate passes.
     Passes,
 }
 
-/// All that is checked.
+/// Everything that a gate checks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Rules about the structure, in the order of the file.
+    /// Structural rules, in the order of the file.
     pub structure: Vec<Rule>,
-    /// Rules about time.
+    /// Time rules.
     pub time: Vec<TimeRule>,
     /// Absolute limits.
     pub budgets: Vec<Budget>,
-    /// What is let pass.
+    /// Violations that are allowed.
     pub allow: Vec<Allow>,
-    /// What is done where nothing can be told.
+    /// How an undecided gate ends.
     pub inconclusive: Inconclusive,
-    /// By how much the share of the GPU time whose launch is in the trace may differ between the sides, 0 to 1.
+    /// Maximum difference between the sides in the share of GPU time whose launch is in the trace, 0 to 1.
     pub lost_launches: f64,
-    /// Codes of [`Obstacle`](crate::program::Obstacle) in spite of which the sides are compared.
+    /// Codes of [`Obstacle`](crate::program::Obstacle) that do not prevent the comparison.
     pub tolerate: Vec<String>,
 }
 
 impl Rules {
-    /// The same rules without those about time and without budgets of a time.
+    /// The same rules without time rules and time budgets.
     #[must_use]
     pub fn structure_only(mut self) -> Rules {
         self.time.clear();

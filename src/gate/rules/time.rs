@@ -1,24 +1,24 @@
-//! A rule about time: what is measured, how much more it may be, and how sure one has to be.
+//! A time rule: the measure, the allowed increase, and the evidence required.
 
 use super::{Limit, Scope, Severity};
 
-/// What is measured of a step.
+/// A time measure of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeMeasure {
-    /// From its beginning to its end on the host.
+    /// The step time that `diff` reports: busy and idle time of the step.
     StepWall,
-    /// The sum of kernels, copies and memsets launched in it.
+    /// The sum of the kernels, copies and memsets launched in the step.
     GpuTime,
-    /// The time of ops outside of the ops below them, in traces without GPU.
+    /// The self time of ops, in traces without GPU work.
     HostTime,
-    /// Gaps on the GPU.
+    /// The time in which the GPU is idle.
     Idle,
-    /// Communication while nothing computes.
+    /// Communication that does not overlap with computation.
     ExposedCommunication,
 }
 
 impl TimeMeasure {
-    /// All of them.
+    /// All measures.
     pub const ALL: [TimeMeasure; 5] = [
         TimeMeasure::StepWall,
         TimeMeasure::GpuTime,
@@ -27,7 +27,7 @@ impl TimeMeasure {
         TimeMeasure::ExposedCommunication,
     ];
 
-    /// As rules write it.
+    /// The word for it in rule files.
     pub fn label(self) -> &'static str {
         match self {
             TimeMeasure::StepWall => "step_wall",
@@ -38,7 +38,7 @@ impl TimeMeasure {
         }
     }
 
-    /// Whether places have it, and not whole steps alone.
+    /// Whether it can be measured for parts of a step, not just for whole steps.
     pub fn is_of_places(self) -> bool {
         matches!(self, TimeMeasure::GpuTime | TimeMeasure::HostTime)
     }
@@ -49,29 +49,29 @@ impl TimeMeasure {
 pub struct TimeRule {
     /// What is measured.
     pub measure: TimeMeasure,
-    /// Where.
+    /// Where the rule applies.
     pub scope: Scope,
-    /// How much more there may be.
+    /// The allowed increase.
     pub limit: Limit,
-    /// And at least this much, in µs, where the limit is a share.
+    /// The least increase that is a violation, in µs, even if `limit` allows less.
     pub least_us: f64,
-    /// Whether one run a side is enough to fail.
+    /// Whether it can fail with one run per side.
     pub hard: bool,
-    /// How bad it is.
+    /// The severity of a violation.
     pub severity: Severity,
-    /// Whether the user configured it: a default rule about something that was not measured is left out.
+    /// Whether the user configured it; a default rule is skipped if its measure is missing.
     pub is_asked: bool,
 }
 
-/// How much longer a step may take where no file says otherwise, in percent.
+/// Default limit for the step time and host time, in percent.
 const USUAL_WALL: f64 = 10.0;
-/// How much more GPU time it may have.
+/// Default limit for the GPU time, in percent.
 const USUAL_GPU: f64 = 5.0;
-/// Smaller differences, in µs, are not reported.
+/// Smaller increases, in µs, pass the default rules.
 const USUAL_LEAST: f64 = 50.0;
 
 impl TimeRule {
-    /// A rule of a user for whole steps.
+    /// A user's rule for whole steps.
     pub fn asked(measure: TimeMeasure, limit: Limit) -> TimeRule {
         TimeRule {
             measure,
@@ -84,7 +84,7 @@ impl TimeRule {
         }
     }
 
-    /// The rules that hold where no file says otherwise.
+    /// The default rules.
     pub(super) fn usual() -> Vec<TimeRule> {
         let usual = |(measure, percent)| TimeRule {
             least_us: USUAL_LEAST,

@@ -1,7 +1,8 @@
-//! The outcomes → CSV: a line for each kernel type of each scenario, without totals, so that a
-//! column can be summed.
+//! The outcomes → CSV: a line for each kernel type of each scenario. It has no totals, so that
+//! columns can be summed.
 
 use super::figures::rounded;
+use crate::escape::cell;
 use crate::model::compare::Row;
 use crate::model::scenario::Outcome;
 
@@ -21,28 +22,28 @@ const COLUMNS: [&str; 11] = [
 
 pub(super) fn render(outcomes: &[Outcome]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(COLUMNS).expect("memory takes every record");
+    writer.write_record(COLUMNS).expect("writing to memory does not fail");
     for outcome in outcomes {
         match outcome {
             Outcome::Compared(comparison) => {
                 for row in &comparison.rows {
                     let record = record(&comparison.scenario.name, row);
-                    writer.write_record(record).expect("memory takes every record");
+                    writer.write_record(record).expect("writing to memory does not fail");
                 }
             }
             Outcome::Skipped { .. } => {}
         }
     }
-    let bytes = writer.into_inner().expect("memory takes every record");
+    let bytes = writer.into_inner().expect("writing to memory does not fail");
     String::from_utf8(bytes).expect("all cells are text")
 }
 
 fn record(scenario: &str, row: &Row) -> [String; 11] {
     let amounts = &row.amounts;
     [
-        scenario.to_owned(),
-        row.kernel_type.to_string(),
-        row.model_ops.join(", "),
+        cell(scenario).into_owned(),
+        cell(&row.kernel_type.to_string()).into_owned(),
+        cell(&row.model_ops.join(", ")).into_owned(),
         amounts.model.to_string(),
         amounts.model_count.to_string(),
         amounts.profile.to_string(),

@@ -1,15 +1,16 @@
-//! The outcomes → JSON with a versioned schema; undefined quantities are `null`.
+//! Writes the outcomes as JSON with a versioned schema. Undefined quantities are `null`.
 
 use serde::Serialize;
 use serde_json::Number;
 
 use super::figures::rounded;
+use crate::escape::in_json;
 use crate::model::accuracy::{Contributor, Coverage};
 use crate::model::compare::{Amounts, Row};
 use crate::model::scenario::{ModelComparison, Outcome};
 use crate::trace::Notes;
 
-/// Goes up when a key changes its meaning or goes away.
+/// Increases when a key changes its meaning or is removed.
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -105,7 +106,7 @@ pub(super) fn render(outcomes: &[Outcome]) -> String {
         }
     }
     let text = serde_json::to_string_pretty(&report).expect("the report has only string keys");
-    text + "\n"
+    in_json(&text).into_owned() + "\n"
 }
 
 fn scenario(comparison: &ModelComparison) -> ScenarioView<'_> {
@@ -162,7 +163,7 @@ fn amounts(amounts: &Amounts) -> AmountsView {
     }
 }
 
-/// A whole number where it is one, as a count should look.
+/// An integer if the count is whole, because programs expect integers for counts.
 fn count(count: f64) -> Number {
     let whole = Number::from(count as u64);
     if count.fract() == 0.0 { whole } else { Number::from_f64(rounded(count)).unwrap_or(whole) }

@@ -1,6 +1,7 @@
-//! The outcomes → Markdown tables, for a merge request or the summary of a job.
+//! The outcomes → Markdown tables, for a merge request or a job summary.
 
 use super::table::{self, HEADS};
+use crate::escape::one_line;
 use crate::model::scenario::{ModelComparison, Outcome};
 
 pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
@@ -52,12 +53,11 @@ fn table_line<const N: usize>(cells: &[String; N]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Names come from files: what Markdown would take as markup is escaped, and it stays one line.
+/// Names come from files, so Markdown markup is escaped and line breaks are removed.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in one_line(text).chars() {
         match c {
-            c if c.is_control() => escaped.push(' '),
             '|' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '\\' | '#' => {
                 escaped.push('\\');
                 escaped.push(c);

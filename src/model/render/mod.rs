@@ -26,7 +26,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the ending of a file's name asks for: `.txt`, `.json`, `.csv` or `.md`.
+    /// The format for the extension of a file name: `.txt`, `.json`, `.csv` or `.md`.
     pub fn of_path(path: impl AsRef<Path>) -> Option<Format> {
         let ending = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
         match ending.as_str() {
@@ -48,13 +48,13 @@ impl FromStr for Format {
             "json" => Ok(Format::Json),
             "csv" => Ok(Format::Csv),
             "md" => Ok(Format::Markdown),
-            _ => Err(Error::usage(text, "is no format").remedy("write text, json, csv or md")),
+            _ => Err(Error::usage(text, "unknown format").remedy("use text, json, csv or md")),
         }
     }
 }
 
 /// The report of `outcomes`, ending in a newline. Text and Markdown show the `top` largest kernel
-/// types of each scenario and add up the rest; JSON and CSV hold all.
+/// types of each scenario and one sum for the rest. JSON and CSV contain all kernel types.
 pub fn render(outcomes: &[Outcome], format: Format, top: usize) -> String {
     match format {
         Format::Text => text::render(outcomes, top),

@@ -1,4 +1,4 @@
-//! A comparison → the cells of its table, which text and Markdown lay out.
+//! A comparison → the cells of its table, which the text and Markdown formats lay out.
 
 use super::figures;
 use crate::model::compare::{Amounts, Row, total};
@@ -21,12 +21,12 @@ pub(super) const HEADS: [&str; 10] = [
     "model ops",
 ];
 
-/// Which columns hold numbers and stand at the right.
+/// Whether a column contains numbers, which are right-aligned.
 pub(super) fn is_number(column: usize) -> bool {
     (1..=7).contains(&column)
 }
 
-/// The `top` largest rows, a line for the rest where there are more, and the total line.
+/// The `top` largest rows, a line for the rest if there are more, and the total line.
 pub(super) fn lines(comparison: &ModelComparison, top: usize) -> Vec<Line> {
     let (shown, rest) = comparison.rows.split_at(top.min(comparison.rows.len()));
     let mut lines: Vec<Line> = shown.iter().map(row_line).collect();
@@ -66,7 +66,7 @@ fn line(
     ]
 }
 
-/// The sentences below the table: coverage, then the errors of the whole.
+/// The sentences below the table: coverage, then the overall errors.
 pub(super) fn summary(comparison: &ModelComparison) -> [String; 2] {
     let accuracy = &comparison.accuracy;
     let coverage: Vec<String> = accuracy
@@ -92,14 +92,14 @@ fn stated_share(percent: Option<f64>) -> String {
     figures::stated(figures::share(percent))
 }
 
-/// What was read, in two lines: the model's side and the profile's.
+/// Two lines about the inputs: the model's trace, and the profile.
 pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
     let scenario = &comparison.scenario;
     let process = &comparison.process;
     let rows = &comparison.profile_rows;
     [
         format!(
-            "model    {}: pid {} {}, {} compared, {} without cost left out",
+            "model    {}: pid {} {}, {} compared, {} without cost ignored",
             scenario.model_trace.display(),
             process.pid,
             process.name.as_deref().unwrap_or("(no name)"),
@@ -107,11 +107,11 @@ pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
             comparison.ops.zero_cost
         ),
         format!(
-            "profile  {}: {} in {}, left out {}, {} and {}",
+            "profile  {}: {} in {}; ignored: {}, {} and {}",
             scenario.profile.display(),
             figures::counted(rows.kept, "kernel"),
             figures::counted(u64::from(scenario.forward_passes.get()), "forward pass"),
-            figures::counted(rows.copies, "second collective row"),
+            figures::counted(rows.copies, "duplicate collective row"),
             figures::counted(rows.aicpu, "AI CPU row"),
             figures::counted(rows.incomplete, "incomplete row"),
         ),

@@ -1,9 +1,10 @@
 //! The outcomes → tables for a terminal.
 
 use super::table::{self, HEADS};
+use crate::escape::one_line;
 use crate::model::scenario::{ModelComparison, Outcome};
 
-/// Widest kernel type and widest list of ops, in characters: names reach thousands.
+/// Maximum width of a cell, in characters; names can have thousands.
 const WIDEST: usize = 64;
 
 pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
@@ -11,7 +12,9 @@ pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
         .iter()
         .map(|outcome| match outcome {
             Outcome::Compared(comparison) => scenario(comparison, top),
-            Outcome::Skipped { scenario, reason } => format!("{scenario}: skipped, {reason}\n"),
+            Outcome::Skipped { scenario, reason } => {
+                format!("{}\n", one_line(&format!("{scenario}: skipped, {reason}")))
+            }
         })
         .collect();
     parts.join("\n")
@@ -35,7 +38,7 @@ fn scenario(comparison: &ModelComparison, top: usize) -> String {
     lines.iter().map(|line| format!("{}\n", one_line(line).trim_end())).collect()
 }
 
-/// The cells in columns, two blanks apart; numbers at the right of their column.
+/// The cells in columns, two blanks apart, with numbers right-aligned.
 fn laid_out<const N: usize>(
     lines: &[[String; N]],
     is_number: impl Fn(usize) -> bool,
@@ -65,9 +68,4 @@ fn cut(cell: &str) -> String {
         Some((end, _)) => format!("{}…", &cell[..end]),
         None => cell.to_owned(),
     }
-}
-
-/// Names come from files: what would move the cursor becomes a blank.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

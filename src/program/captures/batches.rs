@@ -1,4 +1,4 @@
-//! The batches that graphs were captured for, and those that replays have: what annotations say.
+//! Annotations → the batch that each graph was captured for, and the batch of each replay.
 
 use super::{Captures, GraphId};
 use crate::program::annotations::{Annotation, Meaning, annotations};
@@ -8,28 +8,28 @@ use rustc_hash::FxHashMap;
 
 /// What is known about batches.
 pub(super) struct Batches {
-    /// The annotation that each graph was captured in, and the size that it names.
+    /// The annotation around the capture of each graph, and the batch size from it or from the file's hint.
     captured: FxHashMap<GraphId, (Option<EventId>, Option<u64>)>,
     replayed: Vec<Annotation>,
 }
 
-/// The batch of a replay: a graph is captured for one of the two.
+/// The batch of a replay. Engines capture graphs either for a number of requests or of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ReplayedBatch {
     pub(super) requests: u64,
     pub(super) tokens: u64,
 }
 
-/// How the batch that a graph was captured for suits a replay, the best first.
+/// How well the batch that a graph was captured for suits a replay, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Suits {
-    /// It is that batch.
+    /// It is the same batch.
     Exactly,
-    /// The next larger one, so that the batch was padded to it.
+    /// It is the next larger batch, to which the engine padded.
     Padded(u64),
-    /// Nobody says.
+    /// The batch of the graph or of the replay is unknown.
     Unknown,
-    /// It is too small, or so large that nobody would pad to it.
+    /// It is too small, or too large for an engine to pad to it.
     Not,
 }
 
@@ -63,7 +63,7 @@ impl Batches {
         self.captured.get(&graph).and_then(|&(_, size)| size)
     }
 
-    /// Graphs of one group are captured, and replayed, one after the other.
+    /// The group of a graph. The graphs of one group are captured, and replayed, one after the other.
     pub(super) fn group(&self, graph: GraphId) -> (u32, Option<EventId>) {
         (graph.capture, self.captured.get(&graph).and_then(|&(event, _)| event))
     }
@@ -87,8 +87,8 @@ impl Batches {
     }
 }
 
-/// How a graph that was captured for a batch suits a replay. Engines pad to the next size that they
-/// captured, and their sizes are less than a factor of two apart.
+/// How well a graph captured for a batch suits a replay. Engines pad to the next size that they
+/// captured, and neighboring sizes are less than a factor of two apart.
 pub(super) fn suits(captured: Option<u64>, replayed: Option<ReplayedBatch>) -> Suits {
     let (Some(size), Some(batch)) = (captured, replayed) else { return Suits::Unknown };
     if size == batch.tokens || size == batch.requests {

@@ -1,6 +1,6 @@
-//! A replay → the captured graphs that may be the one that it replays, the best first.
+//! A replay → the captured graphs that it may have replayed, best first.
 //!
-//! Equal replays, and equal captured graphs (the pieces of like layers), are aligned once.
+//! Equal replays and equal captured graphs (the pieces of identical layers) are aligned only once.
 
 use super::batches::{Batches, ReplayedBatch, Suits, suits};
 use super::{Captures, GraphId};
@@ -8,51 +8,55 @@ use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Fewer of the launches and of the kernels are no fit.
+/// Minimum share of the launches, and of the kernels, that must be aligned for a graph to fit.
 const LEAST_PLACED: f64 = 0.85;
-/// A larger share that is left over on *both* sides was replaced, not dropped: another graph.
+/// Maximum number of launches and kernels that may be left over on *both* sides, as a share of the
+/// kernels. If more are left over, work was replaced rather than dropped, so it is a different
+/// graph.
 const MOST_REPLACED: f64 = 0.02;
-/// A smaller share of kernels that do the work of their op, where names are not recorded, is chance.
+/// Minimum share of kernels that do the work of their op, if names are not recorded. Anything less
+/// is chance.
 const LEAST_AGREEMENT: f64 = 0.8;
-/// Fewer of the launches are none of a replay whose end lies beyond the end of the trace.
+/// Minimum share of the launches that must be aligned if the replay continues after the end of the trace.
 const LEAST_OF_CUT_OFF: f64 = 0.5;
-/// So many captured graphs are aligned with a replay at most: those with most in common.
+/// Maximum number of distinct captured graphs to align with a replay; those with the most in common
+/// are used.
 const ALIGNED: usize = 16;
 
-/// Whether all of a replay is in the trace.
+/// Whether a replay is completely in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplayEnd {
-    /// Another one follows.
+    /// It is, because another replay follows it.
     Recorded,
-    /// It is the last one: it may go on behind the end of the trace.
+    /// It is the last replay, which may continue after the end of the trace.
     MayBeMissing,
 }
 
-/// A captured graph, held against a replay.
+/// A captured graph aligned with a replay.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) graph: GraphId,
     pub(super) alignment: Arc<Alignment>,
-    /// Why it is not the one; `None` where it may be.
+    /// Why it does not fit; `None` if it may.
     pub(super) misfit: Option<Misfit>,
     suits: Suits,
-    /// Captured launches that became no kernel of the replay.
+    /// Captured launches without a kernel of the replay.
     left_over: usize,
 }
 
 impl Candidate {
-    /// Whether nothing but the order speaks for one of the two.
+    /// Whether only the order can decide between the two.
     pub(super) fn is_as_good_as(&self, other: &Candidate) -> bool {
         self.rank() == other.rank()
     }
 
-    /// What fits stands before what does not; then the batch counts, then what is placed, then what
-    /// is left over.
+    /// Sort key: fitting graphs first, then by batch, then by the number of placed launches, then
+    /// by the launches left over, then by agreement.
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
-            // Of those that do not fit the nearest by kernels is worth telling.
+            // If no graph fits, the nearest one by kernels is reported.
             Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
             None => (false, self.suits, placed, self.left_over, -agreement),
         }
@@ -63,11 +67,11 @@ impl Candidate {
 struct Kind {
     launched: Vec<Launched>,
     graphs: Vec<GraphId>,
-    /// How often each kernel name and each kind of launch without one stands in it.
+    /// How often each kernel name occurs in it.
     bag: FxHashMap<u32, u32>,
 }
 
-/// The captured graphs by what they launch, and the alignments that were made.
+/// The captured graphs by what they launch, with a cache of alignments.
 pub(super) struct Fitting<'a> {
     batches: &'a Batches,
     alphabet: Alphabet,
@@ -75,7 +79,7 @@ pub(super) struct Fitting<'a> {
     aligned: FxHashMap<(Vec<Step>, usize), Arc<Alignment>>,
 }
 
-/// What is compared of a GPU event.
+/// The compared properties of a GPU event: name, grid, stream and graph node.
 type Step = (u32, Option<u32>, i64, Option<u64>);
 
 impl<'a> Fitting<'a> {
@@ -102,7 +106,7 @@ impl<'a> Fitting<'a> {
         fitting
     }
 
-    /// The captured graphs, the best first.
+    /// The captured graphs, best first.
     pub(super) fn candidates(
         &mut self,
         ran: &[Ran],
@@ -145,7 +149,7 @@ impl<'a> Fitting<'a> {
 }
 
 impl Kind {
-    /// How many pairs an alignment can have at most, and how many launches are left over then.
+    /// The maximum number of pairs in an alignment, and the number of launches left over in that case.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self
@@ -166,7 +170,7 @@ fn bag(names: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
     bag
 }
 
-/// Why the launches cannot have become the kernels.
+/// Why the launches cannot have produced the kernels.
 fn misfit(
     alignment: &Alignment,
     launches: usize,

@@ -1,10 +1,10 @@
 //! Capture traces and a tree → the tree with the captured calls below its graph launches.
 //!
-//! Which captured graph a launch replays is judged by the batch that engines write into their
-//! annotations, and by the alignment of the captured launches with the kernels of the replay. Where
-//! several fit alike, the order in which they were captured decides. Where none fits, it is said which
-//! came nearest and why it is none; kernels stand below the parts of the program that they name, or
-//! stay at the graph launch.
+//! Two criteria select the captured graph that a launch replays: the batch size in the engine's
+//! annotations, and the alignment of the captured launches with the replayed kernels. If several
+//! graphs fit equally well, the order in which they were captured decides. If none fits, the
+//! nearest one is reported with the reason, and the kernels go below the parts of the program that
+//! they name, or stay at the graph launch.
 
 mod batches;
 mod fit;
@@ -41,14 +41,14 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
     captures: Vec<Arc<Capture>>,
-    /// The batch that each file says it was captured for, outside of the trace.
+    /// The batch that each file was captured for, known from outside of the trace.
     hints: Vec<Option<u64>>,
-    /// Whether graphs are left as they are, whatever their kernels name.
+    /// Whether graphs stay unchanged even if their kernels name parts of the program.
     leaves_graphs: bool,
     notes: Notes,
 }
 
-/// A graph of a capture, by the positions of both.
+/// A graph of a capture: the positions of the capture and of the graph in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct GraphId {
     capture: u32,
@@ -56,7 +56,7 @@ struct GraphId {
 }
 
 impl Captures {
-    /// Finds the captured graphs of traces.
+    /// Finds the captured graphs in traces.
     pub fn of<T: Into<Arc<Trace>>>(traces: impl IntoIterator<Item = T>) -> Captures {
         let mut captures = Captures::default();
         for trace in traces {
@@ -65,8 +65,8 @@ impl Captures {
         captures
     }
 
-    /// Adds a trace; `batch` is the size that it was captured for, where something beside the trace
-    /// tells it. What an annotation of the trace says counts more.
+    /// Adds a trace. `batch` is the size that it was captured for, if that is known from outside of
+    /// the trace; an annotation in the trace takes precedence.
     pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
         let capture = Capture::of(trace);
         told::reading(&capture, &mut self.notes);
@@ -74,7 +74,7 @@ impl Captures {
         self.hints.push(batch);
     }
 
-    /// Adds what was odd about looking for captures.
+    /// Adds a note about the search for captures.
     pub(crate) fn note(&mut self, code: &'static str, hint: &'static str, message: String) {
         self.notes.add(code, 1, hint, || message);
     }
@@ -84,19 +84,20 @@ impl Captures {
         &self.captures
     }
 
-    /// Whether there is no trace.
+    /// Whether there are no traces.
     pub fn is_empty(&self) -> bool {
         self.captures.is_empty()
     }
 
-    /// What was odd about the captures themselves.
+    /// Oddities of the captures themselves.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
     /// The tree with the calls of the fitting captured graph below each graph launch, and each GPU
-    /// event of the replay below the call that launched it; where none fits, with the parts of the
-    /// program that the GPU events name. What was looked for, found, and missed stands in [`CallTree::replays`] and [`CallTree::notes`].
+    /// event of the replay below the call that launched it. If no graph fits, the parts of the
+    /// program that the GPU events name are added instead. [`CallTree::replays`] and
+    /// [`CallTree::notes`] report what was searched for, found and missed.
     #[must_use]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {
         let launches: Vec<CallId> = tree

@@ -1,4 +1,5 @@
-//! Captured graphs that fit a replay alike → the one that the order of captures and replays tells.
+//! Captured graphs that fit a replay equally well → the one that the order of captures and replays
+//! indicates.
 //!
 //! Engines capture the pieces of a model one after the other, and replay them in that order:
 //!
@@ -7,9 +8,9 @@
 //! replayed   a b b b c a b b b c  the first b after a is the first one, in each round
 //! ```
 //!
-//! So of all ways to choose the one with most steps from a graph to the next one of its group is
-//! taken; the step from the last to the first counts as well. Launches that name one graph by number
-//! (`graph id` of CUDA) have one captured graph.
+//! Of all possible choices, the one with the most transitions from a graph to its successor in the
+//! same group is taken; the transition from the last graph to the first counts, too. Launches of
+//! the same graph number (CUDA's `graph id`) get the same captured graph.
 
 use super::fit::Candidate;
 use super::{Captures, GraphId};
@@ -17,10 +18,10 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// What graphs of one batch share.
+/// The capture and the annotation that the graphs of one batch share.
 type Group = (u32, Option<EventId>);
 
-/// For each launch the position of the chosen candidate; `None` where none fits.
+/// For each launch, the position of the chosen candidate; `None` if none fits.
 pub(super) fn choose(
     tree: &CallTree,
     launches: &[CallId],
@@ -34,7 +35,7 @@ pub(super) fn choose(
     let mut order: Vec<usize> = (0..launches.len()).collect();
     let named = graphs.iter().all(Option::is_some);
     if named {
-        // A number stands for one graph, and numbers rise with the captures.
+        // Each number identifies one graph, and numbers increase in the order of capture.
         let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
         order.retain(|&at| seen.insert(graphs[at].unwrap_or(0), at).is_none());
         order.sort_by_key(|&at| (graphs[at], at));
@@ -56,14 +57,14 @@ pub(super) fn choose(
     chosen
 }
 
-/// The graph that CUDA names for the kernels of a launch.
+/// The graph number that CUDA records for the kernels of a launch.
 fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
     let kernel = tree.children(launch).find(|&below| tree.kind(below) == CallKind::Gpu)?;
     let graph = tree.trace().graphs().get(tree.event(kernel)?).copied();
     graph.filter(|&graph| graph != 0)
 }
 
-/// The graph that was captured after each one, within its group; the first one after the last.
+/// The graph captured after each graph within its group; the successor of the last graph is the first.
 fn successors(
     captures: &Captures,
     group: impl Fn(GraphId) -> Group,
@@ -82,7 +83,7 @@ fn successors(
     of_group.flat_map(next).collect()
 }
 
-/// The candidates that nothing but the order tells apart from the best one.
+/// The best candidate, and the candidates that only the order can distinguish from it.
 fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     let fits = |&at: &usize| {
         candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])
@@ -90,7 +91,8 @@ fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     (0..candidates.len()).filter(fits)
 }
 
-/// A choice for one launch: how many steps to a next graph led here, and from where.
+/// A choice for one launch: the number of transitions to a successor that lead to it, and the
+/// previous choice.
 #[derive(Clone, Copy)]
 struct Way {
     choice: usize,
@@ -98,7 +100,7 @@ struct Way {
     before: Option<usize>,
 }
 
-/// The choices with most steps to a next graph; of equal ones the graphs that were captured first.
+/// The choices with the most transitions to a successor; on a tie, the graphs captured first.
 fn path(
     order: &[usize],
     candidates: &[Vec<Candidate>],

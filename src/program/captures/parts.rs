@@ -1,8 +1,8 @@
-//! A replay whose kernels name the parts of the program that they were captured in → these parts, as captured calls.
+//! A replay whose kernels name the parts of the program they were captured in → these parts as calls.
 //!
-//! PyTorch writes the names that `torch.cuda.graph_annotations.mark_kernels` gave while a graph was captured into the
-//! kernels of its replays (`export_chrome_trace(…, cuda_graph_annotations=…)`). Of nested names the innermost one stands
-//! there. Engines give paths of modules, in which a number belongs to what stands before it:
+//! PyTorch writes the names given with `torch.cuda.graph_annotations.mark_kernels` during a graph capture
+//! into the kernels of its replays (`export_chrome_trace(…, cuda_graph_annotations=…)`). Of nested names it
+//! writes the innermost. Engines use module paths as names. A number in a path belongs to the part before it:
 //!
 //! ```text
 //! kernel   its name                below the graph launch
@@ -19,15 +19,16 @@ use rustc_hash::FxHashMap;
 /// The parts of one replay, in preorder.
 #[derive(Debug, Default)]
 struct Parts<'n> {
-    /// Their names, and how many parts each stands in.
+    /// Their names, and their depths.
     calls: Vec<(&'n str, u32)>,
-    /// The GPU events that name a part, each with the position of that part.
+    /// The GPU events that name a part, each with the position of that part in `calls`.
     kernels: Vec<(EventId, u32)>,
 }
 
 impl<'n> Parts<'n> {
-    /// The parts that GPU events of one replay name. Neighbours of one name stand in one part. Their order is that of
-    /// the graph's nodes, where it is recorded: streams run beside each other.
+    /// The parts that the GPU events of one replay name. Consecutive events of one name share a
+    /// part. The order is that of the graph's nodes if it is recorded, because streams run
+    /// concurrently.
     fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
         let mut ran: Vec<&Ran> = ran.iter().collect();
         if ran.iter().all(|ran| ran.node.is_some()) {
@@ -55,10 +56,10 @@ impl<'n> Parts<'n> {
     }
 }
 
-/// What the kernels of replays without a capture name, as traces of captures: one for each way in which
-/// the parts of a program follow each other.
+/// The parts that the kernels of replays without a capture name, as synthetic capture traces. There
+/// is one trace for each distinct sequence of parts.
 pub(super) struct PartTraces {
-    /// Number of the captures before them.
+    /// Number of recorded captures, which come before these traces in the list of sources.
     first: usize,
     traces: Vec<Trace>,
     known: FxHashMap<Vec<(String, u32)>, usize>,
@@ -73,7 +74,8 @@ impl PartTraces {
         &self.traces
     }
 
-    /// `None` where no kernel names a part.
+    /// The parts that the kernels of one replay name, to be inserted below its launch; `None` if no
+    /// kernel names a part.
     pub(super) fn graft(&mut self, tree: &CallTree, launch: CallId, ran: &[Ran]) -> Option<Graft> {
         let parts = Parts::of(tree.trace(), ran);
         if parts.calls.is_empty() {
@@ -97,7 +99,7 @@ impl PartTraces {
     }
 }
 
-/// The parts of a path of modules, outermost first; any other name is one part.
+/// The parts of a module path, outermost first. Any other name is a single part.
 fn path(name: &str) -> Vec<&str> {
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

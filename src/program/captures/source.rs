@@ -1,31 +1,32 @@
-//! Where the captures of a trace come from → [`Captures`].
+//! The source of a trace's captures → [`Captures`].
 
 use super::Captures;
 use crate::error::{Error, ErrorKind, Result};
+use crate::program::counted;
 use crate::trace::{ByName, CAPTURE_FOLDER, CaptureFile, Category, ReadOptions, Trace};
 use crate::tree::{CallTree, Capture, TreeOptions, names_graph_launch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the captures of a trace's graphs come from.
+/// The source of the captures of a trace's graphs.
 ///
-/// A trace in which graphs are both captured and launched is a capture of its own, whatever else is
-/// given.
+/// A trace in which graphs are both captured and launched is also its own capture, unless the
+/// source is [`CaptureSource::Nowhere`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum CaptureSource {
-    /// The folder `capture_traces` beside the trace, where there is one.
+    /// The folder `capture_traces` next to the trace, if there is one.
     #[default]
     Beside,
     /// Files, and folders of files.
     Files(Vec<PathBuf>),
-    /// Traces that were read before.
+    /// Traces that are already in memory.
     Traces(Vec<Arc<Trace>>),
-    /// Nowhere: graphs are taken as they are, whatever their kernels name.
+    /// No captures: graphs stay unchanged even if their kernels name parts of the program.
     Nowhere,
 }
 
-/// The notes of a tree that say that a capture is of no use; errors under `--strict`.
+/// The notes of a tree that report a useless capture. They are errors under `--strict`.
 const USELESS: [&str; 6] = [
     "CAPTURE_UNREADABLE",
     "CAPTURE_WITHOUT_GRAPH",
@@ -36,12 +37,12 @@ const USELESS: [&str; 6] = [
 ];
 
 impl CaptureSource {
-    /// Reads the captures for a trace, which was read from `path` if that is known. Without a graph
-    /// launch in the trace nothing is read.
+    /// Reads the captures for a trace. `path` is the file that the trace was read from, if known.
+    /// Nothing is read if the trace contains no graph launch.
     ///
     /// # Errors
-    /// If a file or folder that the user gave cannot be read. One that was found beside the trace and
-    /// cannot be read is noted instead, but for [`ReadOptions::strict`].
+    /// If a file or folder given by the user cannot be read. For one found next to the trace this
+    /// is only a note, except under [`ReadOptions::strict`].
     pub fn open(
         &self,
         trace: &Arc<Trace>,
@@ -62,7 +63,8 @@ impl CaptureSource {
             }
             _ if !launches_graphs => {
                 if matches!(self, CaptureSource::Files(_) | CaptureSource::Traces(_)) {
-                    let message = "captures are given, but the trace launches no graph".to_owned();
+                    let message =
+                        "captures were passed, but the trace launches no graph".to_owned();
                     captures.note("CAPTURE_UNUSED", "", message);
                 }
                 return Ok(captures);
@@ -87,7 +89,7 @@ impl CaptureSource {
 
 impl Captures {
     fn add_beside(&mut self, path: &Path, options: &ReadOptions) -> Result<()> {
-        let hint = "repair or remove the folder, or give the files of the captures";
+        let hint = "repair or remove the folder, or pass the capture files";
         let files = match CaptureFile::beside(path) {
             Ok(files) => files,
             Err(error) if options.strict => return Err(error),
@@ -97,8 +99,11 @@ impl Captures {
             }
         };
         if !files.is_empty() {
-            let found = format!("{} traces in {CAPTURE_FOLDER}/ beside the trace", files.len());
-            self.note("CAPTURE_FOUND", "--no-captures leaves them aside", found);
+            let found = format!(
+                "{} in {CAPTURE_FOLDER}/ next to the trace",
+                counted(files.len() as u64, "trace")
+            );
+            self.note("CAPTURE_FOUND", "pass --no-captures to ignore them", found);
         }
         for file in files {
             match Trace::open_with(&file.path, options) {
@@ -112,8 +117,8 @@ impl Captures {
         Ok(())
     }
 
-    /// The tree with captured calls, and with the parts of the program that kernels of graphs name; as it is where
-    /// graphs are to be left as they are.
+    /// The tree with captured calls, and with the parts of the program that the kernels of graphs
+    /// name. It is unchanged if the source is [`CaptureSource::Nowhere`].
     ///
     /// # Errors
     /// If `reading` is strict and a capture was of no use.
@@ -134,10 +139,10 @@ impl Captures {
         Ok(tree)
     }
 
-    /// An error where a tree's notes say that a capture was of no use.
+    /// Turns a note of a useless capture into an error.
     ///
     /// # Errors
-    /// If there is such a note.
+    /// If the tree has such a note.
     fn strictly(tree: &CallTree) -> Result<()> {
         match USELESS.iter().find_map(|code| tree.notes().get(code)) {
             None => Ok(()),
@@ -146,7 +151,7 @@ impl Captures {
                 tree.trace().source(),
                 format!("{}: {}", note.code, note.message),
             )
-            .remedy("without --strict the trace is read without this capture")),
+            .remedy("without --strict, the trace is read without this capture")),
         }
     }
 }

@@ -1,18 +1,19 @@
-//! What is told about captures: found, used, and missed, as notes.
+//! The result of reading captures → notes: what was found, used and missed.
 
 use super::Captures;
+use crate::program::counted;
 use crate::trace::Notes;
 use crate::tree::{Capture, Replay};
 
-/// What is odd about one capture trace.
+/// Adds notes about oddities of one capture trace.
 pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     let source = capture.trace().source();
     let has_none = capture.graphs().is_empty();
     notes.add(
         "CAPTURE_WITHOUT_GRAPH",
         has_none.into(),
-        "profile while the graph is captured: see docs/graphs.md",
-        || format!("{source}: no graph is captured in this trace: there is no StreamBeginCapture"),
+        "profile while the graph is captured; see docs/graphs.md",
+        || format!("{source}: no graph is captured in this trace (there is no StreamBeginCapture)"),
     );
     let cut = capture.graphs().iter().filter(|graph| !graph.is_whole()).count();
     notes.add("CAPTURE_CUT_OFF", cut as u64, "record the capture to its end", || {
@@ -25,35 +26,39 @@ pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     notes.add(
         "CAPTURE_WITHOUT_LAUNCHES",
         empty as u64,
-        "record the CUDA/HIP runtime calls too",
+        "also record the CUDA/HIP runtime calls",
         || {
             format!(
-                "{source}: {empty} of {} captured graphs have no launch",
+                "{source}: {empty} of {} captured graphs contain no launch",
                 capture.graphs().len()
             )
         },
     );
 }
 
-/// Replays that would not fit into the numbers of events.
+/// Adds a note about the replays whose calls were left out because they would exceed the number
+/// range of events.
 pub(super) fn room(left_out: usize, notes: &mut Notes) {
     notes.add("CAPTURE_TOO_LARGE", left_out as u64, "compare fewer steps", || {
         format!(
-            "{left_out} replays have no captured calls: together they are more than 2^32 events"
+            "{left_out} × replay without its captured calls; with them, the tree would exceed 2^32 \
+             events"
         )
     });
 }
 
-/// What became of the graph launches.
+/// Adds notes about the result for each graph launch.
 pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes) {
     let sum = |of: fn(&Replay) -> usize| replays.iter().map(of).sum::<usize>();
+    let launches = counted(replays.len() as u64, "graph launch");
     let named = replays.iter().filter(|replay| replay.named > 0).count();
-    notes.add("CAPTURE_ANNOTATED", named as u64, "--no-captures leaves them aside", || {
+    notes.add("CAPTURE_ANNOTATED", named as u64, "pass --no-captures to ignore them", || {
         format!(
-            "{} of {} kernels of {} graph launches stand below the parts of the program that the kernels name",
+            "{} of {} kernels of {} are attributed to the parts of the program that the kernels \
+             name",
             sum(|replay| replay.named),
             sum(|replay| replay.kernels),
-            replays.len(),
+            launches,
         )
     });
     if captures.is_empty() {
@@ -62,40 +67,48 @@ pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes
     let fitting = replays.iter().filter(|replay| replay.graph.is_some());
     notes.add("CAPTURE_READ", fitting.clone().count() as u64, "", || {
         format!(
-            "{} of {} kernels of {} graph launches stand below the ops that launched them, by {}",
+            "{} of {} kernels of {} are attributed to the ops that launched them, based on {}",
             sum(|replay| replay.placed),
             sum(|replay| replay.kernels),
-            replays.len(),
+            launches,
             sources(replays),
         )
     });
     let no_replay = replays.is_empty();
     notes.add("CAPTURE_UNUSED", no_replay.into(), "", || {
-        "captures are given, but the trace launches no graph with GPU work".to_owned()
+        "captures were passed, but the trace launches no graph with GPU work".to_owned()
     });
     let misfits: Vec<&Replay> = replays.iter().filter(|replay| replay.graph.is_none()).collect();
-    let hint = "give the trace of the capture of this model and batch (docs/graphs.md)";
+    let hint = "pass the capture trace of this model and batch size (see docs/graphs.md)";
     notes.add("CAPTURE_MISFIT", misfits.len() as u64, hint, || {
         let first = misfits[0];
         let why = match &first.misfit {
-            Some((graph, why)) => format!("nearest is {graph}: {why}"),
+            Some((graph, why)) => format!("the nearest is {graph}: {why}"),
             None => "no graph was captured".to_owned(),
         };
         let (count, all, uid) = (misfits.len(), replays.len(), first.launch.0);
         let kernels = first.kernels;
-        format!("{count} of {all} graph launches have no capture that fits; for the one at {uid} with {kernels} kernels the {why}")
+        format!(
+            "{count} of {all} graph launches have no matching capture, so their kernels are \
+             attributed to the launch; for the launch at uid {uid} (kernels: {kernels}), {why}"
+        )
     });
     let missed: usize = fitting.clone().map(|replay| replay.kernels - replay.placed).sum();
     notes.add("CAPTURE_INCOMPLETE", missed as u64, "", || {
-        format!("{missed} kernels of replayed graphs have no captured launch and stay at the graph launch")
+        let kernels = counted(missed as u64, "kernel");
+        format!(
+            "{kernels} of replayed graphs without a captured launch; attributed to the graph launch"
+        )
     });
     let by_order = fitting.filter(|replay| replay.equals > 0);
     notes.add("CAPTURE_BY_ORDER", by_order.count() as u64, "", || {
-        "several captured graphs fit these launches alike; the order in which they were captured decides".to_owned()
+        "several captured graphs match these launches equally well; they are matched in the order \
+         of their capture"
+            .to_owned()
     });
 }
 
-/// The files that the captured calls are of.
+/// The files that the captured calls come from.
 fn sources(replays: &[Replay]) -> String {
     let mut sources: Vec<&str> =
         replays.iter().filter_map(|r| Some(r.graph.as_ref()?.source.as_str())).collect();

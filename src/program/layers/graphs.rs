@@ -1,7 +1,9 @@
-//! [`CallTree`] → the layers of its graph replays, in which no module is called any more.
+//! [`CallTree`] → the layers of its graph replays. A replay calls no modules, so layers are found
+//! as repeated sequences of kernels.
 //!
-//! A replay is one graph launch; or, where an engine captures the parts between its attention calls
-//! one by one (piecewise), all graph launches of one step with what was launched between them:
+//! A replay is one graph launch. If the engine captures the parts between its attention calls
+//! separately (piecewise), a replay is all graph launches of one step with everything launched
+//! between them:
 //!
 //! ```text
 //! step   graph │ attention │ graph │ attention │ graph │ …      one replay, of many layers
@@ -16,14 +18,15 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Fewer graphs in a step are no pieces of a larger one.
+/// Minimum number of graphs in a step for them to count as pieces of a larger one.
 const FEWEST_PIECES: usize = 3;
 
-/// From the first layered event to the last, for each launch of a replay.
+/// For each graph launch of a replay, the first and the last event of the replay that is in a
+/// layer.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
-/// A stack for each part of each distinct sequence of kernels that is replayed, by first launch; and
-/// how far the layers of each replay reach.
+/// Finds a stack for each part of each distinct sequence of replayed kernels, in the order of their
+/// first launches, and the range of events that the layers of each replay cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
     steps: &Steps,
@@ -48,10 +51,11 @@ pub(super) fn of_graphs(
     (known.found, reaches)
 }
 
-/// The graph launches of each step and thread that hold no layers alone.
+/// The graph launches that contain no layers on their own, by step and thread.
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
-/// Outside of steps nothing tells where one pass over the model ends and the next one begins.
+/// Adds a launch to the pieces of its step and thread. A launch outside of steps is ignored,
+/// because nothing there indicates where one pass over the model ends and the next begins.
 fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces) {
     let (Some(step), Some(event)) = (steps.step(launch), tree.event(launch)) else { return };
     let key = (step, tree.trace().thread_of(event));
@@ -61,7 +65,7 @@ fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces
     }
 }
 
-/// Whether each call stands in a layer of modules.
+/// Whether each call is in a layer of modules.
 fn covered(tree: &CallTree, modules: &[Found]) -> Vec<bool> {
     let mut covered = vec![false; tree.len()];
     let mut end = 0;
@@ -76,14 +80,14 @@ fn covered(tree: &CallTree, modules: &[Found]) -> Vec<bool> {
     covered
 }
 
-/// GPU events that one pass over a captured model launched, in order.
+/// The GPU events that one pass over a captured model launched, in order.
 struct Replay {
     launches: Vec<CallId>,
     events: Vec<CallId>,
 }
 
 impl Replay {
-    /// All from the first graph launch to the last, with what was launched between them.
+    /// Everything from the first graph launch to the last, including other launches between them.
     fn of_pieces(tree: &CallTree, graphs: &[CallId]) -> Replay {
         let last = graphs[graphs.len() - 1];
         let range = graphs[0].index()..last.index() + tree.size(last);
@@ -94,12 +98,12 @@ impl Replay {
     }
 }
 
-/// Layers take at least one part in this many of a replay's time: three small products behind each other
-/// in a large graph are not what the model consists of.
+/// Layers must take at least one part in this many of a replay's time. Three small consecutive
+/// products in a large graph are not the layers of a model.
 const REPLAY_SHARE: i64 = 4;
 
 impl Replay {
-    /// Whether the layers take a fair share of the time.
+    /// Whether the layers take a sufficient share of the time.
     fn is_mostly(&self, tree: &CallTree, parts: &[Vec<Range<usize>>]) -> bool {
         let time = |events: &[CallId]| -> i64 { events.iter().map(|&e| tree.duration(e).0).sum() };
         let layered = parts.iter().flatten().map(|range| time(&self.events[range.clone()]));
@@ -107,7 +111,7 @@ impl Replay {
     }
 }
 
-/// The sequences that were seen, with the stacks of each.
+/// The sequences seen so far, with the stacks of each.
 #[derive(Default)]
 struct Known {
     of_sequences: FxHashMap<Vec<TextId>, Vec<KnownPart>>,
@@ -118,7 +122,7 @@ struct Known {
 type KnownPart = (usize, Vec<Range<usize>>);
 
 impl Known {
-    /// Adds a replay to the stacks of its sequence; whether it has any.
+    /// Adds a replay to the stacks of its sequence. Returns whether it has any.
     fn add(&mut self, tree: &CallTree, replay: &Replay, reaches: &mut Reaches) -> bool {
         let event = |&call: &CallId| tree.event(call).expect("a GPU event");
         let names: Vec<TextId> =
@@ -159,12 +163,12 @@ impl Found {
     }
 }
 
-/// Whether captured modules are the layers of the graph that a call launches.
+/// Whether the graph that a call launches contains captured modules that are layers.
 fn is_covered_inside(tree: &CallTree, launch: CallId, covered: &[bool]) -> bool {
     tree.subtree(launch).any(|below| covered[below.index()])
 }
 
-/// The GPU events of a replay by start, also those below captured calls.
+/// The GPU events of a replay by start, including those below captured calls.
 fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
     let below = tree.subtree(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);

@@ -1,20 +1,22 @@
-//! Sibling calls → whether they do the same sort of work: whether they call the same ops and modules.
+//! Sibling calls → whether they do the same kind of work, which means that they call the same ops
+//! and modules.
 
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Two calls are alike where more than half of what either of them calls is called by both.
+/// Two calls are alike if the ops and modules that both call are more than one part in this many of
+/// all that either calls.
 const COMMON_SHARE: usize = 2;
 
-/// How often each op and each class of modules is called below a call.
+/// How often a call calls each op and each module class.
 type Counts<'t> = FxHashMap<&'t str, usize>;
 
-/// Whether most of these calls are like the one in the middle of them, by size. Layers need not be
-/// equal (one in four is sparse, the first two are dense), but they have most in common.
+/// Whether at least half of these calls are like the one of median size. Layers need not be equal
+/// (one in four may be sparse, the first two dense), but they have most of their work in common.
 pub(super) fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let mut counted: Vec<Counts<'_>> = calls.iter().map(|&call| counts(tree, call)).collect();
     counted.sort_by_cached_key(|counts| counts.values().sum::<usize>());
-    // The larger one of two, so that the smaller is set against it.
+    // With two calls this is the larger one, and the smaller is compared with it.
     let Some(middle) = counted.get(counted.len() / 2) else { return false };
     let alike = counted.iter().filter(|counts| is_like(counts, middle)).count();
     alike > 1 && alike * 2 >= counted.len()
@@ -35,7 +37,7 @@ fn is_like(one: &Counts<'_>, other: &Counts<'_>) -> bool {
     let of = |counts: &Counts<'_>, name: &&str| counts.get(*name).copied().unwrap_or(0);
     let common: usize = one.iter().map(|(name, &count)| count.min(of(other, name))).sum();
     let all: usize = one.values().sum::<usize>() + other.values().sum::<usize>() - common;
-    // Calls without any calls below, as in a trace of few events, are not told apart.
+    // Calls without any calls below, as in a trace with few events, cannot be distinguished.
     all == 0 || common * COMMON_SHARE > all
 }
 
@@ -54,7 +56,7 @@ mod tests {
         };
         assert!(!like(&[("mm", 2), ("add", 1)], &[("mm", 2), ("mul", 1)]));
         assert!(like(&[("mm", 3), ("add", 1)], &[("mm", 3), ("mul", 1)]));
-        // Three of six are no more than half; how often counts.
+        // Three of six are not more than half; counts matter.
         assert!(!like(&[("mm", 3)], &[("mm", 6)]) && like(&[("mm", 4)], &[("mm", 6)]));
         assert!(like(&[], &[]) && !like(&[("mm", 1)], &[]));
     }

@@ -1,7 +1,8 @@
-//! [`CallTree`] → the layers of the model, and where each call stands: in a layer, before or after.
+//! [`CallTree`] → the layers of the model, and the position of each call: in a layer, before or after.
 //!
-//! Forward work of a layer is what its module calls; backward work is what the backward ops of its
-//! forward ops launch. Everything else has a place too, so that tables add up:
+//! Forward work of a layer is everything its module calls. Backward work is everything that the
+//! backward ops of its forward ops launch. All other work has a position too, so that tables add
+//! up:
 //!
 //! ```text
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
@@ -20,7 +21,7 @@ use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use graphs::Reaches;
 use stacks::Found;
 
-/// What the layers of a stack are.
+/// The kind of layers in a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StackKind {
     /// Sibling modules of one class.
@@ -29,10 +30,10 @@ pub enum StackKind {
     Graph,
 }
 
-/// Layers that repeat.
+/// A stack of repeated layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
-    /// What its layers are.
+    /// The kind of its layers.
     pub kind: StackKind,
     /// Class of the modules, or `graph_N`.
     pub class: String,
@@ -56,17 +57,17 @@ pub struct LayerId {
     pub layer: u32,
 }
 
-/// Where a call stands with respect to the layers.
+/// The position of a call relative to the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LayerPlace {
     /// Before the first layer of its step.
     Pre,
     /// In a layer.
     Layer(LayerId),
-    /// Between the first and the last layer of its step, in none.
+    /// Between the first and the last layer of its step, but in none.
     Between,
-    /// After the last layer of its step was called; backward and optimizer work that belongs to no
-    /// layer too.
+    /// After the last layer of its step. This includes backward and optimizer work that belongs to
+    /// no layer.
     Post,
     /// The trace has no layers.
     NoLayers,
@@ -78,13 +79,13 @@ pub enum LayerPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layers {
     stacks: Vec<Stack>,
-    /// All places that there are: those around the layers, then the layers.
+    /// All possible positions: those outside of layers, then the layers.
     places: Vec<LayerPlace>,
-    /// Position in `places` of the place of each call; empty in a trace without layers.
+    /// For each call, the index of its position in `places`; empty if the trace has no layers.
     of_calls: Stretches<u32>,
 }
 
-/// The places that are no layer.
+/// The positions outside of layers.
 const AROUND: [LayerPlace; 5] = [
     LayerPlace::Pre,
     LayerPlace::Between,
@@ -94,12 +95,12 @@ const AROUND: [LayerPlace; 5] = [
 ];
 
 impl Layers {
-    /// Finds the layers, and the place of each call.
+    /// Finds the layers, and the position of each call.
     pub fn of(tree: &CallTree, measure: Measure) -> Layers {
         Layers::in_steps(tree, measure, &Steps::of(tree))
     }
 
-    /// The same with the steps of the tree.
+    /// Like [`Layers::of`], with the steps of the tree already known.
     pub(crate) fn in_steps(tree: &CallTree, measure: Measure, steps: &Steps) -> Layers {
         let mut found = stacks::of_modules(tree, measure);
         let (replayed, reaches) = graphs::of_graphs(tree, steps, &found);
@@ -113,7 +114,7 @@ impl Layers {
         for (call, at) in tree.calls().zip(&mut of_calls).filter(|(_, at)| **at == IN_NONE) {
             let place = extents.place(tree, steps, call);
             let around = AROUND.iter().position(|&around| around == place);
-            *at = around.expect("the place is no layer") as u32;
+            *at = around.expect("a position around the layers") as u32;
         }
         let stacks = found.into_iter().map(|found| found.stack).collect();
         Layers { stacks, places, of_calls: of_calls.into_iter().collect() }
@@ -139,17 +140,17 @@ impl Layers {
         self.stacks.is_empty()
     }
 
-    /// Where a call stands; for a GPU event where it was launched.
+    /// The position of a call; for a GPU event, the position where it was launched.
     pub fn place(&self, call: CallId) -> LayerPlace {
         let at = self.of_calls.get(call.index());
         at.map_or(LayerPlace::NoLayers, |at| self.places[at as usize])
     }
 }
 
-/// Stands for a call that is in no layer.
+/// Marks a call that is in no layer.
 const IN_NONE: u32 = u32::MAX;
 
-/// The position in `places`, to which the layers are added, of each call's layer.
+/// For each call, the index of its layer in `places`. Adds the layers to `places`.
 fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
     let mut layers = vec![IN_NONE; tree.len()];
     for (stack, found) in found.iter().enumerate() {
@@ -161,7 +162,7 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
         }
     }
     inherit(tree, &mut layers);
-    // Forward ops may stand behind their backward ops in preorder: threads come in any order.
+    // Forward ops may come after their backward ops in preorder, since threads come in any order.
     let links = tree.backward_links().iter();
     let linked: Vec<(CallId, u32)> = links
         .filter(|(_, back)| layers[back.index()] == IN_NONE)
@@ -177,7 +178,7 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
     layers
 }
 
-/// Gives each call without a layer that of the call above; parents stand first in preorder.
+/// Gives each call without a layer that of its parent. Parents come first in preorder.
 fn inherit(tree: &CallTree, layers: &mut [u32]) {
     for call in tree.calls() {
         if layers[call.index()] == IN_NONE
@@ -188,7 +189,7 @@ fn inherit(tree: &CallTree, layers: &mut [u32]) {
     }
 }
 
-/// The call itself, or the graph launch that a captured call stands below.
+/// The call that ran: the call itself or, for a captured call, the graph launch above it.
 fn ran(tree: &CallTree, call: CallId) -> CallId {
     match tree.is_captured(call) {
         true => tree.ancestors(call).find(|&above| !tree.is_captured(above)).unwrap_or(call),
@@ -196,7 +197,7 @@ fn ran(tree: &CallTree, call: CallId) -> CallId {
     }
 }
 
-/// From where to where the layers of each step reach on the host, the steps last: those in none.
+/// The host time spans of the layers: per step, in the whole trace, and per graph launch.
 struct Extents {
     of_steps: Vec<Option<(Nanos, Nanos)>>,
     whole: Option<(Nanos, Nanos)>,
@@ -207,7 +208,7 @@ impl Extents {
     fn new(tree: &CallTree, steps: &Steps, found: &[Found], of_graphs: Reaches) -> Extents {
         let mut extents = Extents { of_steps: vec![None; steps.len()], whole: None, of_graphs };
         let members = || found.iter().flat_map(|found| &found.members).map(|&(_, member)| member);
-        // Backward may call modules again, on its own thread: that is no forward extent.
+        // Backward may call modules again on its own thread, which does not extend the forward span.
         let is_forward = |&member: &CallId| {
             let thread = |call| tree.event(call).map(|event| tree.trace().thread_of(event));
             tree.kind(member) == CallKind::Gpu
@@ -223,7 +224,8 @@ impl Extents {
                 | CallKind::Runtime => ran(tree, member),
             };
             if tree.is_captured(member) {
-                // All captured calls have one start: their order tells what stands before.
+                // All captured calls have the same start, so their preorder decides what comes
+                // before the layers.
                 let last = CallId((member.index() + tree.size(member)) as u32 - 1);
                 let reach = extents.of_graphs.entry(call).or_insert((member, last));
                 *reach = (reach.0.min(member), reach.1.max(last));
@@ -238,7 +240,7 @@ impl Extents {
         extents
     }
 
-    /// The place of a call that is in no layer.
+    /// The position of a call that is in no layer.
     fn place(&self, tree: &CallTree, steps: &Steps, call: CallId) -> LayerPlace {
         let Some(whole) = self.whole else { return LayerPlace::NoLayers };
         let host = match tree.kind(call) {

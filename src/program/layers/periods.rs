@@ -1,18 +1,18 @@
-//! The kernel sequence of graph replays → its layers: the parts that repeat.
+//! The kernel sequence of graph replays → its layers, which are the repeated parts.
 //!
-//! A captured graph has no modules, only kernels in order. Two things tell its layers:
+//! A captured graph has no modules, only kernels in order. Two kinds of evidence show its layers:
 //!
-//! - An *anchor* is a kernel that occurs once in each layer. Layers need not be equal: attention that
-//!   alternates between two kinds takes one kernel in one layer and two in the next, and still shares
-//!   its other kernels with it.
-//! - A *run* is a part that follows itself, kernel for kernel. A graph may hold several runs, one
-//!   behind the other (two kinds of blocks), whose kernels are partly the same.
+//! - An *anchor* is a kernel that occurs once in each layer. Layers need not be equal: if attention
+//!   alternates between two kinds, one layer uses one kernel and the next uses two, but the other kernels
+//!   are the same.
+//! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several runs in
+//!   a row (two kinds of blocks), which may share some of their kernels.
 //!
 //! ```text
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
 //! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
-//! Anchors tell where a layer begins, and so go first, unless there are runs of unlike layers.
+//! Anchors show where a layer begins, so they take precedence, unless there are runs of different layers.
 
 use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
@@ -21,11 +21,11 @@ use std::ops::Range;
 /// The anchors must make up at least one in this many kernels of the layers.
 const ANCHOR_SHARE: usize = 2;
 
-/// Two runs are of two kinds of layers where at most this share of their kernels, in quarters, is in
-/// both: an odd layer in the middle makes two runs of one kind.
+/// Two runs are different kinds of layers if at most this share of their kernels, in quarters, is
+/// in both. With more in common, they are one kind, interrupted by an odd layer.
 const COMMON_QUARTERS: usize = 3;
 
-/// The parts of a sequence of kernels that consist of layers, in order; none where it does not repeat.
+/// The parts of a kernel sequence that consist of layers, in order; empty if nothing repeats.
 pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     let anchored = anchored(kernels);
     let runs = runs::runs(kernels);
@@ -38,7 +38,7 @@ pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     }
 }
 
-/// Whether two layers have not most of their kernels in common.
+/// Whether two layers have at most [`COMMON_QUARTERS`] of their kernels in common.
 fn are_unlike(kernels: &[u32], one: &Range<usize>, other: &Range<usize>) -> bool {
     let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
     for &kernel in &kernels[one.clone()] {
@@ -55,13 +55,13 @@ fn are_unlike(kernels: &[u32], one: &Range<usize>, other: &Range<usize>) -> bool
     common * 4 <= (one.len() + other.len() - common) * COMMON_QUARTERS
 }
 
-/// The layers that anchors tell; empty where there are none.
+/// The layers that anchors show; empty if there are none.
 fn anchored(kernels: &[u32]) -> Part {
     let mut positions: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
     for (at, &kernel) in kernels.iter().enumerate() {
         positions.entry(kernel).or_default().push(at);
     }
-    // By first position: among equally good ones, the first anchor of a layer begins it.
+    // Sorted by first position, so that among equally good anchors the first one of a layer begins it.
     let mut places: Vec<Vec<usize>> = positions.into_values().collect();
     places.retain(|starts| starts.len() >= FEWEST_LAYERS);
     places.sort_unstable();
@@ -73,7 +73,7 @@ fn anchored(kernels: &[u32]) -> Part {
     layers.filter(is_layered).unwrap_or_default()
 }
 
-/// Kernels that occur equally often: only those can be anchors of the same layers.
+/// Groups kernels that occur equally often; only those can be anchors of the same layers.
 fn by_count(places: &[Vec<usize>]) -> Vec<Vec<&Vec<usize>>> {
     let mut groups: std::collections::BTreeMap<usize, Vec<&Vec<usize>>> = Default::default();
     for starts in places {
@@ -88,7 +88,7 @@ fn is_layered(layers: &Part) -> bool {
     layers.len() >= FEWEST_LAYERS && kernels >= FEWEST_KERNELS * layers.len()
 }
 
-/// The kernels that occur once from each start to the next.
+/// The kernels that occur exactly once from each start to the next.
 struct Anchors<'a> {
     starts: &'a [usize],
     /// Positions of each anchor, one for each start.
@@ -111,14 +111,14 @@ impl<'a> Anchors<'a> {
         self.anchors.len() * self.starts.len()
     }
 
-    /// Whether they make up enough of the kernels from the first layer to the last: what stands before
-    /// and behind says nothing against them.
+    /// Whether they make up enough of the kernels from the first layer to the last. Kernels before
+    /// and after the layers do not count.
     fn are_most(&self, kernels: &[u32]) -> bool {
         let reach = self.end_of_last(kernels) - self.starts[0];
         self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach
     }
 
-    /// More anchors are better, and of those more layers.
+    /// More anchors are better; on a tie, more layers.
     fn weight(&self) -> (usize, usize) {
         (self.kernels(), self.starts.len())
     }
@@ -146,7 +146,7 @@ impl<'a> Anchors<'a> {
 mod tests {
     use super::{are_unlike, parts};
 
-    /// Letters stand for kernels.
+    /// Each letter is a kernel.
     fn split(sequence: &str) -> Vec<Vec<&str>> {
         let kernels: Vec<u32> = sequence.bytes().map(u32::from).collect();
         let layers = |part: Vec<std::ops::Range<usize>>| {
@@ -208,10 +208,10 @@ mod tests {
             found
         };
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4], 4));
-        // Three of four are common, four of five are more.
+        // With three of four in common two layers are unlike, with four of five they are not.
         assert!(unlike(&[1, 2, 3, 1, 2, 3, 4], 3));
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4, 5], 4));
-        // How often a kernel runs counts.
+        // Counts matter, not only names.
         assert!(unlike(&[1, 1, 1, 1, 1], 4) && unlike(&[1, 2, 3, 4], 2));
     }
 }

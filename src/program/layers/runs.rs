@@ -1,33 +1,33 @@
-//! A sequence of kernels → its runs: parts that follow themselves, kernel for kernel.
+//! A sequence of kernels → its runs: parts that repeat exactly, back to back.
 //!
-//! At the right distance a run looks like itself, so that each distance that two equal kernels have
-//! often is tried, in one pass over the sequence:
+//! At the right distance a run equals itself. The distances that occur most often between equal
+//! kernels are tried, each in one pass over the sequence:
 //!
 //! ```text
-//! x a b c d a b c d a b c d y      distance 4: eight kernels in a row are equal to the fourth one
-//!   └─────┘ = = = = = = = =        behind them, so that three layers of four kernels begin at a
+//! x a b c d a b c d a b c d y      distance 4: eight kernels in a row equal the kernel four
+//!   └─────┘ = = = = = = = =        positions earlier, so three layers of four kernels begin at a
 //! ```
-//! The run that covers most is taken first, then what stands before and behind it is searched.
+//! The run that covers most is taken first, then the parts before and after it are searched.
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Fewer repetitions are no evidence of layers.
+/// Minimum number of repetitions; fewer are not evidence of layers.
 pub(super) const FEWEST_LAYERS: usize = 3;
 
-/// Fewer kernels are no layer: a copy or an add that repeats is none.
+/// Minimum number of kernels in a layer; a copy or an add that repeats is not a layer.
 pub(super) const FEWEST_KERNELS: usize = 4;
 
 /// The layers of a sequence, as ranges of positions.
 pub(super) type Part = Vec<Range<usize>>;
 
-/// Distances that are tried for one part of the sequence.
+/// Maximum number of distances to try for one part of the sequence.
 const DISTANCES: usize = 24;
 
-/// How many of the equal kernels before it a kernel is set against: a layer may hold several.
+/// How many preceding equal kernels a kernel is compared with; a layer may contain several.
 const FOLLOWERS: usize = 6;
 
-/// So many names are in a layer at least: `a b a b` is no layer of four kernels.
+/// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
 const FEWEST_NAMES: usize = 3;
 
 /// The runs of a sequence, in order.
@@ -47,7 +47,7 @@ pub(super) fn runs(kernels: &[u32]) -> Vec<Part> {
     found.iter().map(Run::layers).collect()
 }
 
-/// Layers of equal length behind each other.
+/// Consecutive layers of equal length.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     start: usize,
@@ -65,7 +65,7 @@ impl Run {
         (0..self.layers).map(|at| layer(at)..layer(at + 1)).collect()
     }
 
-    /// Most kernels; of those the shorter period, then the earlier start.
+    /// More kernels are better; on a tie, the shorter period, then the earlier start.
     fn is_better(&self, than: &Run) -> bool {
         let rank = |run: &Run| {
             (run.period * run.layers, std::cmp::Reverse(run.period), std::cmp::Reverse(run.start))
@@ -81,7 +81,7 @@ fn longest(kernels: &[u32], range: &Range<usize>) -> Option<Run> {
     runs.reduce(|best, run| if run.is_better(&best) { run } else { best })
 }
 
-/// The distances between equal kernels that occur most.
+/// The most frequent distances between equal kernels.
 fn distances(kernels: &[u32]) -> Vec<usize> {
     let mut positions: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
     let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
@@ -116,7 +116,7 @@ fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run>
     runs
 }
 
-/// Whether a period is one layer, not several equal ones, and has more than a few names.
+/// Whether a period is a single layer rather than several equal ones, and has enough distinct names.
 fn is_one_layer(kernels: &[u32]) -> bool {
     let mut names = kernels.to_vec();
     names.sort_unstable();
@@ -124,7 +124,7 @@ fn is_one_layer(kernels: &[u32]) -> bool {
     names.len() >= FEWEST_NAMES && !is_made_of_equals(kernels)
 }
 
-/// Whether a shorter period fills this one.
+/// Whether the period consists of repetitions of a shorter one.
 fn is_made_of_equals(kernels: &[u32]) -> bool {
     let length = kernels.len();
     (1..=length / 2)

@@ -1,16 +1,17 @@
-//! [`CallTree`] → its stacks of layers: repeated sibling modules, or repeated kernels of a graph.
+//! [`CallTree`] → its stacks of module layers.
 //!
 //! Candidates are the classes that occur as several siblings (`BertLayer_0`, `BertLayer_1`, … below
-//! one `BertEncoder_0`) with accounted work below. Modules that hold modules go before leaves, so
-//! that three embeddings side by side are no layers. Siblings that do unlike work (an encoder of text
-//! and one of images, of one class) are no layers either, nor are those that hold longer stacks:
+//! one `BertEncoder_0`) with measured work. If any of them contains modules, leaves are ignored, so
+//! three embeddings side by side are not layers. Siblings that do different work (a text encoder
+//! and an image encoder of one class) are not layers either, nor are modules that contain longer
+//! stacks:
 //!
 //! ```text
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
-//! The class with the most time is a stack, and so is each further one that is not nested with a
-//! chosen one and has a fair share of time.
+//! The class with the most time is a stack. So is each further class that is not nested with a
+//! stack and has a sufficient share of the time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
@@ -19,14 +20,14 @@ use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Modules without modules inside make a stack only with one part in this many of all time: two
-/// dropouts side by side are no layers.
+/// Minimum share of all time, as one part in this many, for modules without inner modules to be a
+/// stack: two dropouts side by side are not layers.
 const LEAF_SHARE: i64 = 10;
 
-/// A further stack has at least one part in this many of the first one's time.
+/// Minimum time of a further stack, as one part in this many of the first stack's time.
 const FAIR_SHARE: i64 = 20;
 
-/// A stack with the calls that begin its layers.
+/// A stack with the calls of its layers.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) stack: Stack,
@@ -41,10 +42,10 @@ pub(super) fn of_modules(tree: &CallTree, measure: Measure) -> Vec<Found> {
     choose(tree, groups, sums.total()).into_iter().map(|group| group.into_stack(tree)).collect()
 }
 
-/// Accounted time and modules in any subtree.
+/// Measured time and modules of any subtree.
 struct Sums {
     accounted: Vec<CallId>,
-    /// The time of the accounted calls before each of them, and of all.
+    /// The total time of the measured calls before each of them, then of all.
     time_before: Vec<Nanos>,
     /// In preorder.
     modules: Vec<CallId>,
@@ -71,14 +72,14 @@ impl Sums {
         self.time_before.last().copied().unwrap_or(Nanos::ZERO)
     }
 
-    /// Whether a module's call stands above others.
+    /// Whether a module's call contains calls of other modules.
     fn holds_modules(&self, tree: &CallTree, call: CallId) -> bool {
         let next = self.modules.partition_point(|&module| module <= call);
         self.modules.get(next).is_some_and(|&module| tree.is_below(module, call))
     }
 }
 
-/// The instances of one class below one module.
+/// The instances of one class below one parent module.
 #[derive(Debug)]
 struct Group<'t> {
     class: &'t str,
@@ -117,7 +118,7 @@ fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
 fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     let mut modules = sums.modules.clone();
     modules.retain(|&call| sums.time(tree, call) > Nanos::ZERO);
-    // The first call of an instance tells where it belongs: backward may call it again elsewhere.
+    // The first call of an instance decides where it belongs; backward may call it again elsewhere.
     modules.sort_by_key(|&call| (start(tree, call), call));
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut of_keys: FxHashMap<(&str, &str), usize> = FxHashMap::default();
@@ -174,7 +175,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     groups.into_iter().enumerate().filter_map(is_chosen).collect()
 }
 
-/// Which groups stand inside of which, found on the way up from each call.
+/// Which groups are nested in which, found by walking up from each call.
 struct Nesting {
     /// (inner, outer).
     pairs: FxHashSet<(usize, usize)>,
@@ -201,7 +202,7 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether most of a group's time is in longer stacks inside of it: then those are the layers.
+    /// Whether most of a group's time is in longer stacks inside it, which are then the layers.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

@@ -6,16 +6,17 @@ use crate::tree::{CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// An engine, and how its annotations begin, its Python files, and its ops and kernels.
+/// An engine, and how to recognize its annotations, Python files, ops and kernels.
 struct Engine {
     name: &'static str,
-    /// How they begin, and what stands further behind.
+    /// A prefix of annotations, and a text that occurs later in them.
     annotations: &'static [(&'static str, &'static str)],
     frames: &'static [&'static str],
     ops: &'static [&'static str],
 }
 
-/// One annotation or frame tells more than an op or a kernel, which engines borrow from each other.
+/// Weight of an annotation or frame. Ops and kernels weigh less, because engines borrow them from
+/// each other.
 const OWN_WEIGHT: usize = 1_000;
 
 const ENGINES: [Engine; 8] = [
@@ -54,11 +55,11 @@ const ENGINES: [Engine; 8] = [
     },
 ];
 
-/// The engine that most of the evidence names.
+/// The engine with the most evidence.
 pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     let seen = Seen::in_tree(tree);
     let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&seen)));
-    // Of equals the first one: engines that run on others stand before them.
+    // On a tie the first engine wins: engines that run on top of others are listed before them.
     let (engine, votes) =
         votes.reduce(|best, next| if weight(&next.1) > weight(&best.1) { next } else { best })?;
     if votes.is_empty() {
@@ -69,7 +70,7 @@ pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     Some(Found { what: engine.name.to_owned(), evidence, is_thin })
 }
 
-/// The names of a trace, each once, and how often it was met: a large trace has few names.
+/// The distinct names of a trace, and how often each occurs; even a large trace has few names.
 struct Seen<'t> {
     calls: BTreeMap<(CallKind, &'t str), usize>,
     annotations: BTreeMap<&'t str, usize>,
@@ -97,7 +98,7 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// How often each mark of an engine was met, and its weight.
+/// How often each mark of an engine occurs, by mark and weight.
 type Votes = BTreeMap<(String, usize), usize>;
 
 fn weight(votes: &Votes) -> usize {

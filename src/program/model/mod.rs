@@ -1,25 +1,30 @@
-//! [`CallTree`] → what sort of model was run, with the evidence: what `tracetree info` says of it.
+//! [`CallTree`] → the kind of model that ran, with evidence, as `tracetree info` shows it.
 //!
-//! Modules tell most, ops next; of a served model whose graphs are replayed, only kernel names are
-//! left. What nothing tells is left out, and little evidence is called little.
+//! Modules are the best evidence, followed by ops. A served model that replays graphs has only
+//! kernel names. Properties without evidence are omitted, and weak evidence is marked as such.
 
 mod engine;
+mod network;
+mod products;
 mod shapes;
 mod signs;
+mod sizes;
 
+use super::layers::{Stack, StackKind};
 use super::{Layers, Measure, Steps};
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::tree::CallTree;
+use network::Network;
 use serde::Serialize;
+use shapes::Shapes;
 use signs::Signs;
-use std::collections::BTreeMap;
 
-/// What sort of network a model is.
+/// The kind of network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Architecture {
     /// Embedding tables and pooled lookups.
     Recommender,
-    /// A denoiser that is called again and again.
+    /// A denoiser that is called repeatedly.
     Diffusion,
     /// Scans over a state, without attention.
     StateSpace,
@@ -27,11 +32,11 @@ pub enum Architecture {
     Hybrid,
     /// A transformer whose layers route tokens to experts.
     MixtureOfExperts,
-    /// A transformer that generates: causal, with a cache of keys and values or rotary positions.
+    /// A transformer that generates text: causal, with a key-value cache or rotary positions.
     DecoderTransformer,
-    /// A transformer that reads all at once: text or image encoders.
+    /// A transformer that reads its whole input at once: a text or image encoder.
     EncoderTransformer,
-    /// Attention, and nothing that tells whether it is a decoder's or an encoder's.
+    /// Attention, but no evidence for a decoder or an encoder.
     Transformer,
     /// Convolutions without attention.
     Convolutional,
@@ -40,12 +45,12 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// The architecture that the names of all calls tell.
+    /// The architecture that the names of all calls indicate.
     pub(crate) fn of(tree: &CallTree) -> Option<Found<Architecture>> {
         Signs::of(tree).architecture()
     }
 
-    /// As people say it: `decoder transformer`, …
+    /// Display name: `decoder transformer`, …
     pub fn label(self) -> &'static str {
         match self {
             Architecture::Recommender => "recommender",
@@ -62,98 +67,74 @@ impl Architecture {
     }
 }
 
-/// Something that was found, and by what.
+/// A result with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found<T> {
-    /// What was found.
+    /// The result.
     pub what: T,
-    /// Names that tell it, with their counts.
+    /// Names that indicate it, with their counts.
     pub evidence: Vec<String>,
-    /// Whether the evidence is little: kernel names alone, or few calls.
+    /// Whether the evidence is weak: only kernel names, or few calls.
     pub is_thin: bool,
 }
 
-/// The model that was run, as far as the trace tells.
+/// The model that ran, as far as the trace shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Model {
-    /// Class of the outermost module with most time.
+    /// Class of the outermost module with the most time, which is the main network of a pipeline.
+    /// Without modules, the model file that most frames are from (`resnet.py`).
     pub root: Option<String>,
-    /// What sort of network it is.
+    /// The kind of network.
     pub architecture: Option<Found<Architecture>>,
-    /// Layers of each stack, by class: `BertLayer x 12`.
+    /// The number of layers of each of its stacks, by class: `BertLayer x 12`.
     pub layers: Vec<String>,
-    /// Heads of the attention's queries.
+    /// Number of query heads of the attention.
     pub heads: Option<u64>,
-    /// Width of one head.
+    /// Width of one head, in elements.
     pub head_size: Option<u64>,
-    /// Width of the vectors between layers.
+    /// Width of the vectors between layers, in elements.
     pub hidden_size: Option<u64>,
-    /// Types of the inputs of matrix products and attention, most frequent first.
+    /// Input types of matrix products and attention, most frequent first.
     pub types: Vec<String>,
     /// The engine or framework that runs it.
     pub engine: Option<Found<String>>,
 }
 
 impl Model {
-    /// Looks at the names and shapes of all calls.
+    /// Examines the names and shapes of all calls.
     pub fn of(tree: &CallTree) -> Model {
         let measure = match tree.roots().any(|root| tree.is_gpu_path(root)) {
             true => Measure::GpuTime,
             false => Measure::HostSelfTime,
         };
-        let shapes = shapes::Shapes::of(tree);
+        let network = Network::of(tree);
+        let shapes = Shapes::of(tree, &network, measure);
+        let architecture = Architecture::of(tree);
+        // The vectors between layers of a recommender's towers have different widths.
+        let is_recommender =
+            architecture.as_ref().is_some_and(|found| found.what == Architecture::Recommender);
         Model {
-            root: root(tree),
-            architecture: Architecture::of(tree),
-            layers: layers(&Layers::in_steps(tree, measure, &Steps::of(tree))),
+            layers: layers(&Layers::in_steps(tree, measure, &Steps::of(tree)), &network),
+            root: network.name,
+            architecture,
             heads: shapes.heads,
             head_size: shapes.head_size,
-            hidden_size: shapes.hidden_size,
+            hidden_size: shapes.hidden_size.filter(|_| !is_recommender),
             types: shapes.types,
             engine: engine::of(tree),
         }
     }
 }
 
-/// Modules around a model that are none of its own.
-const WRAPPERS: [&str; 6] = [
-    "DistributedDataParallel",
-    "FullyShardedDataParallel",
-    "DataParallel",
-    "OptimizedModule",
-    "DeepSpeedEngine",
-    "Float16Module",
-];
-
-/// A module that launched less than one part in this many of all GPU time is not the model: beside a
-/// replayed graph, a sampler is left.
-const ROOT_SHARE: i64 = 10;
-
-/// Class of the outermost module that launched most, wrappers left out; by time on the host where the
-/// trace has no GPU events.
-fn root(tree: &CallTree) -> Option<String> {
-    let is_own = |call: CallId| {
-        let class = ModuleName::of(tree.name(call)).map(|module| module.class);
-        class.is_some_and(|class| !WRAPPERS.contains(&class))
+/// The stacks of the main network. Stacks of graphs always count, since nothing shows their network.
+fn layers(layers: &Layers, network: &Network<'_>) -> Vec<String> {
+    let own = network.instances();
+    let is_own = |stack: &&Stack| match stack.kind {
+        StackKind::Modules => {
+            own.is_empty() || stack.layers.iter().any(|layer| own.contains(layer.instance.as_str()))
+        }
+        StackKind::Graph => true,
     };
-    let is_outermost = |&call: &CallId| is_own(call) && !tree.ancestors(call).any(is_own);
-    let launched = |call: CallId| -> i64 {
-        let below = (call.index()..call.index() + tree.size(call)).map(|at| CallId(at as u32));
-        below.filter(|&c| tree.kind(c) == CallKind::Gpu).map(|c| tree.duration(c).0).sum()
-    };
-    let all: i64 = tree.roots().map(launched).sum();
-    let weight = |call| if all > 0 { launched(call) } else { tree.duration(call).0 };
-    let mut times: BTreeMap<&str, i64> = BTreeMap::new();
-    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame).filter(is_outermost)
-    {
-        *times.entry(ModuleName::class_or_name(tree.name(call))).or_default() += weight(call);
-    }
-    times.retain(|_, time| *time > all / ROOT_SHARE);
-    let most = times.into_iter().max_by_key(|&(class, time)| (time, std::cmp::Reverse(class)));
-    most.map(|(class, _)| class.to_owned())
-}
-
-fn layers(layers: &Layers) -> Vec<String> {
-    let stacks = layers.stacks().iter();
+    let stacks = layers.stacks().iter().filter(is_own);
     stacks.map(|stack| format!("{} x {}", stack.class, stack.layers.len())).collect()
 }

@@ -1,26 +1,31 @@
 //! The recorded shapes and types of ops → heads, sizes and types of the model.
 
+use super::network::{Network, below, gpu_time};
+use super::products::Products;
+use super::sizes::{Counts, Weight, dims, most, shapes};
+use crate::program::Measure;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Types that are listed at most.
+/// Maximum number of types to list.
 const TYPES: usize = 3;
 
 /// Ops whose first input is `[batch, heads, length, size]`.
-const ATTENTION: [&str; 3] = [
+const ATTENTION: [&str; 4] = [
     "aten::scaled_dot_product_attention",
     "aten::_scaled_dot_product_flash_attention",
     "aten::_scaled_dot_product_efficient_attention",
+    "aten::_scaled_dot_product_cudnn_attention",
 ];
 
 /// Ops whose first input is `[tokens, heads, size]`.
 const SERVED_ATTENTION: [&str; 2] =
     ["vllm::unified_attention_with_output", "vllm::unified_attention"];
 
-/// What is in the names of ops that normalize the vectors between layers.
+/// Substrings in the names of ops that normalize the vectors between layers.
 const NORMS: [&str; 3] = ["aten::native_layer_norm", "rms_norm", "rmsnorm"];
 
-/// What is in the names of ops whose types are those of the model.
+/// Substrings in the names of ops whose input types are those of the model.
 const PRODUCTS: [&str; 5] = ["aten::mm", "aten::addmm", "aten::bmm", "attention", "convolution"];
 
 #[derive(Debug, Default)]
@@ -32,46 +37,89 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    pub(super) fn of(tree: &CallTree) -> Shapes {
-        let (mut heads, mut hidden) = (Counts::new(), Counts::new());
-        let mut types: BTreeMap<String, u64> = BTreeMap::new();
-        for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Op) {
-            let name = tree.name(call);
-            let first = || first_shape(dims(tree, call));
-            if ATTENTION.contains(&name) {
-                count(&mut heads, first().filter(|s| s.len() == 4).map(|s| (s[1], s[3])));
-            } else if SERVED_ATTENTION.contains(&name) {
-                count(&mut heads, first().filter(|s| s.len() == 3).map(|s| (s[1], s[2])));
-            } else if NORMS.iter().any(|norm| name.contains(norm)) {
-                count(&mut hidden, first().and_then(|s| Some((*s.last()?, 0))));
-            }
-            if PRODUCTS.iter().any(|product| name.contains(product)) {
-                let kind = first_type(tree, call).filter(|kind| !kind.is_empty());
-                kind.into_iter().for_each(|kind| *types.entry(kind).or_default() += 1);
-            }
+    /// The shapes of the main network. If its calls record none and there is no other network, the
+    /// shapes of all calls.
+    pub(super) fn of(tree: &CallTree, network: &Network<'_>, measure: Measure) -> Shapes {
+        let own = network.calls.iter().flat_map(|&call| below(tree, call));
+        let found = Found::of(tree, own, measure).into_shapes();
+        match found.is_empty() && !network.has_others {
+            true => Found::of(tree, tree.calls(), measure).into_shapes(),
+            false => found,
         }
-        let attention = most(&heads);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.heads.is_none() && self.hidden_size.is_none()
+    }
+}
+
+/// The sizes and types found so far, with their weights.
+#[derive(Default)]
+struct Found {
+    heads: Counts,
+    hidden: Counts,
+    products: Products,
+    types: BTreeMap<String, u64>,
+}
+
+impl Found {
+    fn of(tree: &CallTree, calls: impl Iterator<Item = CallId>, measure: Measure) -> Found {
+        let mut found = Found::default();
+        for call in calls.filter(|&call| tree.kind(call) == CallKind::Op) {
+            let weight = || Weight { time: time(tree, call, measure), calls: 1 };
+            found.look_at(tree, call, weight);
+        }
+        found
+    }
+
+    fn look_at(&mut self, tree: &CallTree, call: CallId, weight: impl Fn() -> Weight) {
+        let name = tree.name(call);
+        let first = |length: Option<usize>| {
+            let first = shapes(dims(tree, call)).into_iter().next();
+            first.filter(|shape| length.is_none_or(|length| shape.len() == length))
+        };
+        if ATTENTION.contains(&name) {
+            count(&mut self.heads, first(Some(4)).map(|s| (s[1], s[3])), &weight);
+        } else if SERVED_ATTENTION.contains(&name) {
+            count(&mut self.heads, first(Some(3)).map(|s| (s[1], s[2])), &weight);
+        } else if NORMS.iter().any(|norm| name.contains(norm)) {
+            count(&mut self.hidden, first(None).and_then(|s| Some((*s.last()?, 0))), &weight);
+        }
+        self.products.look_at(tree, call, &weight);
+        if PRODUCTS.iter().any(|product| name.contains(product)) {
+            let kind = first_type(tree, call);
+            kind.into_iter().for_each(|kind| *self.types.entry(kind).or_default() += 1);
+        }
+    }
+
+    fn into_shapes(mut self) -> Shapes {
+        let attention = most(&self.heads).or_else(|| self.products.heads());
+        let head_size = attention.map(|(_, size)| size);
+        // Norms of queries and keys have the width of a head.
+        if self.hidden.len() > 1 {
+            self.hidden.retain(|&(size, _), _| Some(size) != head_size);
+        }
         Shapes {
             heads: attention.map(|(heads, _)| heads),
-            head_size: attention.map(|(_, size)| size),
-            hidden_size: most(&hidden).map(|(size, _)| size),
-            types: ranked(types),
+            head_size,
+            hidden_size: most(&self.hidden).map(|(size, _)| size),
+            types: ranked(self.types),
         }
     }
 }
 
-/// How often each pair of sizes was met.
-type Counts = BTreeMap<(u64, u64), u64>;
-
-fn count(counts: &mut Counts, sizes: Option<(u64, u64)>) {
-    if let Some(sizes) = sizes {
-        *counts.entry(sizes).or_default() += 1;
+/// GPU time below an op, or its host duration if the trace has no GPU events; in ns.
+fn time(tree: &CallTree, call: CallId, measure: Measure) -> i64 {
+    match measure {
+        Measure::GpuTime => gpu_time(tree, call),
+        Measure::HostSelfTime => tree.duration(call).0,
     }
 }
 
-/// The most frequent one; of equals the largest.
-fn most(counts: &Counts) -> Option<(u64, u64)> {
-    counts.iter().max_by_key(|&(sizes, count)| (*count, *sizes)).map(|(&sizes, _)| sizes)
+fn count(counts: &mut Counts, sizes: Option<(u64, u64)>, weight: impl Fn() -> Weight) {
+    if let Some(sizes) = sizes {
+        *counts.entry(sizes).or_default() += weight();
+    }
 }
 
 fn ranked(types: BTreeMap<String, u64>) -> Vec<String> {
@@ -81,35 +129,9 @@ fn ranked(types: BTreeMap<String, u64>) -> Vec<String> {
     ranked.into_iter().map(|(name, _)| name).collect()
 }
 
-fn dims(tree: &CallTree, call: CallId) -> &str {
-    tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.dims))
-}
-
-/// `[[2, 12, 197, 64], []]` → 2, 12, 197, 64; the first that has sizes.
-fn first_shape(dims: &str) -> Option<Vec<u64>> {
-    let shapes = dims.trim_start_matches('[').split(']');
-    let numbers = |shape: &str| -> Option<Vec<u64>> {
-        let text = shape.trim_start_matches([',', ' ', '[']);
-        text.split(',').map(|number| number.trim().parse().ok()).collect()
-    };
-    shapes.filter_map(numbers).find(|shape| !shape.is_empty())
-}
-
-/// `["c10::BFloat16", "float"]` → `c10::BFloat16`.
+/// `["c10::BFloat16", "float"]` → `c10::BFloat16`. Lists and scalars (`GenericList`) are not element types.
 fn first_type(tree: &CallTree, call: CallId) -> Option<String> {
     let types = tree.trace().text(tree.arguments(call)?.types);
-    types.split('"').nth(1).map(str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_shape;
-
-    #[test]
-    fn the_first_shape_with_sizes_is_read() {
-        assert_eq!(first_shape("[[2, 12, 197, 64], [2]]"), Some(vec![2, 12, 197, 64]));
-        assert_eq!(first_shape("[[], [7, 8]]"), Some(vec![7, 8]));
-        assert_eq!(first_shape(""), None);
-        assert_eq!(first_shape("[[], []]"), None);
-    }
+    let first = types.split('"').nth(1)?;
+    first.starts_with(|c: char| c.is_ascii_lowercase()).then(|| first.to_owned())
 }

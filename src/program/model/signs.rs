@@ -1,18 +1,20 @@
-//! The names of modules, ops and kernels → the signs of an architecture, and which one they tell.
+//! The names of modules, ops and kernels → the signs of an architecture, and the architecture.
 
+use super::products::Products;
+use super::sizes::Weight;
 use super::{Architecture, Found};
 use crate::program::Words;
 use crate::trace::TextId;
 use crate::tree::{CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
-/// Fewer calls that show a sign are little evidence.
+/// With fewer calls than this, a sign is weak evidence.
 const FEW_CALLS: usize = 3;
 
-/// How many names an evidence lists.
+/// Maximum number of names listed as evidence.
 const LISTED: usize = 3;
 
-/// Something that a network does, and the words that tell it in names.
+/// Something that a network does, recognized by words in names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     Lookup,
@@ -21,18 +23,20 @@ enum Sign {
     Experts,
     Attention,
     Causal,
+    Decoder,
     Encoder,
     Convolution,
     Recurrence,
 }
 
-/// Which words in names of modules and ops, and of kernels, show a sign.
-const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
+/// The words that show a sign: in names of modules and ops, and in names of kernels.
+const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (
         Sign::Lookup,
         &[
             "EmbeddingBag",
             "EmbeddingBagCollection",
+            "embedding_bag",
             "split_embedding",
             "fbgemm",
             "DLRM",
@@ -43,8 +47,9 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
     (
         Sign::Denoising,
         &[
-            "UNet",
-            "UNet2DConditionModel",
+            "ConditionModel",
+            "UNet2DModel",
+            "UNetModel",
             "Transformer2DModel",
             "Transformer3DModel",
             "FluxTransformer",
@@ -110,8 +115,8 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
     ),
     (
         Sign::Attention,
-        &["attention", "Attention", "sdpa", "flash_attn", "fmha"],
-        &["attention", "attn", "fmha", "flash", "mha", "mla"],
+        &["attention", "Attention", "sdpa", "flash_attn", "fmha", "sage_fwd", "sageattn"],
+        &["attention", "attn", "fmha", "flash", "mha", "mla", "sage_fwd", "sageattn"],
     ),
     (
         Sign::Causal,
@@ -121,8 +126,6 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
             "Llama",
             "Qwen",
             "Mistral",
-            "Decoder",
-            "DecoderLayer",
             "kv_cache",
             "reshape_and_cache",
             "rotary_embedding",
@@ -146,6 +149,7 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
             "store_kvcache",
         ],
     ),
+    (Sign::Decoder, &["Decoder", "DecoderLayer"], &[]),
     (
         Sign::Encoder,
         &[
@@ -164,7 +168,21 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
     ),
     (
         Sign::Convolution,
-        &["convolution", "Conv2d", "Conv1d", "Conv3d", "cudnn_convolution", "miopen_convolution"],
+        &[
+            "convolution",
+            "Conv2d",
+            "Conv1d",
+            "Conv3d",
+            "cudnn_convolution",
+            "miopen_convolution",
+            "ConvNext",
+            "DenseNet",
+            "EfficientNet",
+            "MobileNet",
+            "RegNet",
+            "ResNet",
+            "VGG",
+        ],
         &[
             "conv",
             "convolve",
@@ -185,7 +203,7 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
 struct Shown {
     names: BTreeMap<String, usize>,
     calls: usize,
-    /// Whether modules or ops show it, not kernels alone.
+    /// Whether modules or ops show it, not only kernels.
     above_kernels: bool,
 }
 
@@ -211,6 +229,10 @@ impl Signs {
             })
             .into();
         let mut signs = Signs { shown: BTreeMap::new() };
+        let softmaxes = attention_by_products(tree);
+        if softmaxes > 0 {
+            signs.show(Sign::Attention, false, "softmax between matrix products", softmaxes);
+        }
         for ((is_kernel, name), count) in counts {
             let words = Words::of(name);
             for (sign, patterns) in &patterns {
@@ -233,7 +255,7 @@ impl Signs {
         self.shown.contains_key(&sign)
     }
 
-    /// The architecture that the signs tell, the most particular first.
+    /// The architecture that the signs indicate; the most specific signs are checked first.
     pub(super) fn architecture(&self) -> Option<Found<Architecture>> {
         use Architecture as A;
         let attention = self.has(Sign::Attention);
@@ -249,8 +271,12 @@ impl Signs {
             (A::MixtureOfExperts, &[Sign::Experts, Sign::Attention])
         } else if attention && self.has(Sign::Causal) && !self.tells_encoder() {
             (A::DecoderTransformer, &[Sign::Causal, Sign::Attention])
+        } else if attention && self.has(Sign::Encoder) && self.has(Sign::Decoder) {
+            (A::Transformer, &[Sign::Encoder, Sign::Decoder, Sign::Attention])
         } else if attention && self.has(Sign::Encoder) {
             (A::EncoderTransformer, &[Sign::Encoder, Sign::Attention])
+        } else if attention && self.has(Sign::Decoder) {
+            (A::DecoderTransformer, &[Sign::Decoder, Sign::Attention])
         } else if attention {
             (A::Transformer, &[Sign::Attention])
         } else if self.has(Sign::Lookup) {
@@ -265,7 +291,7 @@ impl Signs {
         Some(self.found(what, signs))
     }
 
-    /// Encoders may hold a rotary embedding, decoders no encoder's modules.
+    /// Compares counts: an encoder may contain a rotary embedding, but a decoder has no encoder modules.
     fn tells_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)
@@ -299,11 +325,20 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// The calls whose names may show a sign.
+/// Number of times attention is computed by products and a softmax, without an attention op.
+fn attention_by_products(tree: &CallTree) -> usize {
+    let mut products = Products::default();
+    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Op) {
+        products.look_at(tree, call, Weight::default);
+    }
+    products.attention()
+}
+
+/// The kinds of calls whose names may show a sign.
 const TELLING: [CallKind; 3] = [CallKind::Frame, CallKind::Op, CallKind::Gpu];
 
-/// For each text how many calls of these kinds have it as name. Calls are many and names few: what a name tells is
-/// found once.
+/// For each text, how many calls of these kinds have it as their name. A trace has many calls but
+/// few names, so each name is examined once.
 fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     let mut calls = vec![[0; TELLING.len()]; tree.trace().texts().len()];
     for call in tree.calls() {
@@ -320,7 +355,7 @@ fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     calls
 }
 
-/// The name of a call that may show a sign, and whether it is a kernel's; arguments left out.
+/// The name of a call without its arguments if it may show a sign, and whether it is a kernel.
 fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
     match kind {
         CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),

@@ -1,16 +1,16 @@
-//! A path query → the calls that it names: the one grammar of rules, `tree --find` and searches.
+//! A path query → the calls that it selects. Rules, `tree --find` and searches share this grammar.
 //!
 //! ```text
-//! query = part { "/" part }            outermost first; other calls may stand between two parts
+//! query = part { "/" part }            outermost first; other calls may be between two parts
 //! part  = word "(" pattern ")"
 //! word  = "module" | "frame" | "op" | "call" | "kernel"
-//! pattern = a text in "…"; `*` stands for any letters, `?` for one, `|` for one pattern or another
+//! pattern = a text in "…"; `*` matches any characters, `?` matches one, `|` separates alternatives
 //! ```
-//! `module("Block_1") / op("aten::conv2d") / kernel("*gemm*")`: kernels with gemm in their names that
-//! a convolution below the module Block_1 launched. A module is known by its instance (`Block_1`), its
-//! class (`Block`), and by the instances around it with dots between them, from any of them on
-//! (`Sequential_0.Block_1`): the profiler records classes and numbers, not the names of attributes.
-//! A frame is known with and without its line (`train.py(31): loss`, `train.py: loss`).
+//! `module("Block_1") / op("aten::conv2d") / kernel("*gemm*")` selects kernels with gemm in their
+//! names, launched by a convolution in the module Block_1. A module matches by its instance
+//! (`Block_1`), its class (`Block`), or its dotted path from any enclosing instance
+//! (`Sequential_0.Block_1`). The profiler records classes and numbers, not attribute names. A frame
+//! matches with or without its line (`train.py(31): loss`, `train.py: loss`).
 
 mod nearest;
 mod parse;
@@ -24,7 +24,7 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::borrow::Cow;
 use std::fmt;
 
-/// What a part of a query speaks of.
+/// The kind of call that a part of a query selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Word {
     /// An `nn.Module` call.
@@ -43,7 +43,7 @@ impl Word {
     /// All words.
     pub const ALL: [Word; 5] = [Word::Module, Word::Frame, Word::Op, Word::Call, Word::Kernel];
 
-    /// As queries write it.
+    /// The word in queries.
     pub fn label(self) -> &'static str {
         match self {
             Word::Module => "module",
@@ -62,7 +62,7 @@ pub struct Part {
     glob: Glob,
 }
 
-/// A path of the call tree that a user wrote.
+/// A path in the call tree, as written by the user.
 ///
 /// ```
 /// use tracetree::program::Query;
@@ -82,28 +82,28 @@ pub struct Query {
     parts: Vec<Part>,
 }
 
-/// A place on a path from the root down, as queries see it.
+/// A call on a path from the root down, as queries see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
-    /// What it is.
+    /// The kind of call.
     pub word: Word,
-    /// Its name: of a module the instance.
+    /// Its name; for a module, the instance.
     pub name: &'a str,
-    /// Of a module the instances around it and itself, with dots between them; else empty.
+    /// For a module, the enclosing instances and its own, separated by dots; otherwise empty.
     pub chain: &'a str,
 }
 
-/// How many leading parts of a query the places above are.
+/// How many leading parts of a query the calls above have matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress(usize);
 
 impl Query {
-    /// What was written.
+    /// The text of the query.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The word of the last part: what the query finds.
+    /// The word of the last part: the kind of calls that the query selects.
     pub fn finds(&self) -> Word {
         self.parts.last().expect("a query has a part").word
     }
@@ -113,7 +113,7 @@ impl Query {
         self.parts.iter().map(|part| part.word)
     }
 
-    /// Goes down one place: what is known below it, and whether the query names it.
+    /// Descends into a call. Returns the progress below it, and whether the query selects the call.
     pub fn step(&self, above: Progress, place: Segment<'_>) -> (Progress, bool) {
         let last = self.parts.len() - 1;
         let is_named = above.0 == last && self.parts[last].matches(place);
@@ -123,10 +123,10 @@ impl Query {
         }
     }
 
-    /// The calls of a tree that the query names, in preorder.
+    /// The calls of a tree that the query selects, in preorder.
     pub fn find(&self, tree: &CallTree) -> Vec<CallId> {
         let mut found = Vec::new();
-        // The calls above the current one: how far the query has come, and the modules so far.
+        // The calls above the current one, each with the progress and the length of the module path.
         let mut above: Vec<(CallId, Progress, usize)> = Vec::new();
         let mut chain = String::new();
         for call in tree.calls() {
@@ -154,15 +154,21 @@ impl Query {
         found
     }
 
-    /// The calls of a tree that the query names, of which there is at least one.
+    /// The calls of a tree that the query selects; at least one.
     ///
     /// # Errors
-    /// If there is none: what the tree has that is nearest.
+    /// If there are none. The error names the nearest call in the tree.
     pub fn find_some(&self, tree: &CallTree) -> Result<Vec<CallId>> {
         let found = self.find(tree);
         if !found.is_empty() {
             return Ok(found);
         }
+        let message = format!("no call matches {}", self.text);
+        Err(Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(self.nearest(tree)))
+    }
+
+    /// Describes the name in a tree that is nearest to the first part that matches nothing.
+    pub fn nearest(&self, tree: &CallTree) -> String {
         let names = |word: Word| {
             let mut names: Vec<&str> = tree
                 .calls()
@@ -173,28 +179,21 @@ impl Query {
             names.dedup();
             names
         };
-        let message = format!("no call is {}", self.text);
-        let nearest = self.nearest_in(names).unwrap_or_default();
-        Err(Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(nearest))
-    }
-
-    /// Says what a tree has that is nearest to the first part that names nothing there.
-    pub fn nearest_in<'n>(&self, names: impl Fn(Word) -> Vec<&'n str>) -> Option<String> {
         let part = self.parts.iter().find(|part| {
             let known = names(part.word);
             !known.iter().any(|name| part.matches(Segment { word: part.word, name, chain: name }))
         });
-        let part = part.or(self.parts.last())?;
+        let part = part.unwrap_or_else(|| self.parts.last().expect("a query has a part"));
         let known = names(part.word);
         let word = part.word.label();
-        Some(match nearest(part.glob.text(), known.iter().copied()) {
+        match nearest(part.glob.text(), known.iter().copied()) {
             Some(name) => format!("the nearest {word} is `{name}`"),
-            None => format!("there is no {word} at all"),
-        })
+            None => format!("there is no {word}"),
+        }
     }
 }
 
-/// Adds a module to the instances around it.
+/// Appends a module instance to the path of the enclosing instances.
 pub(crate) fn extend_chain(chain: &mut String, instance: &str) {
     if !chain.is_empty() {
         chain.push('.');
@@ -260,7 +259,7 @@ impl fmt::Display for Query {
 mod tests {
     use super::*;
 
-    /// Whether a query names the last of these places.
+    /// Whether a query selects the last call of a path.
     fn names(query: &str, path: &[(Word, &str)]) -> bool {
         let query: Query = query.parse().expect("a query");
         let (mut progress, mut chain, mut named) = (Progress::default(), String::new(), false);

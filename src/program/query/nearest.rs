@@ -1,7 +1,7 @@
-//! A word that nobody knows → the nearest of those that are known.
+//! An unknown word → the nearest known word.
 
-/// The known word with the fewest letters to add, drop, change or exchange (optimal string alignment), the
-/// first of equals; `None` where no word is known.
+/// The known word with the fewest letters to add, drop, change or swap (optimal string alignment);
+/// the first one on a tie. `None` if there are no known words. Case is ignored.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = word.to_lowercase();
     known.into_iter().min_by_key(|known| strsim::osa_distance(&word, &known.to_lowercase()))

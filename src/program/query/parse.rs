@@ -1,10 +1,10 @@
-//! Text → [`Query`], or what is wrong with it and the nearest word that is known.
+//! Text → [`Query`], or an error with the nearest known word.
 
 use super::{Glob, Part, Query, Word, nearest};
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
-/// How a query is written, for errors.
+/// An example query for errors.
 const EXAMPLE: &str = r#"write `module("Block_*") / op("aten::linear") / kernel("*gemm*")`"#;
 
 impl FromStr for Query {
@@ -29,20 +29,20 @@ impl FromStr for Query {
     }
 }
 
-/// The part at the start of `rest`, and what follows it.
+/// The part at the start of `rest`, and the text after it.
 fn part<'t>(rest: &'t str, whole: &str) -> Result<(Part, &'t str)> {
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let word = word(&rest[..end], whole)?;
     let inside = rest[end..].trim_start().strip_prefix('(').map(str::trim_start);
-    let inside = inside
-        .ok_or_else(|| malformed(whole, format!("expected `(` behind `{}`", word.label())))?;
+    let inside =
+        inside.ok_or_else(|| malformed(whole, format!("expected `(` after `{}`", word.label())))?;
     let quoted = inside.strip_prefix('"').ok_or_else(|| {
-        malformed(whole, format!("expected a name in `\"` behind `{}(`", word.label()))
+        malformed(whole, format!("expected a name in `\"` after `{}(`", word.label()))
     })?;
     let (name, after) =
         quoted.split_once('"').ok_or_else(|| malformed(whole, "a `\"` is not closed"))?;
     let after = after.trim_start().strip_prefix(')');
-    let after = after.ok_or_else(|| malformed(whole, format!("expected `)` behind `{name}`")))?;
+    let after = after.ok_or_else(|| malformed(whole, format!("expected `)` after `{name}`")))?;
     if name.is_empty() {
         return Err(malformed(whole, format!("the name in `{}` is empty", word.label())));
     }

@@ -1,6 +1,6 @@
-//! A pattern with `*`, `?` and `|` → whether a name is like it.
+//! A pattern with `*`, `?` and `|` → whether a name matches it.
 
-/// A pattern for whole names: `*` stands for any letters, `?` for one, `|` parts two patterns.
+/// A pattern for whole names: `*` matches any characters, `?` matches one, `|` separates alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: String,
@@ -8,24 +8,24 @@ pub struct Glob {
 }
 
 impl Glob {
-    /// The pattern that a text is; every text is one.
+    /// The pattern of a text. Every text is a valid pattern.
     pub fn new(text: &str) -> Glob {
         let choices = text.split('|').map(|choice| choice.trim().chars().collect()).collect();
         Glob { text: text.to_owned(), choices }
     }
 
-    /// What was written.
+    /// The text of the pattern.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether all of a name is like the pattern.
+    /// Whether a whole name matches the pattern.
     pub fn matches(&self, name: &str) -> bool {
         self.choices.iter().any(|choice| is_like(name, choice))
     }
 }
 
-/// Goes back to the last `*` where a letter does not fit: no more than name × pattern steps.
+/// Backtracks to the last `*` on a mismatch, so it takes at most name × pattern steps.
 fn is_like(name: &str, pattern: &[char]) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut in_pattern) = (0, 0);

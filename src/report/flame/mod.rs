@@ -1,7 +1,7 @@
-//! `folded.txt` and `flamegraph.svg`: accounted time by host stack, trace1 and trace2 side by side.
+//! `folded.txt` and `flamegraph.svg`: attributed time by host stack, for both sides.
 //!
-//! A line of the folded file is a stack with `;` between its calls, then the time in ns of trace1
-//! and of trace2: what `flamegraph.pl`, inferno and speedscope read as a differential profile.
+//! A line of the folded file is a stack with `;` between its calls, then the time in ns of the baseline and
+//! of the candidate, the format that `flamegraph.pl`, inferno and speedscope read as a differential profile.
 
 mod stack_tree;
 
@@ -11,7 +11,7 @@ use inferno::flamegraph::{self, Options};
 use stack_tree::StackTree;
 use std::io::{self, Write};
 
-/// Frames narrower than this part of the picture, in percent, are not drawn.
+/// Frames narrower than this, in percent of the width of the picture, are not drawn.
 const LEAST_WIDTH: f64 = 0.05;
 
 pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
@@ -21,10 +21,10 @@ pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// The differential flame graph; its widths are the times of trace2.
+/// The differential flame graph. Widths are the times of the candidate.
 pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut options = Options::default();
-    "tracetree: red is more time in trace2, blue is less".clone_into(&mut options.title);
+    "tracetree: red is more time in the candidate, blue is less".clone_into(&mut options.title);
     options.subtitle = Some(one_line(&super::text::sentence(analysis)).into_owned());
     "ns".clone_into(&mut options.count_name);
     options.min_width = LEAST_WIDTH;
@@ -38,7 +38,7 @@ pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<
         .map_err(io::Error::other)
 }
 
-/// What stands in the picture where trace2 has no accounted time.
+/// The picture if trace2 has no attributed time.
 const NOTHING: &str = "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
     width=\"600\" height=\"60\"><text x=\"10\" y=\"35\" font-family=\"sans-serif\">trace2 has no \
-    accounted time</text></svg>\n";
+    attributed time</text></svg>\n";

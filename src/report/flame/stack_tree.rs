@@ -1,4 +1,4 @@
-//! Accounted time by host stack: equal stacks of the merged tree in one.
+//! Attributed time by host stack, with equal stacks of the merged tree combined.
 //!
 //! ```text
 //! merged tree   step  step            stack tree   step 2+5
@@ -13,25 +13,25 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
-/// Deeper calls stand beside each other below a call of this depth: stacks would grow with the depth,
-/// and all of them with its square. The time of a deep call is its own as ever.
+/// Calls deeper than this become siblings below a call of this depth. Otherwise the stacks would grow with
+/// the depth, and their total size with its square. Their own time is unaffected.
 const DEEPEST: usize = 256;
 
-/// Time of one stack.
+/// The last call of one stack.
 struct Frame {
     name: String,
-    /// Time of the last call of the stack alone.
+    /// Time of the call itself, without calls below.
     own: PerSide<Nanos>,
 }
 
-/// The stacks of a comparison; a node stands for the stack from its root down to it.
+/// The stacks of a comparison. A node represents the stack from its root down to it.
 pub(super) struct StackTree {
     frames: Arena<Frame>,
     roots: Vec<NodeId>,
 }
 
 impl StackTree {
-    /// The stacks with accounted time.
+    /// The stacks with attributed time.
     pub(super) fn new(analysis: &Analysis) -> StackTree {
         let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
@@ -45,7 +45,7 @@ impl StackTree {
                 above.push(parent);
                 continue;
             }
-            // A call as a folded stack can hold it: one line, and no `;`.
+            // A folded stack needs one line per stack and no `;` in names.
             let name = one_line(&node_name(analysis, node)).replace(';', ",");
             let frame =
                 *known.entry((parent, name.clone())).or_insert_with(|| tree.add(parent, name));
@@ -65,11 +65,11 @@ impl StackTree {
         frame
     }
 
-    /// A line for each stack with time of its own, in the order of the merged tree: its calls with
-    /// `;` between them, then the time in ns of trace1 and of trace2.
+    /// One line for each stack with time of its own, in the order of the merged tree: its calls with `;`
+    /// between them, then the time in ns of the baseline and of the candidate.
     pub(super) fn folded_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        // The stack of the current node, with the length at which each call above ends.
+        // The stack of the current node, and the length at which each of its ancestors ends.
         let (mut stack, mut ends) = (String::new(), Vec::new());
         for edge in self.roots.iter().flat_map(|root| root.traverse(&self.frames)) {
             let frame = match edge {

@@ -1,5 +1,5 @@
-//! The causes of the difference → lines of the list that opens the page, with bars that add up: each
-//! begins where the one before it ended, and the last reaches from nothing to the whole difference.
+//! The causes of the difference → the list at the top of the page, with bars that add up: each bar starts
+//! where the previous one ended, and the last one spans the whole difference from zero.
 //!
 //! ```text
 //! queue      −0.403          ▒▒▒▒▒▒|
@@ -14,15 +14,15 @@ use crate::report::lists::change;
 use crate::report::text::{CauseLine, cause_lines, cause_sums};
 use crate::trace::Nanos;
 
-/// A cause, with its bar.
+/// A cause with its bar.
 pub(super) struct CauseBar {
     pub(super) cause: CauseLine,
     pub(super) bar: Bar,
-    /// Its node, if the tree of the page has it.
+    /// Its node, if the page's tree contains it.
     pub(super) node: Option<usize>,
 }
 
-/// A bar in percent of the room.
+/// A bar, in percent of the available width.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Bar {
     pub(super) left: String,
@@ -30,7 +30,7 @@ pub(super) struct Bar {
     pub(super) style: &'static str,
 }
 
-/// What stands below the causes.
+/// A sum line below the causes.
 pub(super) struct SumLine {
     pub(super) title: String,
     pub(super) difference: String,
@@ -40,13 +40,13 @@ pub(super) struct SumLine {
 /// The list.
 pub(super) struct Causes {
     pub(super) bars: Vec<CauseBar>,
-    /// The smaller ones, where there are some, and all together.
+    /// The sum of the smaller causes, if there are any, and the sum of all.
     pub(super) sums: Vec<SumLine>,
-    /// Where nothing is, in percent of the room.
+    /// Position of zero, in percent of the available width.
     pub(super) zero: String,
 }
 
-/// The causes that explain most of the difference, the rest, and the sum.
+/// The leading causes, the rest, and the sum.
 pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
     let (lines, _) = cause_lines(analysis);
     let (smaller, all) = cause_sums(analysis);
@@ -59,7 +59,7 @@ pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
     let walk = Walk::of(steps.chain([smaller.time]));
     let bars = lines.into_iter().enumerate().map(|(at, cause)| CauseBar {
         bar: walk.bar(at),
-        node: cause.node.filter(|&node| tree.position(node).is_some()).map(|node| node.index()),
+        node: tree.target(cause.node),
         cause,
     });
     let bars: Vec<CauseBar> = bars.collect();
@@ -69,7 +69,7 @@ pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
         bar: walk.bar(bars.len()),
     };
     let sum = SumLine {
-        title: "together, the difference of a step".to_owned(),
+        title: "total difference per step".to_owned(),
         difference: all.difference,
         bar: walk.between(Nanos::ZERO, all.time),
     };
@@ -78,7 +78,7 @@ pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
     Causes { bars, zero, sums: rest.into_iter().chain([sum]).collect() }
 }
 
-/// Sums of the causes so far, from nothing on.
+/// Running sums of the causes, starting at zero.
 struct Walk {
     sums: Vec<Nanos>,
     least: Nanos,
@@ -95,7 +95,7 @@ impl Walk {
         Walk { least: least.unwrap_or_default(), most: most.unwrap_or_default(), sums }
     }
 
-    /// The bar of one step.
+    /// The bar of one cause.
     fn bar(&self, at: usize) -> Bar {
         self.between(self.sums[at], self.sums[at + 1])
     }

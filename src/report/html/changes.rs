@@ -1,4 +1,4 @@
-//! The places that changed, as far as the repeats support it → lines of a table in the page.
+//! The changed call sites that the repeats support → lines of a table on the page.
 
 use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};
@@ -6,7 +6,7 @@ use crate::report::text::{Unit, times};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// A place that changed.
+/// A changed call site.
 pub(super) struct ChangeLine<'a> {
     pub(super) name: &'a str,
     pub(super) module: &'a str,
@@ -20,12 +20,11 @@ pub(super) struct ChangeLine<'a> {
 }
 
 pub(super) fn lines(verdict: &VerdictSummary, unit: Unit) -> Vec<ChangeLine<'_>> {
-    verdict.largest_changes.iter().map(|change| line(change, unit)).collect()
+    let changes = verdict.largest_changes.iter();
+    changes.map(|change| line(change, verdict.shown(change), unit)).collect()
 }
 
-fn line(change: &Change, unit: Unit) -> ChangeLine<'_> {
-    let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
-    let time = PerSide::new(nanos(change.kernel_us_trace1), nanos(change.kernel_us_trace2));
+fn line(change: &Change, time: PerSide<Nanos>, unit: Unit) -> ChangeLine<'_> {
     let modules = [&change.module_trace1, &change.module_trace2];
     ChangeLine {
         name: &change.name,

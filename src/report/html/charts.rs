@@ -1,4 +1,4 @@
-//! Groups of accounted events (by step, by category, …) → bars of the page, drawn without any script.
+//! Groups of attributed events (by step, by category, …) → bar charts of the page, visible without scripts.
 
 use super::overview::width;
 use crate::report::lists::change;
@@ -7,10 +7,10 @@ use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Groups that a chart shows; the rest is summed in one more, so that the chart adds up.
+/// Number of groups in a chart. The rest is summed in one more, so that the chart adds up.
 const GROUPS: usize = 16;
 
-/// The accounted events by one property.
+/// The attributed events by one property.
 pub(super) struct Chart {
     pub(super) key: &'static str,
     pub(super) title: &'static str,

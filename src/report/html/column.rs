@@ -1,8 +1,8 @@
-//! A column of the page's data that is made as it is written.
+//! An iterator → a column of the page's data, generated while it is written.
 
 use serde::{Serialize, Serializer};
 
-/// What an iterator yields, as a JSON array.
+/// Serializes the items of an iterator as a JSON array.
 pub(super) struct Column<F>(pub(super) F);
 
 impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Column<F> {

@@ -1,4 +1,4 @@
-//! What the script of the page works on: one JSON value, safe inside a `script` element.
+//! [`Analysis`] → the data for the page's script: one JSON value, safe inside a `script` element.
 
 use super::page_rows::PageRows;
 use super::page_tree::PageTree;
@@ -12,38 +12,38 @@ use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
-/// Most nodes of the merged tree in a page: some 35 bytes each.
+/// Maximum number of merged-tree nodes in a page, at about 35 bytes each.
 const NODES: usize = 120_000;
-/// Most rows in a page: some 120 bytes each.
+/// Maximum number of rows in a page, at about 120 bytes each.
 const ROWS: usize = 20_000;
 
-/// Idle time of less than this part of all of it is counted at the call above.
+/// Idle time below 1/`VISIBLE` of the total is added to the parent call.
 const VISIBLE: i64 = 1_000;
 
-/// Bytes of data that are written at once: more than a file's own buffer, so that it takes no copy.
+/// Size of the output buffer in bytes. Larger than the buffer of a file, so that it is not copied again.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
 pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
-    /// What people call the two sides.
+    /// Display names of the two sides.
     names: [&'a str; 2],
-    /// Part of the larger time by which a time may change and still be grey.
+    /// A time that changes by less than this fraction of the larger time is shown in grey.
     noise: f64,
-    /// For each graph launch with captured calls, on each side: the uid from which on theirs count,
-    /// and its own.
+    /// For each graph launch with captured calls, per side: the first uid of the captured calls, and the uid
+    /// of the launch.
     captured: [Vec<(u32, u32)>; 2],
-    /// Idle time of the devices in ns by the node that had it: position in the tree, trace1, trace2.
+    /// Idle time of the devices in ns, by the node it is attributed to: position in the tree, trace1, trace2.
     idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
-    /// One step of both sides; `None` where there is nothing to show.
+    /// One step of both sides; `None` if there is nothing to show.
     pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
 }
 
-/// What a page leaves out to stay small.
+/// What was omitted to keep the page small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) nodes: u64,
@@ -51,7 +51,7 @@ pub(super) struct LeftOut {
     pub(super) texts: u64,
 }
 
-/// The data of a page, and what it leaves out.
+/// The data of a page, and what was omitted.
 pub(super) fn embed<'a>(
     analysis: &'a Analysis,
     facets: &[Facet],
@@ -78,11 +78,11 @@ pub(super) fn embed<'a>(
     (data, left_out)
 }
 
-/// Idle time of the steps by the node that had it. What is too little to be seen is counted at the
-/// call above, so that sums stay right and the page stays small.
+/// Idle time of the steps by the node it is attributed to. Amounts too small to see are added to the parent,
+/// so that sums stay correct and the page small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
-    // Few nodes have any: of each node which of the times is its, counted from 1; 0 for none.
+    // Few nodes have idle time. For each node: 1 + the index of its entry in `times`, or 0 for none.
     let (mut of_nodes, mut times) = (vec![0_u32; merged.len()], Vec::<[i64; 2]>::new());
     let mut total = [0, 0];
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
@@ -100,7 +100,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     }
     let least = total[0].max(total[1]) / VISIBLE;
     let mut listed = Vec::new();
-    // A call stands behind those above it: from the end on, nothing is added to what was looked at.
+    // Children come after their parents in preorder, so in reverse order a node is complete when visited.
     for id in merged.ids().rev() {
         let of_node = of_nodes[id.index()];
         let Some(&time) = times.get((of_node as usize).wrapping_sub(1)) else { continue };
@@ -110,7 +110,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
-                // The time goes on as that of the call above.
+                // The entry is passed on to the parent.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];
@@ -129,7 +129,7 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
     ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
-/// As JSON text without `<`, written as it is made: it is the largest part of a report.
+/// JSON text without `<`, written while it is generated, because it is the largest part of a report.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));
@@ -144,13 +144,13 @@ pub(super) fn without_tags(value: &impl Serialize) -> io::Result<String> {
     Ok(text.replace('<', "\\u003c"))
 }
 
-/// Writes JSON with each `<` escaped. They stand only inside of strings, where the escape means the
-/// same: no name can end the element or open a comment.
+/// Writes JSON with each `<` escaped. `<` occurs only inside strings, where the escape is equivalent, so no
+/// name can close the element or open a comment.
 struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Write for WithoutTags<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What is written at once is text, and the buffer before this one cuts none of it in two.
+        // Each write is valid UTF-8, because the buffer above never splits a character.
         let text = str::from_utf8(bytes).map_err(io::Error::other)?;
         for (at, part) in text.split('<').enumerate() {
             let escape = if at > 0 { "\\u003c" } else { "" };

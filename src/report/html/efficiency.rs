@@ -1,10 +1,10 @@
-//! The ops by the time that could be saved → lines of a table in the page.
+//! Ops by the time that could be saved → lines of a table on the page.
 
 use crate::analysis::{Analysis, EfficiencyRow, clause};
 use crate::report::text::Unit;
 use crate::trace::Nanos;
 
-/// Most lines: the list is worked from the top.
+/// Maximum number of lines; readers work from the top.
 const LINES: usize = 15;
 
 /// An op with its shapes.
@@ -12,13 +12,13 @@ pub(super) struct EfficiencyLine {
     pub(super) name: String,
     pub(super) shape: String,
     pub(super) times: [String; 2],
-    /// `163 → 51 TFLOP/s, 5 % of peak`; empty where only one side has it.
+    /// `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has it.
     pub(super) rates: String,
-    /// What the candidate could save, else the baseline.
+    /// The time that the candidate could save, or the baseline if this is unknown for the candidate.
     pub(super) savable: String,
 }
 
-/// The ops with most time to save, the first of them first; none where no peak is known.
+/// The ops with most time to save, largest first; empty if no peak is known.
 pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
     let rows = analysis.by_efficiency();
     rows.iter().filter_map(|row| line(row, unit)).take(LINES).collect()

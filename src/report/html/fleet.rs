@@ -1,10 +1,12 @@
-//! What is known of many ranks → `fleet.html`: one page that needs no network.
+//! The comparison of many ranks → `fleet.html`: one page that needs no network.
 //!
-//! The head, the findings, the causes and the ranks are plain HTML; the heat maps are drawn by the script
-//! from embedded columns.
+//! The head, the findings, the causes and the ranks are plain HTML; the script draws the heat maps from
+//! embedded columns.
 
 use super::data::without_tags;
-use super::{Head, STYLE};
+use super::policy::policy;
+use super::{BARS, Head, STYLE};
+use crate::escape::JsonWriter;
 use askama::Template;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -12,21 +14,21 @@ use std::io::{self, Write};
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const SCRIPT: &str = include_str!("script/fleet.js");
 
-/// A heat map has at most so many rows and columns; several ranks or columns share one then, and the
-/// largest of them is shown.
+/// Maximum number of rows and of columns in a heat map. If there are more, neighbours share a cell, which
+/// shows the largest of their values.
 const MOST: usize = 512;
 
-/// Ranks and causes that are listed; the others stand in the tables.
+/// Maximum number of ranks and of causes listed; the tables have all of them.
 const LISTED: usize = 500;
 
-/// What `fleet.html` shows.
+/// The content of `fleet.html`.
 #[derive(Debug, Clone, Default)]
 pub struct FleetPage {
     /// The two folders.
     pub folders: [String; 2],
-    /// How many were planned, compared, failed.
+    /// A sentence: how many ranks were planned, compared and failed.
     pub lead: String,
-    /// Code, ranks and sentence of each finding.
+    /// Code, ranks and text of each finding.
     pub findings: Vec<[String; 3]>,
     /// The causes.
     pub causes: Vec<FleetCauseLine>,
@@ -34,22 +36,22 @@ pub struct FleetPage {
     pub maps: Vec<HeatMap>,
     /// The ranks.
     pub ranks: Vec<FleetRankLine>,
-    /// What was odd.
+    /// Anomalies.
     pub notes: Vec<String>,
 }
 
 /// A cause on the page.
 #[derive(Debug, Clone, Default)]
 pub struct FleetCauseLine {
-    /// Reason and place.
+    /// Reason and call site.
     pub what: String,
-    /// How many ranks share it, and which.
+    /// How many ranks share it, and which ones.
     pub whom: String,
     /// Share of the ranks in percent, for a bar.
     pub percent: f64,
     /// Candidate − baseline per step, as text.
     pub difference: String,
-    /// What shows it.
+    /// The evidence.
     pub evidence: String,
 }
 
@@ -58,9 +60,9 @@ pub struct FleetCauseLine {
 pub struct FleetRankLine {
     /// Its name.
     pub name: String,
-    /// Its report; empty where it has none.
+    /// Link to its report; empty if there is none.
     pub link: String,
-    /// Texts of the cells: role, times, waits, what was odd.
+    /// Texts of the cells: role, times, waits, anomalies.
     pub cells: Vec<String>,
 }
 
@@ -77,13 +79,13 @@ pub struct HeatMap {
     pub rows: Vec<String>,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// The values by row, then column; `None` where there is none.
+    /// The values by row, then column; `None` for no value.
     pub values: Vec<Option<f64>>,
 }
 
 impl HeatMap {
-    /// The map of some cells: row, column, value. It has at most 512 rows and columns; where there are
-    /// more, neighbours share one, and the largest of their values is kept.
+    /// Fills the map from cells of row, column and value. It has at most 512 rows and columns. If there are
+    /// more, neighbours share a cell, which keeps the value with the largest magnitude.
     #[must_use]
     pub fn with_cells(
         self,
@@ -105,7 +107,7 @@ impl HeatMap {
     }
 }
 
-/// The names of so many neighbours at a time.
+/// The names of groups of `by` neighbours.
 fn shared(names: &[String], by: usize) -> Vec<String> {
     let name = |some: &[String]| match some {
         [only] => only.clone(),
@@ -119,7 +121,7 @@ fn shared(names: &[String], by: usize) -> Vec<String> {
 #[template(path = "fleet.html")]
 struct Page<'a> {
     head: Head<'a>,
-    script: &'static str,
+    script: &'a str,
     page: &'a FleetPage,
     causes: &'a [FleetCauseLine],
     ranks: &'a [FleetRankLine],
@@ -131,19 +133,21 @@ struct Page<'a> {
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()> {
+    let (style, script) = (format!("{STYLE}{FLEET_STYLE}"), format!("{BARS}{SCRIPT}"));
     let template = Page {
         head: Head {
-            styles: &[STYLE, FLEET_STYLE],
+            policy: policy(&style, &script),
+            style: &style,
             version: env!("CARGO_PKG_VERSION"),
             sides: page.folders.each_ref().map(String::as_str),
         },
-        script: SCRIPT,
+        script: &script,
         page,
         causes: &page.causes[..page.causes.len().min(LISTED)],
         ranks: &page.ranks[..page.ranks.len().min(LISTED)],
         data: without_tags(&page.maps)?,
     };
-    template.write_into(out)
+    template.write_into(&mut JsonWriter(out))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! [`Analysis`] → `report.html`: one page that needs no network, with the data of its script inside.
+//! [`Analysis`] → `report.html`: one page that needs no network, with the data for its script embedded.
 //!
-//! The head (inputs, totals, account, notes, charts) is plain HTML; the differences, the merged
-//! tree and the flame graph are drawn by the script from embedded columns, a piece at a time.
+//! The head (inputs, totals, notes, charts) is plain HTML. The script draws the differences, the merged tree
+//! and the flame graph from embedded columns, incrementally.
 
 mod causes;
 mod changes;
@@ -13,14 +13,17 @@ mod fleet;
 mod overview;
 mod page_rows;
 mod page_tree;
+mod policy;
 mod texts;
 mod timeline;
+mod what;
 
 pub use fleet::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
 
 use super::lists::List;
 use super::shared::Shared;
 use super::summary::Summary;
+use crate::escape::JsonWriter;
 use crate::side::Side;
 use askama::Template;
 use causes::Causes;
@@ -30,10 +33,14 @@ use data::{LeftOut, PageData};
 use efficiency::EfficiencyLine;
 use overview::{Input, Line, Segment};
 use std::io::{self, Write};
+use what::What;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The script of the page, in the order of use.
+/// The start of the script of every page.
+const BARS: &str = include_str!("script/bars.js");
+
+/// The scripts of the page, in dependency order.
 const SCRIPTS: [&str; 9] = [
     include_str!("script/state.js"),
     include_str!("script/data.js"),
@@ -47,11 +54,13 @@ const SCRIPTS: [&str; 9] = [
 ];
 const START: &str = include_str!("script/start.js");
 
-/// What the head of every page holds (`head.html`).
+/// The head of every page (`head.html`).
 struct Head<'a> {
-    styles: &'a [&'static str],
+    /// The Content-Security-Policy.
+    policy: String,
+    style: &'a str,
     version: &'a str,
-    /// What is compared with what.
+    /// The two sides being compared.
     sides: [&'a str; 2],
 }
 
@@ -59,7 +68,7 @@ struct Head<'a> {
 #[template(path = "template.html")]
 struct Page<'a> {
     head: Head<'a>,
-    scripts: String,
+    script: &'a str,
     data: PageData<'a>,
     answer: String,
     measure: &'static str,
@@ -70,6 +79,7 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
+    what: What,
     causes: Causes,
     lists: &'a [List],
     gpu_time: String,
@@ -84,19 +94,27 @@ struct Page<'a> {
 
 pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let (analysis, unit, facets) = (&shared.analysis, shared.unit(), shared.facets());
-    // Of all files this one takes longest: two threads make it.
+    // This is the slowest file of the report, so two threads share the work.
     let ((data, left_out), ()) =
         rayon::join(|| data::embed(analysis, facets, unit), || prepare(shared));
+    let what = What::of(analysis, &data.tree);
     let causes = causes::list(analysis, &data.tree);
     let summary = shared.summary();
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
+    let script = format!("{BARS}{}{START}", SCRIPTS.concat());
     let page = Page {
-        head: Head { styles: &[STYLE], version: summary.tracetree_version, sides: paths },
-        scripts: format!("{}{START}", SCRIPTS.concat()),
+        head: Head {
+            policy: policy::policy(STYLE, &script),
+            style: STYLE,
+            version: summary.tracetree_version,
+            sides: paths,
+        },
+        script: &script,
         data,
         answer: super::text::answer(analysis),
         remarks: super::text::answer_remarks(analysis),
+        what,
         causes,
         lists: shared.lists(),
         gpu_time: super::text::sentence(analysis),
@@ -115,10 +133,10 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         row_count: analysis.rows().len(),
         node_count: analysis.diff().merged().len(),
     };
-    page.write_into(out)
+    page.write_into(&mut JsonWriter(out))
 }
 
-/// Makes what the page shows besides its data.
+/// Computes what the page shows besides its data, so that it is cached.
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();

@@ -1,4 +1,4 @@
-//! Inputs, totals and the account → what the head of the page shows without any script.
+//! [`Analysis`] → inputs, totals and their parts: the head of the page, visible without scripts.
 
 use crate::analysis::{Analysis, Row, RowKind, Totals};
 use crate::program::Measure;
@@ -7,7 +7,7 @@ use crate::report::text::{Unit, percent, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
 
-/// One trace: a title and lines of facts about it.
+/// One trace: a title and facts about it.
 pub(super) struct Input<'a> {
     pub(super) label: &'a str,
     pub(super) path: &'a str,
@@ -19,26 +19,26 @@ pub(super) struct Line {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
     pub(super) times: [String; 2],
-    /// In µs, as `summary.json` has them.
+    /// The times in µs, as in `summary.json`.
     pub(super) micros: [f64; 2],
     pub(super) difference: String,
     pub(super) ratio: String,
     pub(super) change: &'static str,
 }
 
-/// A part of the account: rows of one kind, which with the other parts add up to the total.
+/// The rows of one kind. All segments add up to the total.
 pub(super) struct Segment {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
     pub(super) bars: [Bar; 2],
 }
 
-/// A time as a bar.
+/// A time with its bar.
 pub(super) struct Bar {
     pub(super) time: String,
-    /// Part of that side's total.
+    /// Share of that side's total.
     pub(super) share: String,
-    /// In percent of the longer total.
+    /// Width of the bar, in percent of the larger total.
     pub(super) width: String,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn input<'a>(analysis: &'a Analysis, side: Side) -> Input<'a> {
     Input { label: analysis.side_name(side), path: trace.source(), facts }
 }
 
-/// Names of the devices, each with its number: `NVIDIA H100 ×8`.
+/// Names of the devices, each with its count: `NVIDIA H100 ×8`.
 fn devices(trace: &Trace) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for device in &trace.header().devices {
@@ -79,7 +79,7 @@ fn devices(trace: &Trace) -> String {
     texts.join(", ")
 }
 
-/// The name for people of what is accounted.
+/// Display name of the measured time.
 pub(super) fn measure_title(measure: Measure) -> &'static str {
     match measure {
         Measure::GpuTime => "GPU time",
@@ -95,8 +95,8 @@ pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
     let mut lines = vec![
         line("time", measure_title(analysis.measure()), |totals| totals.time),
         line("busy", "busy (union of intervals)", |totals| totals.busy),
-        line("paired", "in rows of both sides", |totals| totals.paired),
-        line("one-sided", "only on this side", |totals| totals.one_sided),
+        line("matched", "in rows of both sides", |totals| totals.paired),
+        line("unmatched", "only on this side", |totals| totals.one_sided),
         line("unlinked", "launch not in trace", |totals| totals.unlinked),
     ];
     lines.retain(|line| line.key == "time" || line.micros.iter().any(|&micros| micros > 0.0));
@@ -116,13 +116,13 @@ fn line(unit: Unit, key: &'static str, title: &'static str, time: PerSide<Nanos>
     }
 }
 
-/// The parts of the account that have time.
+/// The parts of the total that are not zero.
 pub(super) fn segments(analysis: &Analysis, unit: Unit) -> Vec<Segment> {
     const PARTS: [(&str, &str); 5] = [
         ("common", "below ops of both traces"),
         ("renamed", "below renamed ops"),
-        ("only", "in rows of this side only"),
-        ("launch", "launched outside of any op"),
+        ("only", "in rows of one side only"),
+        ("launch", "launched outside any op"),
         ("unlinked", "launch not in trace"),
     ];
     let totals = analysis.account().totals.map(|totals| totals.time);
@@ -159,7 +159,7 @@ fn bar(unit: Unit, time: Nanos, totals: PerSide<Nanos>, side: Side) -> Bar {
     }
 }
 
-/// Percent of `most` for a style; `0` where there is nothing.
+/// Percent of `most` for a CSS width; `0` if `most` is zero.
 pub(super) fn width(time: Nanos, most: Nanos) -> String {
     match most > Nanos::ZERO {
         true => format!("{:.3}", 100.0 * time.0.max(0) as f64 / most.0 as f64),

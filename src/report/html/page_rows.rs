@@ -1,4 +1,4 @@
-//! The rows of the account → columns for the page: the largest differences, within a budget.
+//! The attribution rows → columns for the page: the rows with the largest differences, within a budget.
 
 use super::column::Column;
 use super::page_tree::PageTree;
@@ -13,38 +13,38 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 
-/// Kernel names that a row lists on one side; the rest is one entry more.
+/// Maximum number of kernel names per row and side; the rest is one more entry.
 const KERNELS: usize = 24;
 
-/// Shapes, concrete inputs, strides and types, of both sides in turn.
+/// Shapes, concrete inputs, strides and types; for each, both sides in turn.
 type ArgumentRecord = [PageText; 8];
 
-/// Events of one name in one row on one side: name, number, time in ns.
+/// Events of one name in one row on one side: name, count, time in ns.
 type KernelGroup = (PageText, u64, i64);
 
-/// The kept rows in their order, a column for each property.
+/// The kept rows in order, one column per property.
 pub(super) struct PageRows<'a> {
     analysis: &'a Analysis,
-    /// Number of the row in `diff_stats.csv`.
+    /// Index of the row in `diff_stats.csv`.
     id: Vec<u32>,
     name: Vec<PageText>,
-    /// Position of the row's node in the page's tree; -1 where it is left out.
+    /// Position of the row's node in the page's tree; -1 if it was left out.
     node: Vec<i32>,
-    /// Position of the lowest common node; -1 where there is none or it is left out.
+    /// Position of the lowest common node; -1 if there is none or it was left out.
     common: Vec<i32>,
     common_name: Vec<PageText>,
-    /// Positions in `argument_table`.
+    /// Indices into `argument_table`.
     arguments: Vec<u32>,
     argument_table: Vec<ArgumentRecord>,
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
-    /// What rows had to do, where it is known: position of the row, position in `work_table`.
+    /// The modelled work of rows, if known: index of the row, index into `work_table`.
     work: Vec<(u32, u32)>,
     work_table: Vec<Work>,
     facets: Vec<FacetColumn>,
 }
 
-/// 10⁹ operations of trace1 and trace2, 10⁶ bytes of both.
+/// 10⁹ operations of the baseline and the candidate, then 10⁶ bytes of both.
 type Work = [Option<f64>; 4];
 
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ struct FacetColumn {
 }
 
 impl<'a> PageRows<'a> {
-    /// At most `most` rows.
+    /// Keeps at most `most` rows.
     pub(super) fn new(
         analysis: &'a Analysis,
         tree: &PageTree<'_>,
@@ -80,7 +80,7 @@ impl<'a> PageRows<'a> {
         rows
     }
 
-    /// Number of rows that are left out.
+    /// Number of rows left out.
     pub(super) fn left_out(&self) -> u64 {
         (self.analysis.rows().len() - self.id.len()) as u64
     }
@@ -135,7 +135,7 @@ impl<'a> PageRows<'a> {
         self.rows().map(move |row| row.time[side].0)
     }
 
-    /// Numbers of accounted events.
+    /// Numbers of attributed events.
     fn counts(&self, side: Side) -> impl Iterator<Item = usize> {
         self.rows().map(move |row| row.events[side].len())
     }
@@ -148,7 +148,7 @@ impl<'a> PageRows<'a> {
         })
     }
 
-    /// Adds what the last row had to do.
+    /// Adds the modelled work of the last row.
     fn push_work(&mut self, analysis: &Analysis, row: &Row, known: &mut FxHashMap<[u64; 4], u32>) {
         let done = PerSide::from_fn(|side| analysis.efficiency(side).of_events(&row.events[side]));
         let [one, two] = [&done.baseline, &done.candidate];
@@ -191,7 +191,7 @@ impl<'a> PageRows<'a> {
     }
 }
 
-/// Columns that the account already holds in another form are made as they are written.
+/// Columns that the analysis already has in another form are generated while they are written.
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);
@@ -219,7 +219,7 @@ impl Serialize for PageRows<'_> {
     }
 }
 
-/// The rows with the largest difference, then those with the most time, in the order of the rows.
+/// The rows with the largest difference, then those with the most time, returned in row order.
 fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     let rows = analysis.rows();
     let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -239,7 +239,7 @@ fn kernels(analysis: &Analysis, row: &Row, side: Side, texts: &mut Texts) -> Vec
     let tree = analysis.tree(side);
     let trace = tree.trace();
     let named = |&call: &CallId| {
-        let event = tree.event(call).expect("accounted calls are events");
+        let event = tree.event(call).expect("attributed calls are events");
         (trace.name_id(event), analysis.time_of(side, call))
     };
     let mut events: Vec<(TextId, Nanos)> = row.events[side].iter().map(named).collect();

@@ -1,6 +1,6 @@
-//! The merged tree → columns for the page: the nodes that matter most, within a budget.
+//! The merged tree → columns for the page: the most important nodes, within a budget.
 //!
-//! What is left out is folded into the nearest kept node above, so that sums still add up:
+//! Omitted nodes are folded into the nearest kept node above, so that sums still add up:
 //!
 //! ```text
 //! a 0 us                       a 0 us
@@ -20,29 +20,29 @@ use crate::tree::CallKind;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// The kept nodes in preorder, a column for each property.
+/// The kept nodes in preorder, one column per property.
 pub(super) struct PageTree<'a> {
     analysis: &'a Analysis,
-    /// `None` where every node is kept, so that its id is its position.
+    /// `None` if every node is kept, so that its id is its position.
     kept: Option<Vec<MergedId>>,
     /// A letter for each node: thread, unlinked, frame, op, runtime, gpu.
     kinds: String,
     /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
     relations: String,
     names: Vec<PageText>,
-    /// The nodes that have time, with what is left out below.
+    /// The nodes with time, including that of nodes left out below.
     own: Vec<OwnTime>,
-    /// The nodes that something is left out below.
+    /// The nodes below which some are left out.
     hidden: Vec<Hidden>,
 }
 
 /// Position of a node and its time in ns: trace1, trace2.
 type OwnTime = (u32, i64, i64);
-/// Position of a node, and how many nodes are left out below.
+/// Position of a node, and the number of nodes left out below it.
 type Hidden = (u32, u32);
 
 impl<'a> PageTree<'a> {
-    /// At most `most` nodes.
+    /// Keeps at most `most` nodes.
     pub(super) fn new(analysis: &'a Analysis, most: usize, texts: &mut Texts) -> PageTree<'a> {
         let keep = keep_most(analysis, most);
         let merged = analysis.diff().merged();
@@ -64,7 +64,12 @@ impl<'a> PageTree<'a> {
         PageTree { analysis, kept, kinds, relations, names, own, hidden }
     }
 
-    /// Position in the page of a node; `None` where it is left out.
+    /// The id of a node to link to; `None` if the page does not contain it.
+    pub(super) fn target(&self, node: Option<MergedId>) -> Option<usize> {
+        node.filter(|&node| self.position(node).is_some()).map(MergedId::index)
+    }
+
+    /// Position of a node in the page; `None` if it was left out.
     pub(super) fn position(&self, id: MergedId) -> Option<u32> {
         let position = match &self.kept {
             Some(kept) => kept.binary_search(&id).ok(),
@@ -73,7 +78,7 @@ impl<'a> PageTree<'a> {
         position.map(|position| position as u32)
     }
 
-    /// Number of nodes that are left out.
+    /// Number of nodes left out.
     pub(super) fn left_out(&self) -> u64 {
         (self.analysis.diff().merged().len() - self.names.len()) as u64
     }
@@ -90,7 +95,7 @@ impl<'a> PageTree<'a> {
         self.kept.iter().flatten().map(|id| id.index())
     }
 
-    /// How many kept nodes stand above each.
+    /// Depth of each kept node. All ancestors of a kept node are kept.
     fn depths(&self) -> impl Iterator<Item = usize> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
@@ -104,7 +109,7 @@ impl<'a> PageTree<'a> {
     }
 }
 
-/// Columns that the comparison already holds in another form are made as they are written.
+/// Columns that the comparison already has in another form are generated while they are written.
 impl Serialize for PageTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut columns = serializer.serialize_struct("PageTree", 9)?;
@@ -121,15 +126,15 @@ impl Serialize for PageTree<'_> {
     }
 }
 
-/// A kept node with what is left out below it.
+/// A kept node with the totals of the nodes left out below it.
 struct Folded {
     position: u32,
     time: PerSide<Nanos>,
     nodes: u32,
 }
 
-/// The times of the kept nodes that have some, and how many nodes are left out below those that any
-/// are, by position: all that is left out is folded into the nearest kept node above.
+/// The kept nodes with time, and those with nodes left out below, by position. Everything left out is folded
+/// into the nearest kept node above.
 fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
     let merged = analysis.diff().merged();
     let (mut own, mut hidden) = (Vec::new(), Vec::new());
@@ -141,7 +146,7 @@ fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
             hidden.push((open.position, open.nodes));
         }
     };
-    // One for each depth: a node is kept only if those above it are.
+    // One entry per depth: a node is kept only if its ancestors are.
     let mut above: Vec<Folded> = Vec::new();
     let mut position = 0;
     for id in merged.ids() {

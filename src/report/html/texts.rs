@@ -1,4 +1,4 @@
-//! Names and shapes → a table of distinct texts within a budget, so that columns hold numbers.
+//! Names and shapes → a table of distinct texts within a budget; columns refer to texts by number.
 
 use crate::report::text::shorten;
 use crate::side::{PerSide, Side};
@@ -7,11 +7,11 @@ use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Longest text in characters; real kernel names reach some 5,000, of which the middle goes.
+/// Longest text in characters. Real kernel names reach about 5,000; their middle is cut.
 const LONGEST: usize = 2_000;
-/// Bytes after which texts are cut harder, so that no trace can make the page too large.
+/// Total bytes after which texts are cut shorter, so that no trace can make the page too large.
 const BUDGET: usize = 3_000_000;
-/// Longest text in characters past the budget.
+/// Longest text in characters once the budget is used up.
 const LONGEST_PAST_BUDGET: usize = 24;
 
 /// Number of a text in the page, from 0. Number 0 is the empty text.
@@ -28,7 +28,7 @@ impl PageText {
 pub(super) struct Texts {
     list: Vec<String>,
     ids: FxHashMap<String, PageText>,
-    /// The numbers of the texts of a trace, so that each is hashed once.
+    /// The numbers of the texts of each trace, so that each text is hashed once.
     of_traces: PerSide<Vec<Option<PageText>>>,
     bytes: usize,
     shortened: u64,
@@ -47,7 +47,7 @@ impl Texts {
         texts
     }
 
-    /// The number of a text, which is added where it is new.
+    /// Returns the number of a text; a new text is added.
     pub(super) fn id(&mut self, text: &str) -> PageText {
         if let Some(&id) = self.ids.get(text) {
             return id;

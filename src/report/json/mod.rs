@@ -1,4 +1,4 @@
-//! What is written as JSON besides the summary: dictionaries, stacks, any table.
+//! JSON other than the summary: dictionaries, stacks, any table.
 
 pub(super) mod op_map;
 mod rows;
@@ -6,11 +6,12 @@ pub(super) mod stacks;
 
 pub use rows::write_rows_json;
 
+use crate::escape::JsonWriter;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Writes a value as indented JSON with a line end.
+/// Writes a value as indented JSON with a final newline.
 pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
+    serde_json::to_writer_pretty(JsonWriter(out), value)?;
     out.write_all(b"\n")
 }

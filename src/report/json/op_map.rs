@@ -1,4 +1,4 @@
-//! `cpu_op_map.json`: the lowering dictionary, for each row name the ops and kernels it became.
+//! `cpu_op_map.json`: the lowering dictionary, which lists for each row name the ops and kernels it became.
 
 use crate::analysis::{Analysis, LoweringSide};
 use crate::trace::Nanos;

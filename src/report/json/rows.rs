@@ -1,12 +1,12 @@
-//! A table → JSON: a list with an object for each row.
+//! A table → JSON: an array with one object per row.
 
 use crate::report::cell::push_cell;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
-/// Writes the rows of a table as JSON objects with its columns; numbers are numbers, and what is
-/// undefined is `null`.
+/// Writes the rows of a table as JSON objects keyed by column. Numbers are JSON numbers; undefined values
+/// are `null`.
 ///
 /// # Errors
 /// If `out` cannot be written to.

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 #[derive(Serialize)]
 struct Stacks {
-    /// The most stacks that are listed for each entry and side.
+    /// Maximum number of stacks listed per entry and side.
     limit: usize,
     ops: Vec<Entry>,
     kernels: Vec<KernelEntry>,
@@ -45,7 +45,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
     super::write_json(&stacks, out)
 }
 
-/// An entry for each row of `kernels.csv`, in its order.
+/// One entry per row of `kernels.csv`, in its order.
 fn kernels(analysis: &Analysis) -> Vec<KernelEntry> {
     let rows = analysis.by_kernel().into_iter();
     rows.map(|row| KernelEntry {
@@ -56,7 +56,7 @@ fn kernels(analysis: &Analysis) -> Vec<KernelEntry> {
     .collect()
 }
 
-/// An entry for each row name, by name.
+/// One entry per row name, sorted by name.
 fn ops(analysis: &Analysis) -> Vec<Entry> {
     let mut events: BTreeMap<String, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {

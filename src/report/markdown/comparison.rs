@@ -1,10 +1,10 @@
-//! What stands behind the differences: for the largest names the shapes and kernels of both sides, then
-//! single rows, then the points at which the traces part.
+//! [`Analysis`] → the details behind the differences: for the largest names the shapes and kernels of both
+//! sides, then single rows, then the points where the traces diverge.
 
 use super::{CELL, Section, figures, side_names, whole};
 use crate::analysis::{Analysis, Row};
 use crate::diff::{MergedId, MergedNode};
-use crate::program::Measure;
+use crate::program::{Measure, counted};
 use crate::report::LargeDifference;
 use crate::report::text::{Unit, node_name, plain};
 use crate::side::{PerSide, Side};
@@ -12,14 +12,14 @@ use crate::trace::{Argument, Nanos};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Names that are compared in detail.
+/// Number of names compared in detail.
 const NAMES: usize = 6;
-/// Shapes of a name, and kernels of a side.
+/// Number of shapes per name, and of kernels per side.
 const LISTED: usize = 6;
-/// Single rows, and points of difference.
+/// Number of single rows, and of points of difference.
 const ROWS: usize = 20;
 
-/// What accounted events are called.
+/// The word for the events that time is attributed from.
 pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     match analysis.measure() {
         Measure::GpuTime => "kernels",
@@ -27,7 +27,7 @@ pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// For each of the largest names, all of its rows together: kernels of both sides with their counts, and
+/// For each of the largest names, all of its rows combined: kernels of both sides with their counts, and
 /// shapes.
 pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
     let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
@@ -55,7 +55,7 @@ pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Uni
         .collect()
 }
 
-/// A name inside of HTML.
+/// A name inside HTML.
 fn html(name: &str) -> String {
     let short = crate::report::text::one_line(name);
     let short = crate::report::text::shorten(&short, CELL);
@@ -63,7 +63,7 @@ fn html(name: &str) -> String {
     format!("<code>{}</code>", short.replace('@', "@\u{200b}"))
 }
 
-/// The kernels of each side, most time first: how often, how long.
+/// The kernels of each side, most time first, with count and time.
 fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     let names = side_names(analysis);
     let mut lines = Vec::new();
@@ -82,13 +82,14 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
             lines.push(format!("  - {count} × {}, {time} {}\n", whole(name), unit.label()));
         }
         if sums.len() > LISTED {
-            lines.push(format!("  - {} more names\n", sums.len() - LISTED));
+            let more = counted((sums.len() - LISTED) as u64, "more name");
+            lines.push(format!("  - {more}\n"));
         }
     }
     lines
 }
 
-/// The rows by their shapes, the largest difference first: one table, as one text.
+/// The rows by shape, largest difference first, as the text of one table.
 fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     let mut sums: BTreeMap<String, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in rows {
@@ -116,17 +117,17 @@ fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
         text += &format!("| {} | {count} | {} |\n", super::cell(shape), figures(unit, *time));
     }
     if sums.len() > LISTED {
-        text += &format!("\n{} more shapes.\n", sums.len() - LISTED);
+        text += &format!("\n{}.\n", counted((sums.len() - LISTED) as u64, "more shape"));
     }
     text
 }
 
-/// The single rows with the largest difference, with module, shapes and kernels.
+/// The single rows with the largest differences, with module, shapes and kernels.
 pub(super) fn rows(analysis: &Analysis, unit: Unit) -> Section {
     let mut order: Vec<(usize, &Row)> = analysis.rows().iter().enumerate().collect();
     order.sort_by_key(|&(id, row)| (Reverse(row.difference().abs()), id));
     order.retain(|(_, row)| row.difference() != Nanos::ZERO);
-    let title = format!("The {} largest single rows", order.len().min(ROWS));
+    let title = format!("Largest rows ({} of {})", order.len().min(ROWS), order.len());
     let mut section = Section::folded(&title, "");
     let names = side_names(analysis);
     for (id, row) in order.into_iter().take(ROWS) {
@@ -161,11 +162,11 @@ fn shape_line(analysis: &Analysis, row: &Row) -> Option<String> {
     match (shape(Side::Baseline), shape(Side::Candidate)) {
         ("", "") => None,
         (a, b) if a == b => Some(format!("shapes {}", whole(a))),
-        (a, b) => Some(format!("shapes {} against {}", whole(a), whole(b))),
+        (a, b) => Some(format!("shapes {} → {}", whole(a), whole(b))),
     }
 }
 
-/// How many kernels of a row ran, and up to four names, each with its count.
+/// The number of kernels of a row, and up to four names, each with its count.
 fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
     let mut names: Vec<(&str, u64)> = Vec::new();
     for name in analysis.event_names(row, side) {
@@ -184,7 +185,7 @@ fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
     let shown: Vec<String> = names.iter().take(4).map(one).collect();
     match names.len().saturating_sub(4) {
         0 => shown.join(", "),
-        more => format!("{} and {more} more names", shown.join(", ")),
+        more => format!("{} and {}", shown.join(", "), counted(more as u64, "more name")),
     }
 }
 
@@ -197,18 +198,20 @@ pub(super) fn points(analysis: &Analysis) -> Section {
     let mut section = Section::folded(&title, "");
     for point in all.iter().take(ROWS) {
         let below = point.lowest_common.map_or_else(
-            || "with nothing in common above".to_owned(),
+            || "without a common call above".to_owned(),
             |id| format!("below {}", node_text(analysis, id)),
         );
         section.lines.push(format!(
-            "- {} {below}: {} calls, {} GPU events\n",
+            "- {} {below}: {}, {}\n",
             node_text(analysis, point.node),
-            point.calls,
-            point.gpu_events,
+            counted(u64::from(point.calls), "call"),
+            counted(u64::from(point.gpu_events), "GPU event"),
         ));
     }
     if varying > 0 {
-        section.lines.push(format!("\n{varying} more vary among the runs of a side.\n"));
+        section.lines.push(format!(
+            "\nNot listed: {varying} that also vary between the runs of one side.\n"
+        ));
     }
     section
 }

@@ -1,5 +1,5 @@
-//! `report.md`: the result as GitHub shows it in an issue or a step summary, within its length limit, in
-//! the order of the page.
+//! `report.md`: the result for a GitHub issue or step summary, within GitHub's length limit and in the order
+//! of the page.
 
 mod comparison;
 mod opening;
@@ -12,13 +12,13 @@ use crate::analysis::Analysis;
 use crate::side::Side;
 use std::io::{self, Write};
 
-/// GitHub refuses an issue of more than 65,536 characters; bytes are never fewer.
+/// GitHub rejects issues of more than 65,536 characters. A text has at least as many bytes as characters.
 const LONGEST: usize = 64_000;
-/// Names among the largest differences in the file of the report.
+/// Number of names among the largest differences in the file of the report.
 pub(super) const NAMES: usize = 20;
 /// Longest name in a cell, in characters: tables scroll.
 const CELL: usize = 110;
-/// Longest name elsewhere: there Markdown wraps. Some kernels have names of 5,000 characters.
+/// Longest name elsewhere, where Markdown wraps. Some kernel names have 5,000 characters.
 const NAME: usize = 1_000;
 
 /// Writes the report as Markdown with `top` names, at most 64,000 bytes.
@@ -27,7 +27,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     let (summary, largest) = (shared.summary(), shared.largest());
     let mut paper = Paper::default();
     paper.write(&opening::answer(analysis, summary));
-    // What stands at the end has its room from the beginning.
+    // Room for the last section is reserved from the start.
     let account = tables::account(analysis, summary, unit);
     paper.reserved = account.len();
     paper.add(&opening::inputs(analysis));
@@ -50,12 +50,12 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     paper.write(&account);
     if paper.left_out {
         paper
-            .write("\nWhat would not fit is left out; the tables of the report have everything.\n");
+            .write("\nLines that do not fit are omitted; the tables of the report are complete.\n");
     }
     out.write_all(paper.text.as_bytes())
 }
 
-/// A heading with lines that stand by themselves, so that a long one can be cut between two of them.
+/// A heading and self-contained lines, so that a long section can be cut between any two lines.
 #[derive(Default)]
 struct Section {
     head: String,
@@ -64,7 +64,7 @@ struct Section {
 }
 
 impl Section {
-    /// A part that opens on a click.
+    /// A collapsible section.
     fn folded(title: &str, before: &str) -> Section {
         let head = format!("\n<details><summary>{title}</summary>\n\n{before}");
         Section { head, lines: Vec::new(), foot: "\n</details>\n".to_owned() }
@@ -75,7 +75,7 @@ impl Section {
 #[derive(Default)]
 struct Paper {
     text: String,
-    /// Bytes that are spoken for.
+    /// Number of reserved bytes.
     reserved: usize,
     left_out: bool,
 }
@@ -85,7 +85,7 @@ impl Paper {
         self.text.push_str(text);
     }
 
-    /// Adds as many lines of a section as there is room for; no section without a line.
+    /// Adds as many lines of a section as fit; skips the section if none does.
     fn add(&mut self, section: &Section) {
         let used = self.text.len() + self.reserved + section.head.len() + section.foot.len();
         let mut room = (LONGEST - 200).saturating_sub(used);
@@ -109,17 +109,17 @@ fn cell(name: &str) -> String {
     code(name, CELL)
 }
 
-/// A name where Markdown wraps.
+/// A name outside of tables, where Markdown wraps.
 fn whole(name: &str) -> String {
     code(name, NAME)
 }
 
-/// Text where Markdown wraps.
+/// Text outside of tables, where Markdown wraps.
 fn wrapped(text: &str) -> String {
     plain(text, 2 * NAME)
 }
 
-/// What people call the two sides, as text of a cell.
+/// The names of the two sides, as text for a cell.
 fn side_names(analysis: &Analysis) -> [String; 2] {
     Side::BOTH.map(|side| plain(analysis.side_name(side), CELL))
 }

@@ -1,13 +1,14 @@
-//! How the Markdown opens: what happened, whether it may be compared, why; then inputs and warnings.
+//! The opening of the Markdown: what happened, whether the traces are comparable, why; then inputs and
+//! warnings.
 
 use super::{CELL, Section, cell, side_names, whole, wrapped};
 use crate::analysis::{Analysis, INCOMPLETE};
 use crate::report::summary::Summary;
-use crate::report::text::{answer_remarks, cause_lines, evidence, plain};
+use crate::report::text::{ChangeLine, answer_remarks, cause_lines, change_lines, evidence, plain};
 use crate::side::Side;
 use std::fmt::Write as _;
 
-/// The sentence, an alert where the traces are not of the same work, and the causes.
+/// The answer in one sentence, an alert if the traces are not comparable, and the causes.
 pub(super) fn answer(analysis: &Analysis, summary: &Summary) -> String {
     let mut text = format!("**{}**\n\n", wrapped(&crate::report::text::answer(analysis)));
     for remark in answer_remarks(analysis) {
@@ -15,9 +16,10 @@ pub(super) fn answer(analysis: &Analysis, summary: &Summary) -> String {
     }
     let _ = writeln!(text, "Verdict: {}.\n", evidence(analysis, &summary.verdict));
     text += &alert(analysis, summary);
+    text += &changes(analysis);
     let (causes, rest) = cause_lines(analysis);
     if !causes.is_empty() {
-        text.push_str("### Why\n\n");
+        text.push_str("\n### Where the time went\n\n");
     }
     for cause in &causes {
         let _ = writeln!(
@@ -35,7 +37,32 @@ pub(super) fn answer(analysis: &Analysis, summary: &Summary) -> String {
     text
 }
 
-/// What GitHub shows as a warning: the notes on an incomplete trace, and on work that is not the same.
+/// What changed with its cost, and what the same program costs at another speed.
+fn changes(analysis: &Analysis) -> String {
+    let lines = change_lines(analysis);
+    let mut text = String::from("### What changed\n\n");
+    if let Some(headline) = &lines.headline {
+        let _ = writeln!(text, "{}.", wrapped(headline));
+    }
+    let bullet = |text: &mut String, line: &ChangeLine| {
+        let detail = match line.detail.as_str() {
+            "" => String::new(),
+            detail => format!(" ({})", wrapped(detail)),
+        };
+        let _ = writeln!(text, "- {} {}{detail}", line.difference, wrapped(&line.sentence));
+    };
+    lines.changes.iter().for_each(|line| bullet(&mut text, line));
+    if let Some(rest) = &lines.rest {
+        let _ = writeln!(text, "- {rest}");
+    }
+    if !lines.same_program.is_empty() {
+        text.push_str("\nThe same program at another speed:\n\n");
+        lines.same_program.iter().for_each(|line| bullet(&mut text, line));
+    }
+    text
+}
+
+/// A GitHub warning with the notes on an incomplete trace and on work that differs.
 fn alert(analysis: &Analysis, summary: &Summary) -> String {
     if summary.comparable {
         return String::new();
@@ -47,7 +74,7 @@ fn alert(analysis: &Analysis, summary: &Summary) -> String {
         text.push_str("> A trace is incomplete.\n");
     }
     if !other.is_empty() {
-        text.push_str("> These traces are not of the same work.\n");
+        text.push_str("> The traces do not run the same work.\n");
     }
     for note in incomplete.into_iter().chain(other) {
         let _ = writeln!(text, "> - `{}`: {}", note.code, whole(&note.message));
@@ -55,7 +82,7 @@ fn alert(analysis: &Analysis, summary: &Summary) -> String {
     text + "\n"
 }
 
-/// Files, devices, and what else tells the recordings apart.
+/// Files, devices, and other differences between the recordings.
 pub(super) fn inputs(analysis: &Analysis) -> Section {
     let [one, two] = side_names(analysis);
     let head = format!("\n### Inputs\n\n| | {one} | {two} |\n|---|---|---|\n");

@@ -1,4 +1,4 @@
-//! The tables of the Markdown: names, places that changed, groups, lists, the account.
+//! The tables of the Markdown: names, changed call sites, groups, lists, totals.
 
 use super::{CELL, Section, cell, figures, side_names, wrapped};
 use crate::analysis::{Analysis, EfficiencyRow, Totals, clause};
@@ -11,12 +11,12 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 
-/// Ops with time to save.
+/// Number of ops with time to save.
 const OPS: usize = 10;
-/// Groups of each facet.
+/// Number of groups per facet.
 const GROUPS: usize = 24;
 
-/// The largest differences, with how often both sides called and what ran.
+/// The largest differences, with the number of calls on both sides and what ran.
 pub(super) fn names(
     analysis: &Analysis,
     names: &[LargeDifference],
@@ -53,7 +53,7 @@ pub(super) fn names(
     Section { head, lines: names.iter().take(top).map(line).collect(), foot }
 }
 
-/// `450 → 405`, and one number where both sides have the same.
+/// `450 → 405`, or one number if both sides agree.
 pub(super) fn counts(count: PerSide<u64>) -> String {
     match count.baseline == count.candidate {
         true => count.baseline.to_string(),
@@ -69,25 +69,25 @@ fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> St
     )
 }
 
-/// The places that changed as far as the repeats support it.
+/// The changed call sites that the repeats support.
 pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Section {
     let listed = summary.verdict.largest_changes.len() as u64;
     let heading = match summary.verdict.changes {
-        1 => "1 place changed".to_owned(),
-        all if all == listed => format!("{all} places changed"),
-        all => format!("{all} places changed, the {listed} largest"),
+        1 => "1 call site changed".to_owned(),
+        all if all == listed => format!("{all} call sites changed"),
+        all => format!("{all} call sites changed, the {listed} largest"),
     };
+    let heading = format!("{heading} ({})", summary.verdict.caption());
     let label = unit.label();
     let [one, two] = side_names(analysis);
     let mut section = Section::folded(
         &heading,
         &format!(
-            "| place | verdict | {one} {label} | {two} {label} | difference | ratio |\n|---|---|---:|---:|---:|---:|\n"
+            "| call site | verdict | {one} {label} | {two} {label} | difference | ratio |\n|---|---|---:|---:|---:|---:|\n"
         ),
     );
     for change in &summary.verdict.largest_changes {
-        let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
-        let time = PerSide::new(nanos(change.kernel_us_trace1), nanos(change.kernel_us_trace2));
+        let time = summary.verdict.shown(change);
         let modules = [&change.module_trace1, &change.module_trace2];
         let module = modules.into_iter().find(|module| !module.is_empty());
         let place = module.map_or_else(String::new, |module| format!(" in {}", cell(module)));
@@ -122,7 +122,7 @@ pub(super) fn chart(analysis: &Analysis, facet: &Facet, unit: Unit) -> Section {
     section
 }
 
-/// Steps, idle time, other kernel counts, the same kernels.
+/// One of the lists: steps, idle time, fusions, same kernels.
 pub(super) fn list(list: &List) -> Section {
     let titles: Vec<String> = list.titles.iter().map(|title| plain(title, CELL)).collect();
     let rule = "---:|".repeat(titles.len().saturating_sub(1));
@@ -139,7 +139,7 @@ pub(super) fn list(list: &List) -> Section {
     section
 }
 
-/// The ops with most time to save, where the peaks of a device are known.
+/// The ops with most time to save, if the peaks of a device are known.
 pub(super) fn efficiency(analysis: &Analysis) -> Section {
     let rows = analysis.by_efficiency();
     let saved = |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us();
@@ -164,12 +164,12 @@ pub(super) fn efficiency(analysis: &Analysis) -> Section {
     section
 }
 
-/// The accounted time, the parts that add up to it, and how many rows do.
+/// The attributed time, the parts that add up to it, and the number of rows.
 pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> String {
     let totals = &analysis.account().totals;
     let label = unit.label();
     let [one, two] = side_names(analysis);
-    let mut text = format!("\n### Account\n\n{}\n\n", wrapped(&sentence(analysis)));
+    let mut text = format!("\n### Totals\n\n{}\n\n", wrapped(&sentence(analysis)));
     let _ = writeln!(
         text,
         "| {label} | {one} | {two} | difference | ratio |\n|---|---:|---:|---:|---:|"
@@ -188,7 +188,7 @@ pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> Str
     let exact = if summary.account_is_exact { "exactly" } else { "**not exactly**" };
     let _ = writeln!(
         text,
-        "\n{} rows add up to {} and {} events, {exact}. {} points of difference.",
+        "\nRows: {}. They add up to {} and {} events, {exact}. Points of difference: {}.",
         analysis.rows().len(),
         summary.trace1.accounted_events,
         summary.trace2.accounted_events,

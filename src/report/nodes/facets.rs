@@ -1,7 +1,7 @@
-//! Rows and events → what they can be grouped and filtered by: category, step, phase, layer, module.
+//! Rows and events → the facets they can be grouped and filtered by: category, step, phase, layer, module.
 //!
-//! A row has one value, that of its op, so that it can be filtered. The groups are made of events,
-//! each with a value of its own, so that a chart by category adds up as `categories.csv` does.
+//! A row has one value per facet, that of its op, so that it can be filtered. Groups are built from events,
+//! each with its own value, so that a chart by category adds up exactly like `categories.csv`.
 
 use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
 use crate::program::Phase;
@@ -11,53 +11,54 @@ use crate::tree::{CallId, ModuleName};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// A property by which rows and events fall into a few groups.
+/// A property that divides rows and events into a few groups.
 #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "the page alone looks at all of it"))]
 #[derive(Debug)]
 pub(in crate::report) struct Facet {
     /// The name in links and scripts.
     pub(in crate::report) key: &'static str,
-    /// The name for people.
+    /// The display name.
     pub(in crate::report) title: &'static str,
-    /// The value of each row, as a position in `texts`.
+    /// The value of each row, as an index into `texts`.
     pub(in crate::report) values: Vec<u32>,
-    /// The distinct values of rows; empty for rows that have none.
+    /// The distinct values of rows; the empty text for rows without a value.
     pub(in crate::report) texts: Vec<String>,
-    /// The accounted events by value; they add up to the account.
+    /// The attributed events by value; they add up to the total.
     pub(in crate::report) groups: Vec<Group>,
 }
 
-/// All accounted events of one value.
+/// All attributed events with one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::report) struct Group {
-    /// The value; empty where the events have none.
+    /// The value; empty if the events have none.
     pub(in crate::report) value: String,
-    /// Accounted events of both sides.
+    /// Number of attributed events, both sides together.
     pub(in crate::report) events: u64,
     pub(in crate::report) time: PerSide<Nanos>,
 }
 
-/// A value of a facet. Values sort by rank, those of one rank by their time.
+/// A value of a facet. Values are sorted by rank, then by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Value<'a> {
     rank: usize,
     text: Text<'a>,
 }
 
-/// What the text of a value is made from: calls are many, and values few.
+/// The source of the text of a value. There are many calls but few distinct values, so the text is only
+/// made once per value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Text<'a> {
     Known(&'a str),
     /// The number of a step.
     Number(u32),
-    /// The name of a layer, or what lies around the layers.
+    /// A matched layer, or the work around the layers.
     Layer(PlacePair),
 }
 
 /// The value of a call.
 type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value<'a> + 'a>;
 
-/// How a facet is made: its names, and what tells the value of a call.
+/// A facet's names, and the function that returns the value of a call.
 struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis) -> ValueOf<'a>);
 
 /// A line here adds a facet to the page and to the Markdown file.
@@ -69,7 +70,7 @@ const RECIPES: [Recipe; 5] = [
     Recipe("module", "module class", module_classes),
 ];
 
-/// The facets by which the events of an analysis have at least two values.
+/// The facets for which the events of an analysis have at least two values.
 pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
     let mut facets = RECIPES.map(|Recipe(.., recipe)| Groups::new(recipe(analysis)));
     for row in analysis.rows() {
@@ -89,11 +90,11 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .collect()
 }
 
-/// The value of each row, as a position among the distinct ones, and these.
+/// The value of each row as an index into the distinct values, and the distinct values.
 fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();
-    // Two layers can have one name.
+    // Two layers can have the same name.
     let mut of_texts: FxHashMap<String, u32> = FxHashMap::default();
     let mut number = |text: Text<'a>| {
         *numbers.entry(text).or_insert_with(|| {
@@ -107,19 +108,19 @@ fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, 
     (values, texts)
 }
 
-/// The value of a row's op, or of its first event: the baseline's where it has one.
+/// The value of a row's op, or of its first event; the baseline's if it has one.
 fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Text<'a> {
     let call = |side: Side| row.calls[side].or_else(|| row.events[side].first().copied());
     let place = Side::BOTH.into_iter().find_map(|side| Some((side, call(side)?)));
     place.map_or(Text::Known(""), |(side, call)| value_of(side, call).text)
 }
 
-/// The groups of a facet while events are added to them.
+/// The groups of a facet under construction.
 struct Groups<'a> {
     value_of: ValueOf<'a>,
-    /// Positions in `list`.
+    /// Indices into `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the last event, and its number: many in a row have one value.
+    /// The value of the last event and its index: consecutive events often share a value.
     last: Option<(Value<'a>, usize)>,
     /// The rank of each group's value, and the group.
     list: Vec<(usize, Group)>,
@@ -151,7 +152,7 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// By rank, then the most time first.
+    /// Sorted by rank, then most time first.
     fn sorted(mut self) -> Vec<Group> {
         self.list.sort_by(|(rank_a, a), (rank_b, b)| {
             let longest = |group: &Group| Reverse(group.time.baseline.max(group.time.candidate));
@@ -178,7 +179,7 @@ impl Value<'_> {
     }
 }
 
-/// The category of an event; of an op that of its row.
+/// The category of an event, or of an op's row.
 fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let of_ops = rows_of_ops(analysis);
     Box::new(move |side, call| {
@@ -190,7 +191,7 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     })
 }
 
-/// The rows of the calls that are no accounted events themselves.
+/// The rows of calls that are not attributed events themselves.
 fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>> {
     PerSide::from_fn(|side| {
         let op = |row: &'a Row| Some((row.calls[side]?, row));
@@ -199,7 +200,7 @@ fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>
     })
 }
 
-/// Positions of steps, which pair the steps of both traces.
+/// The positions of steps, which match the steps of the two traces.
 fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let steps = PerSide::from_fn(|side| analysis.steps(side));
     Box::new(move |side, call| {
@@ -227,7 +228,7 @@ fn layers<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     })
 }
 
-/// `BertLayer_3`, or what lies around the layers.
+/// `BertLayer_3`, or the label for work around the layers.
 fn layer_name(pairs: &LayerPairs, place: PlacePair) -> String {
     match Side::BOTH.map(|side| pairs.instance(place, side)) {
         ["", ""] => place.label().to_owned(),

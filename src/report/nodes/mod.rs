@@ -1,5 +1,5 @@
-//! What formats that draw the merged tree share: what its nodes take, which of them to keep, by what
-//! rows are grouped.
+//! The merged tree → what the formats that draw it share: time per node, which nodes to keep, and how rows
+//! are grouped.
 
 pub(super) mod facets;
 #[cfg(any(feature = "html", feature = "flamegraph"))]

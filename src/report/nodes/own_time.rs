@@ -1,11 +1,11 @@
-//! A node of the merged tree → its own accounted time.
+//! A node of the merged tree → the time attributed to the node itself.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedNode;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Accounted time of a node itself.
+/// Attributed time of a node, without the nodes below it.
 pub(in crate::report) fn own_time(analysis: &Analysis, side: Side, node: MergedNode) -> Nanos {
     node.call(side)
         .filter(|&call| analysis.row_index(side, call).is_some())

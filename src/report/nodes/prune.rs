@@ -1,4 +1,4 @@
-//! The merged tree → the nodes that matter most, so that a file with a budget can leave out the rest.
+//! The merged tree → its most important nodes, for files with a size budget.
 
 use super::sums::both_times_below;
 use crate::analysis::Analysis;
@@ -6,9 +6,9 @@ use crate::diff::MergedId;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
 
-/// For each node of the merged tree, whether it is among the `most` that matter: those with the most
-/// time below, then those with a difference below. Both only grow on the way up and ties go to the
-/// lower id, so that whatever is kept, the nodes above it are too.
+/// For each node of the merged tree, whether it is among the `most` important ones: those with the most
+/// time below, then those with a difference below. Both can only grow towards the root and ties go to the
+/// lower id, so the ancestors of every kept node are kept too.
 pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
     let merged = analysis.diff().merged();
     if merged.len() <= most {

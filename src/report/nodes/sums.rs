@@ -1,14 +1,14 @@
-//! [`Analysis`] → accounted time of the nodes of the merged tree: their own, and with all below them.
+//! [`Analysis`] → attributed time of the nodes of the merged tree: own, and including all nodes below.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Accounted time of each node of the merged tree and of all nodes below it, by index.
+/// Attributed time of each node of the merged tree including all nodes below it, by index.
 ///
-/// A pair stands below the deeper of the two nodes above it, so that the time below a node can
-/// differ from the time below its call. The roots of each side add up to its total, exactly.
+/// A matched node is placed below the deeper of its two parents, so the time below a node can differ
+/// from the time below its call. The roots of each side add up to its total exactly.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
@@ -17,7 +17,7 @@ pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>>
     })
 }
 
-/// The times of both sides together.
+/// The times of both sides added up.
 pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
     Side::BOTH
@@ -27,7 +27,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have accounted time themselves on a side, and how much. They are few: the rows tell which.
+/// The nodes that have attributed time themselves on a side, and how much. They are few, and the rows list
+/// them.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,
@@ -37,10 +38,10 @@ pub(in crate::report) fn own_times(
     events.map(move |&event| (merged.of(side, event), analysis.time_of(side, event)))
 }
 
-/// Own times and those of all nodes below.
+/// Own times including those of all nodes below.
 fn add_up(analysis: &Analysis, mut times: Vec<Nanos>) -> Vec<Nanos> {
     let merged = analysis.diff().merged();
-    // From the end of preorder, a node is complete before it is added to the one above.
+    // In reverse preorder, a node is complete before it is added to its parent.
     for id in merged.ids().rev() {
         if let Some(parent) = merged.parent(id) {
             let below = times[id.index()];

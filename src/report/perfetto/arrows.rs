@@ -1,4 +1,4 @@
-//! The rows with the largest difference → arrows between their calls of both sides.
+//! The rows with the largest differences → arrows between their calls on the two sides.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -7,16 +7,16 @@ use crate::trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Arrows in a file; more hide what they point at.
+/// Maximum number of arrows; more would hide the slices they point at.
 const ARROWS: usize = 200;
 
-/// The nodes whose two slices are joined, each with the number of its arrow.
+/// The nodes whose two slices are connected, each with the number of its arrow.
 pub(super) struct Arrows {
     numbers: BTreeMap<MergedId, usize>,
 }
 
 impl Arrows {
-    /// Arrows between calls of which both are in the file.
+    /// Arrows between calls that are both in the file.
     pub(super) fn new(analysis: &Analysis, keep: &[bool]) -> Arrows {
         let mut rows: Vec<(usize, Nanos, MergedId)> = analysis
             .rows()

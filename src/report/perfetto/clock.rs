@@ -1,11 +1,11 @@
-//! Times of two traces → one clock, on which their first paired step starts at the same moment.
+//! Times of two traces → one clock, on which their first matched steps start at the same moment.
 
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 
-/// What is added to the times of each side; the earliest event of both is at 0.
+/// The offset added to the times of each side. The earliest event of both is at 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
     shift: PerSide<Nanos>,
@@ -25,7 +25,7 @@ impl Clock {
     }
 }
 
-/// The moment of each side that is laid upon the other's.
+/// The moments of the two sides that are aligned.
 fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
         PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));
@@ -35,7 +35,7 @@ fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     first_pair(analysis).unwrap_or_else(|| PerSide::from_fn(|side| first(analysis, side)))
 }
 
-/// Starts of the earliest paired call of the baseline.
+/// Start times of the baseline's earliest matched call and its counterpart.
 fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
     let start = |side: Side, call| {
         let tree = analysis.tree(side);
@@ -52,7 +52,7 @@ fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
         .map(|(baseline, _, candidate)| PerSide::new(baseline, candidate))
 }
 
-/// Start of the first call of a side; zero where it has none.
+/// Start of the first call of a side; zero if it has none.
 fn first(analysis: &Analysis, side: Side) -> Nanos {
     let tree = analysis.tree(side);
     let events = tree.calls().filter_map(|call| tree.event(call));

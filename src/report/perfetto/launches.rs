@@ -7,11 +7,11 @@ use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 use serde::Serialize;
 
-/// One end of an arrow: it belongs to the innermost slice of its track at that moment.
+/// One end of an arrow. It binds to the innermost slice on its track at that time.
 #[derive(Serialize)]
 pub(super) struct FlowEnd {
     ph: &'static str,
-    /// The end of an arrow belongs to the slice around it, not to the next one.
+    /// Binds the end of an arrow to the enclosing slice instead of the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'static str>,
     id: usize,
@@ -22,8 +22,8 @@ pub(super) struct FlowEnd {
     ts: f64,
 }
 
-/// The launch that a GPU event is joined with: the call that made it run, if that is in the trace and
-/// began before it. Where the clocks of host and GPU disagree no arrow can be drawn.
+/// The launch that an arrow connects to a GPU event: the call that made it run, if that is in the trace and
+/// began before it. If host and GPU clocks disagree, no arrow can be drawn.
 pub(super) fn launch(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
     let tree = analysis.tree(side);
     let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Gpu)?;

@@ -1,5 +1,5 @@
-//! What stands in a trace and is no call → slices of the timeline: steps and annotations, on the track of
-//! the thread or stream that has them, and steps on a track of their own.
+//! Steps and annotations, which are not calls → slices of the timeline: annotations on the track of their
+//! thread or stream, steps on a track of their own.
 
 use super::clock::Clock;
 use super::tracks::{Track, Tracks};
@@ -26,15 +26,15 @@ pub(super) struct Mark<'a> {
 
 #[derive(Serialize)]
 struct MarkArgs {
-    /// Position in `traceEvents` of the original.
+    /// Position in `traceEvents` of the original trace.
     uid: u32,
-    /// Position of the step, from 0, as tables tell it; the other side's step of this number is its
-    /// partner.
+    /// Position of the step, from 0, as in the tables. The other side's step with this number is its
+    /// counterpart.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<u32>,
 }
 
-/// The steps of a side, on the track of steps: spans that somebody recorded, or repeats of a call.
+/// The steps of a side, on the step track: recorded spans, or repeats of a call.
 pub(super) fn steps<'a>(
     analysis: &'a Analysis,
     clock: Clock,
@@ -54,7 +54,7 @@ pub(super) fn steps<'a>(
     (0..).zip(steps.spans()).map(mark).collect()
 }
 
-/// The annotations of a side, the `most` longest of them, in the order of the file.
+/// The `most` longest annotations of a side, in file order.
 pub(super) fn annotations<'a>(
     analysis: &'a Analysis,
     clock: Clock,

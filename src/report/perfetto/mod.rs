@@ -1,9 +1,9 @@
-//! Both traces → `perfetto.json.gz`: one timeline with two groups of processes, side by side.
+//! Both traces → `perfetto.json.gz`: one timeline with one group of processes per trace.
 //!
-//! The traces are moved so that their first paired step (or call, where there is no step) starts at
-//! one moment. Every slice tells its uid, its partner and its change; the largest differences are
-//! joined by arrows, so that one can walk from one side to the other. Steps have a track of their own on
-//! each side, annotations stand on that of their thread, and arrows lead from launches to GPU events.
+//! The traces are shifted so that their first matched steps (or calls, if there are no steps) start at the
+//! same time. Every slice has its uid, the uid of its counterpart, and its change. Arrows connect the largest
+//! differences across the sides, and launches to their GPU events. Steps have their own track on each side;
+//! annotations are on that of their thread.
 
 mod arrows;
 mod clock;
@@ -31,7 +31,7 @@ pub(super) fn write(
     options: &ReportOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // No name and no time in the head of the file: the same input gives the same bytes.
+    // The gzip header has no name and no time, so that the same input gives the same bytes.
     let packed = GzBuilder::new().write(out, Compression::fast());
     let mut out = io::BufWriter::with_capacity(1 << 16, packed);
     write_json(analysis, options.perfetto_slices, &mut out)?;
@@ -98,7 +98,7 @@ fn kept_calls<'a>(
     })
 }
 
-/// Elements of the array of events, a line each.
+/// Elements of the event array, one per line.
 struct Lines<'o> {
     out: &'o mut dyn Write,
     first: bool,

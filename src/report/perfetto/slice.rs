@@ -1,4 +1,4 @@
-//! A call → a slice of the timeline, with its uid, its partner and its change.
+//! A call → a slice of the timeline, with its uid, its counterpart and its change.
 
 use super::arrows::Arrows;
 use super::clock::Clock;
@@ -10,7 +10,7 @@ use crate::trace::Nanos;
 use crate::tree::CallId;
 use serde::Serialize;
 
-/// A slice as the trace event format writes it; times in µs.
+/// A slice in trace event format; times in µs.
 #[derive(Serialize)]
 pub(super) struct Slice<'a> {
     ph: &'static str,
@@ -31,23 +31,23 @@ pub(super) struct Slice<'a> {
 
 #[derive(Serialize)]
 struct SliceArgs<'a> {
-    /// Position in `traceEvents` of the original.
+    /// Position in `traceEvents` of the original trace.
     uid: u32,
     relation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     partner_uid: Option<u32>,
-    /// Name of the partner where it is another one.
+    /// Name of the counterpart, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     partner_name: Option<&'a str>,
-    /// Candidate − baseline of the accounted time at and below, in µs.
+    /// Candidate − baseline of the attributed time, including calls below, in µs.
     #[serde(skip_serializing_if = "Option::is_none")]
     accounted_delta_us: Option<f64>,
 }
 
-/// What slices are made from.
+/// The data that slices are made from.
 pub(super) struct Slices<'a> {
     pub(super) analysis: &'a Analysis,
-    /// Time of each node and of all below it.
+    /// Time of each node including all nodes below.
     pub(super) times: &'a PerSide<Vec<Nanos>>,
     pub(super) clock: Clock,
     pub(super) tracks: &'a Tracks,
@@ -55,7 +55,7 @@ pub(super) struct Slices<'a> {
 }
 
 impl<'d> Slices<'d> {
-    /// The slice of a call; roots have none.
+    /// The slice of a call; none for roots.
     pub(super) fn slice(&self, id: MergedId, side: Side, call: CallId) -> Option<Slice<'d>> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();
@@ -93,7 +93,7 @@ impl<'d> Slices<'d> {
         }
     }
 
-    /// Whether this side's slice of a pair starts first: an arrow must point forward in time.
+    /// Whether this side's slice of a matched node starts first: an arrow must point forward in time.
     fn is_earlier(&self, id: MergedId, side: Side) -> bool {
         let MergedNode::Both(first, second) = self.analysis.diff().merged().node(id) else {
             return false;

@@ -1,4 +1,4 @@
-//! Processes and threads of both traces → numbers and names that do not meet in one file.
+//! Processes and threads of both traces → numbers and names that do not collide in one file.
 
 use super::Lines;
 use crate::analysis::Analysis;
@@ -9,10 +9,10 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
 
-/// Processes of the candidate are numbered from here.
+/// Process numbers of the candidate start here.
 const CANDIDATE_FROM: usize = 10_000;
 
-/// The processes of each side, and which of them stand for a GPU.
+/// The processes of each side, and which of them represent a GPU.
 pub(super) struct Tracks {
     processes: PerSide<Vec<Process>>,
 }
@@ -22,7 +22,7 @@ struct Process {
     has_gpu_events: bool,
 }
 
-/// Where a slice stands in the file.
+/// The process and thread numbers of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Track {
     pub(super) pid: usize,
@@ -40,7 +40,7 @@ impl Tracks {
         self.track(analysis, side, thread)
     }
 
-    /// The track of the steps that a thread holds: above those of all threads of its process.
+    /// The track for the steps of a thread, above all threads of its process.
     pub(super) fn of_steps(&self, analysis: &Analysis, side: Side, thread: ThreadId) -> Track {
         Track { tid: 0, ..self.track(analysis, side, thread) }
     }
@@ -53,7 +53,7 @@ impl Tracks {
         Track { pid: from + number, tid: thread.index() + 1 }
     }
 
-    /// Writes the names: the baseline's processes first, GPUs behind hosts.
+    /// Writes the names. The baseline's processes come first, GPUs after hosts.
     pub(super) fn write(&self, analysis: &Analysis, lines: &mut Lines<'_>) -> io::Result<()> {
         for side in Side::BOTH {
             self.write_processes(analysis, side, lines)?;
@@ -131,7 +131,7 @@ impl Tracks {
     }
 }
 
-/// The threads that calls, steps and annotations stand on, by id.
+/// The threads with calls, steps or annotations, by id.
 fn threads(analysis: &Analysis, side: Side) -> Vec<ThreadId> {
     let tree = analysis.tree(side);
     let calls = tree.calls().filter_map(|call| tree.event(call));

@@ -1,7 +1,7 @@
-//! [`Analysis`] → where the time differs most: rows of one name at one lowest common node together,
-//! with what the calls below became.
+//! [`Analysis`] → where the time differs most: rows grouped by name and lowest common node, with what the
+//! calls below them became.
 
-use crate::analysis::{Analysis, OTHER_STEPS, Row, RowKind};
+use crate::analysis::{Analysis, Row, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::report::text::node_name;
 use crate::side::{PerSide, Side};
@@ -11,35 +11,37 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// All rows of one name at one lowest common node; all that are in steps without a partner, where one
-/// trace has more steps.
+/// Name for the rows in steps without a counterpart.
+const OTHER_STEPS: &str = "(steps without a counterpart)";
+
+/// All rows of one name at one lowest common node. All rows in steps without a counterpart form one
+/// group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeDifference {
     /// Name of the rows.
     pub name: String,
-    /// Name of the lowest common node above; empty where the op itself is that node, and where there
-    /// is none.
+    /// Name of the lowest common node above; empty if the op itself is that node, or if there is none.
     pub below: String,
     /// Number of rows.
     pub row_count: u64,
-    /// Ops or launches on each side; GPU events where their launch is not in the trace.
+    /// Ops or launches on each side; GPU events if their launch is not in the trace.
     pub calls: PerSide<u64>,
-    /// Accounted events on each side.
+    /// Attributed events on each side.
     pub events: PerSide<u64>,
     /// Sum of their times.
     pub time: PerSide<Nanos>,
-    /// The ops and frames below at which the traces part, with GPU work: most frequent first.
+    /// The ops and frames below with GPU work where the traces diverge, most frequent first.
     pub parts: Vec<Part>,
 }
 
-/// Points of difference of one name.
+/// Points of difference with the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The side that has it alone; `None` for a renamed pair.
+    /// The only side that has it; `None` for a renamed pair.
     pub side: Option<Side>,
     /// Its name, `a | b` for a renamed pair.
     pub name: String,
-    /// How many there are.
+    /// Number of points.
     pub count: u64,
 }
 
@@ -50,7 +52,7 @@ impl LargeDifference {
     }
 }
 
-/// Where the time differs, largest difference first.
+/// The largest differences of time by name and lowest common node, largest first.
 pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut groups: Vec<LargeDifference> = Vec::new();
     let mut numbers: FxHashMap<(String, String), usize> = FxHashMap::default();
@@ -93,7 +95,8 @@ fn empty((name, below): (String, String)) -> LargeDifference {
     }
 }
 
-/// The lowest common node of a row that is not itself one, without what differs between two runs.
+/// The name of a row's lowest common node if it is not the row's own op, without parts that vary from run to
+/// run.
 fn below(analysis: &Analysis, row: &Row) -> String {
     match (row.kind, row.lowest_common) {
         (RowKind::CommonOp | RowKind::Unlinked, _) | (_, None) => String::new(),
@@ -156,7 +159,7 @@ fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap
     counts.into_iter().map(|(group, counts)| (group, list(counts))).collect()
 }
 
-/// Launches and kernels show in the counts; what an op became is told by the ops below it.
+/// Whether a point is listed: ops and frames are; launches and kernels already show in the counts.
 fn is_told(analysis: &Analysis, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         node.call(side).is_some_and(|call| match analysis.tree(side).kind(call) {

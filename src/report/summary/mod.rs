@@ -1,11 +1,13 @@
-//! `summary.json`: inputs, totals, the account, notes and the largest differences.
+//! [`Analysis`] → `summary.json`: inputs, totals, notes, causes, verdicts and the largest differences.
 
+mod changes;
 mod largest;
 mod verdict;
 mod wall;
 
+pub use changes::{ChangeSummary, SameProgram};
 pub use largest::{LargeDifference, Part, largest_differences};
-pub use verdict::{Change, VerdictSummary};
+pub use verdict::{Change, StepVerdict, VerdictSummary};
 pub use wall::{CauseSummary, WallSide, WallSummary};
 
 use super::json::write_json;
@@ -15,13 +17,13 @@ use crate::trace::{Nanos, Note};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Version of the layout of `summary.json`; rises when a field changes its meaning or goes.
+/// Version of the layout of `summary.json`; increased when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// How many names stand among the largest differences.
+/// Number of names among the largest differences.
 const LARGEST: usize = 20;
 
-/// What `summary.json` holds, and what the command line prints.
+/// The content of `summary.json`, also used by the command line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     /// [`SCHEMA_VERSION`].
@@ -34,25 +36,29 @@ pub struct Summary {
     pub trace1: SideSummary,
     /// The candidate.
     pub trace2: SideSummary,
-    /// The account of the wall time.
+    /// The attribution of the wall time.
     pub wall: WallSummary,
-    /// Why the wall time differs, the largest first.
+    /// What changed, the most expensive change first.
+    pub changes: Vec<ChangeSummary>,
+    /// What the same program costs at another speed.
+    pub same_program: SameProgram,
+    /// Why the wall time differs, largest cause first.
     pub causes: Vec<CauseSummary>,
-    /// Candidate − baseline of the accounted time, in µs.
+    /// Candidate − baseline of the attributed time, in µs.
     pub difference_us: f64,
-    /// Candidate / baseline; `null` where undefined.
+    /// Candidate / baseline; `null` if undefined.
     pub ratio: Option<f64>,
     /// Whether the rows of both sides add up to all events, to the nanosecond.
     pub account_is_exact: bool,
     /// Number of points of difference that do not vary among the runs of a side.
     pub points_of_difference: u64,
-    /// Number of those that do.
+    /// Number of points of difference that do vary.
     pub varying_points: u64,
-    /// Whether both sides did the same work, as far as the traces tell.
+    /// Whether both sides did the same work, as far as the traces show.
     pub comparable: bool,
     /// The verdicts and their evidence.
     pub verdict: VerdictSummary,
-    /// What was odd about the traces and the comparison.
+    /// Anomalies of the traces and of the comparison.
     pub notes: Vec<SideNote>,
     /// Where the absolute difference is largest, largest first.
     pub largest_differences: Vec<NameDifference>,
@@ -61,50 +67,50 @@ pub struct Summary {
 /// One trace in the summary.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideSummary {
-    /// What people call the side: the user's name, else `trace1` or `trace2`.
+    /// Display name of the side: the user's name for it, otherwise `trace1` or `trace2`.
     pub name: String,
-    /// The file, as the user named it.
+    /// The path, as given by the user.
     pub path: String,
-    /// Elements of `traceEvents`.
+    /// Number of elements of `traceEvents`.
     pub events: u64,
     /// Names of the devices.
     pub devices: Vec<String>,
-    /// Accounted events.
+    /// Number of attributed events.
     pub accounted_events: u64,
-    /// Sum of their times in µs.
+    /// Sum of their durations, in µs.
     pub kernel_time_us: f64,
-    /// What the rows add up to, in µs.
+    /// Sum of the times of all rows, in µs.
     pub row_sum_us: f64,
-    /// Union of the intervals of all accounted events, in µs.
+    /// Union of the intervals of all attributed events, in µs.
     pub busy_time_us: f64,
-    /// Time in rows that both traces have, in µs. The three parts add up to `kernel_time_us`.
+    /// Time in rows that both traces have, in µs. This and the next two add up to `kernel_time_us`.
     pub paired_us: f64,
     /// Time in rows that only this trace has, in µs.
     pub one_sided_us: f64,
-    /// Time whose launch is not in the trace, in µs.
+    /// Time of GPU events whose launch is not in the trace, in µs.
     pub unlinked_us: f64,
-    /// How far its runs lie apart; `null` with one run.
+    /// How much its runs vary; `null` with one run.
     pub runs: Option<RunsSummary>,
 }
 
-/// The runs of one side: what lies within their spread is noise.
+/// The runs of one side. Differences within their spread are noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunsSummary {
-    /// How many.
+    /// Number of runs.
     pub count: usize,
-    /// Median of the own wall time of a step, in µs; `null` where not all runs have steps.
+    /// Median of a step's own wall time, in µs; `null` unless all runs have steps.
     pub step_wall_median_us: Option<f64>,
     /// The largest difference of it between two runs, in µs.
     pub step_wall_spread_us: Option<f64>,
-    /// Median of the accounted time of a step, in µs.
+    /// Median of the attributed time of a step, in µs.
     pub step_time_median_us: f64,
     /// The largest difference of it between two runs, in µs.
     pub step_time_spread_us: f64,
-    /// The most points at which the structure of a run parts from that of the first.
+    /// The largest number of points at which the structure of a run differs from that of the median run.
     pub varying_points: usize,
 }
 
-/// A note, with the side that it is about; `null` where it is about both.
+/// A note, with the side it concerns; `null` if it concerns both.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideNote {
     /// `trace1`, `trace2` or `null`.
@@ -119,7 +125,7 @@ pub struct SideNote {
 pub struct NameDifference {
     /// Name of the rows.
     pub name: String,
-    /// Name of the lowest common node above; empty where the op itself is that node.
+    /// Name of the lowest common node above; empty if the op itself is that node.
     pub below: String,
     /// Number of rows.
     pub row_count: u64,
@@ -127,9 +133,9 @@ pub struct NameDifference {
     pub calls_trace1: u64,
     /// Ops or launches of the candidate.
     pub calls_trace2: u64,
-    /// Accounted events of the baseline.
+    /// Attributed events of the baseline.
     pub events_trace1: u64,
-    /// Accounted events of the candidate.
+    /// Attributed events of the candidate.
     pub events_trace2: u64,
     /// Sum over the baseline, in µs.
     pub kernel_time_trace1_us: f64,
@@ -137,12 +143,12 @@ pub struct NameDifference {
     pub kernel_time_trace2_us: f64,
     /// Candidate − baseline, in µs.
     pub difference_us: f64,
-    /// Candidate / baseline; `null` where undefined.
+    /// Candidate / baseline; `null` if undefined.
     pub ratio: Option<f64>,
 }
 
 impl Summary {
-    /// What people call the side that a note is about.
+    /// The display name of the side that a note concerns.
     pub fn side_of(&self, note: &SideNote) -> Option<&str> {
         note.side.map(|side| match side == Side::Baseline.label() {
             true => self.trace1.name.as_str(),
@@ -156,7 +162,7 @@ pub fn summarise(analysis: &Analysis) -> Summary {
     summarise_with(analysis, &largest_differences(analysis))
 }
 
-/// The same with the largest differences that were found before.
+/// Like [`summarise`], with precomputed largest differences.
 pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();
@@ -169,6 +175,8 @@ pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -
         trace1: side(Side::Baseline),
         trace2: side(Side::Candidate),
         wall: wall::wall(analysis),
+        changes: changes::changes(analysis),
+        same_program: changes::same_program(analysis),
         causes: wall::causes(analysis),
         difference_us: account.difference().as_micros(),
         ratio: account.ratio(),
@@ -218,7 +226,7 @@ fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
         let notes = tree.trace().notes().iter().chain(tree.notes()).chain(&checks.sides[side]);
         notes.collect::<Vec<&Note>>()
     });
-    // What is said of both sides in the same words is said once.
+    // A note that is the same for both sides is listed once.
     let is_of_both = |note: &&Note| Side::BOTH.iter().all(|&side| of_sides[side].contains(note));
     let of_side = |side: Side| {
         let own = of_sides[side].iter().copied().filter(|note| !is_of_both(note));
@@ -253,7 +261,7 @@ fn name_difference(group: &LargeDifference) -> NameDifference {
     }
 }
 
-/// Writes a summary as `summary.json` holds it.
+/// Writes a summary as the content of `summary.json`.
 ///
 /// # Errors
 /// If `out` cannot be written to.

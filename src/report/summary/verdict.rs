@@ -1,21 +1,26 @@
-//! The verdicts of a comparison → what `summary.json` and the terminal show of them.
+//! The verdicts of a comparison → their form in `summary.json` and in the terminal.
 
 use crate::analysis::{Analysis, Site};
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
 use serde::Serialize;
 
-/// How many changes are listed.
+/// Maximum number of changes listed.
 const LARGEST: usize = 20;
 
-/// The verdict on the total, and the changes that the evidence supports.
+/// The verdict on the total, and the changes supported by the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictSummary {
-    /// `slower`, `faster`, `similar`, `within_noise` or `not_tested`: all accounted time.
+    /// Verdict on all attributed time: `slower`, `faster`, `similar`, `within_noise` or `not_tested`.
     pub total: &'static str,
-    /// The same in words that say what was tested: `faster, not proven (3 steps)`.
+    /// The verdict in words that include what was tested: `faster, not significant (3 runs)`.
     pub words: String,
-    /// What the repeats are: `runs`, `steps` or `none`.
+    /// The noise all verdicts are based on: `between_runs`; `within_one_run`, if run-to-run noise is unknown;
+    /// `other_options`, if nothing is tested; or `none`.
+    pub basis: &'static str,
+    /// The verdict on the wall time of a step over the runs; `null` if a side has one run.
+    pub step: Option<StepVerdict>,
+    /// The kind of repeats: `runs`, `steps` or `none`.
     pub repeats: &'static str,
     /// Number of runs of the baseline.
     pub runs_trace1: u64,
@@ -25,30 +30,41 @@ pub struct VerdictSummary {
     pub steps_trace1: u64,
     /// Number of steps of the candidate.
     pub steps_trace2: u64,
-    /// Probability of the moderated test over steps; `null` with fewer than two on a side.
+    /// p-value of the moderated test over the repeats; `null` with fewer than two on a side.
     pub p: Option<f64>,
-    /// The false discovery rate at that probability, among all places.
+    /// The false discovery rate at that p-value, among all call sites.
     pub q: Option<f64>,
-    /// Places that changed by less than this many µs per step are neither counted nor listed.
+    /// Call sites that changed by less than this many µs per step are neither counted nor listed.
     pub least_difference_us: f64,
-    /// Places that are slower or faster by at least that much.
+    /// Number of call sites that are slower or faster by at least that much.
     pub changes: u64,
-    /// Places where the sides did not do the same work, whatever their times.
+    /// Number of call sites where the sides did different work, whatever their times.
     pub other_work: u64,
-    /// The largest changes: all of them, or the first 20.
+    /// The largest changes, at most 20.
     pub largest_changes: Vec<Change>,
 }
 
-/// An op of the program that changed.
+/// The verdict on the wall time of a step, with several runs per side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepVerdict {
+    /// `slower`, `faster`, `similar` or `within_noise`.
+    pub verdict: &'static str,
+    /// The verdict in words, including what was tested.
+    pub words: String,
+    /// p-value of the moderated test over the runs.
+    pub p: Option<f64>,
+}
+
+/// A call site whose time changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// Name of its rows.
     pub name: String,
-    /// The module around it in the baseline; empty where there is none.
+    /// The enclosing module in the baseline; empty if there is none.
     pub module_trace1: String,
-    /// The module around it in the candidate; empty where there is none.
+    /// The enclosing module in the candidate; empty if there is none.
     pub module_trace2: String,
-    /// `Input Dims` in the baseline, else in the candidate.
+    /// `Input Dims` in the baseline, otherwise in the candidate.
     pub input_shape: String,
     /// `slower` or `faster`.
     pub verdict: &'static str,
@@ -60,8 +76,36 @@ pub struct Change {
     pub kernel_us_trace2: f64,
     /// Candidate − baseline, in µs.
     pub difference_us: f64,
-    /// False discovery rate of the test; `null` where it was not asked.
+    /// The time in the baseline that the verdict compares, in µs: the mean per step or run; without repeats,
+    /// all.
+    pub judged_us_trace1: f64,
+    /// The same in the candidate.
+    pub judged_us_trace2: f64,
+    /// False discovery rate of the test; `null` if it was not tested.
     pub q: Option<f64>,
+    /// The few repeats that contain most of the difference; `null` if it is spread over most of them.
+    pub few: Option<String>,
+}
+
+impl VerdictSummary {
+    /// The times of a change to display. With several runs these are the means over the runs, per step,
+    /// because a single run may show the opposite; otherwise those of the two traces.
+    pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
+        let micros = match self.runs_trace1.min(self.runs_trace2) > 1 {
+            true => PerSide::new(change.judged_us_trace1, change.judged_us_trace2),
+            false => PerSide::new(change.kernel_us_trace1, change.kernel_us_trace2),
+        };
+        micros.map(|micros| Nanos((micros * 1e3).round() as i64))
+    }
+
+    /// Describes what the displayed times of changes are, and what is unknown about their noise.
+    pub(in crate::report) fn caption(&self) -> &'static str {
+        match self.basis {
+            "between_runs" => "mean over the runs, per step",
+            "within_one_run" => "within one run; run-to-run noise unknown",
+            _ => "not tested; noise unknown",
+        }
+    }
 }
 
 pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
@@ -69,6 +113,12 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
     VerdictSummary {
         total: verdicts.total.verdict.label(),
         words: verdicts.total.words(),
+        basis: verdicts.repeats.basis(),
+        step: verdicts.step.map(|step| StepVerdict {
+            verdict: step.verdict.label(),
+            words: step.words(),
+            p: step.p,
+        }),
         repeats: verdicts.repeats.label(),
         runs_trace1: analysis.runs(Side::Baseline).len() as u64 + 1,
         runs_trace2: analysis.runs(Side::Candidate).len() as u64 + 1,
@@ -102,6 +152,9 @@ fn change(analysis: &Analysis, site: &Site) -> Change {
         kernel_us_trace1: baseline,
         kernel_us_trace2: candidate,
         difference_us: (site.time.candidate - site.time.baseline).as_micros(),
+        judged_us_trace1: site.judgement.mean_us.baseline,
+        judged_us_trace2: site.judgement.mean_us.candidate,
         q: site.judgement.q,
+        few: site.judgement.few_words(),
     }
 }

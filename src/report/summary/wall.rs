@@ -1,4 +1,4 @@
-//! What `summary.json` says of the wall time and the causes of its difference.
+//! [`Analysis`] → the wall time and the causes of its difference in `summary.json`.
 
 use crate::analysis::{Analysis, Cause, IdleKind, WallBasis};
 use crate::report::text::answer;
@@ -7,43 +7,46 @@ use crate::trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The account of the wall time.
+/// The attribution of the wall time.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSummary {
     /// What happened, in one sentence.
     pub answer: String,
-    /// `steps`, or `events` where a side has none: figures are then for the whole window.
+    /// `steps`, or `events` if a side has none; figures are then for the whole window.
     pub basis: &'static str,
-    /// Whether busy and idle add up to the wall, and the causes to its difference, exactly.
+    /// Whether busy and idle time add up to the wall time, and the causes to its difference, exactly.
     pub is_exact: bool,
     /// The baseline.
     pub trace1: WallSide,
     /// The candidate.
     pub trace2: WallSide,
-    /// Candidate − baseline of the step's own wall, in µs.
+    /// Candidate − baseline of a step's own wall time, in µs.
     pub step_difference_us: f64,
-    /// What `causes[].difference_us` adds up to: the same with work launched before the window.
+    /// The sum of `causes[].difference_us`: `step_difference_us` plus the difference of work launched
+    /// before the window.
     pub causes_sum_us: f64,
 }
 
 /// The wall time of one side. All but `step_*` are sums over the window.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSide {
-    /// Number of steps; 1 where the window is looked at as a whole.
+    /// Number of compared steps; 1 if the window is compared as a whole.
     pub steps: u64,
-    /// Length of the window in µs: busy + idle + before.
+    /// Length of the window in µs: busy + idle + before + steps without a counterpart.
     pub wall_us: f64,
-    /// Time in which work of the window ran, in µs.
+    /// Time in which work of the compared steps was running, in µs.
     pub busy_us: f64,
-    /// Time in which nothing ran, in µs.
+    /// Time in which nothing was running, in µs.
     pub idle_us: f64,
-    /// Time of work that was launched before the window, and of the gaps before it, in µs.
+    /// Time of work launched before the window or not selected, and of the gaps before it, in µs.
     pub before_window_us: f64,
+    /// Time of steps without a counterpart, in µs.
+    pub unpaired_steps_us: f64,
     /// Idle time by kind, in µs.
     pub idle_by_kind_us: BTreeMap<&'static str, f64>,
-    /// Own wall (busy + idle) of a step, in µs.
+    /// Own wall time (busy + idle) of a step, in µs.
     pub step_wall_us: f64,
-    /// Share of the own wall in which nothing ran; `null` for an empty window.
+    /// Idle share of the own wall time; `null` for an empty window.
     pub idle_share: Option<f64>,
 }
 
@@ -52,27 +55,30 @@ pub struct WallSide {
 pub struct CauseSummary {
     /// The reason: `kernel_slower`, `host`, ….
     pub reason: &'static str,
-    /// Where.
+    /// Its call site.
     pub place: String,
-    /// Class of the module around it.
+    /// Class of the enclosing module.
     pub module_class: String,
-    /// The first node of the merged tree that has it; `null` where it is nowhere in particular.
+    /// The first node of the merged tree with this cause; `null` if it has no specific call site.
     pub node: Option<usize>,
     /// Candidate − baseline per step, in µs; adds up over all causes.
     pub difference_us: f64,
-    /// Its part of the baseline's window, in µs.
+    /// Its share of the baseline's window, in µs.
     pub time_trace1_us: f64,
-    /// Its part of the candidate's window, in µs.
+    /// Its share of the candidate's window, in µs.
     pub time_trace2_us: f64,
     /// Shapes and types of the baseline's op.
     pub arguments_trace1: String,
     /// Shapes and types of the candidate's op.
     pub arguments_trace2: String,
-    /// What shows it.
+    /// The evidence.
     pub evidence: String,
-    /// Kernels of the baseline, the longest first.
+    /// The few steps that contain most of the difference; `null` if it is spread over most of them, or if
+    /// that is unknown.
+    pub few: Option<String>,
+    /// Kernels of the baseline, longest first.
     pub kernels_trace1: Vec<String>,
-    /// Kernels of the candidate, the longest first.
+    /// Kernels of the candidate, longest first.
     pub kernels_trace2: Vec<String>,
 }
 
@@ -103,6 +109,7 @@ fn side(analysis: &Analysis, side: Side) -> WallSide {
         busy_us: totals.busy.as_micros(),
         idle_us: totals.idle.as_micros(),
         before_window_us: totals.before.as_micros(),
+        unpaired_steps_us: totals.alone.as_micros(),
         idle_by_kind_us: some.map(|(kind, time)| (kind, time.as_micros())).collect(),
         step_wall_us: totals.step_ms() * 1e3,
         idle_share: totals.idle_share(),
@@ -125,6 +132,7 @@ fn cause(cause: &Cause) -> CauseSummary {
         arguments_trace1: cause.arguments.baseline.clone(),
         arguments_trace2: cause.arguments.candidate.clone(),
         evidence: cause.evidence.clone(),
+        few: cause.few.map(|few| few.words("steps")),
         kernels_trace1: cause.kernels.baseline.clone(),
         kernels_trace2: cause.kernels.candidate.clone(),
     }

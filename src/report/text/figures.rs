@@ -1,10 +1,10 @@
-//! Times, shares and names → text for people, the same in the page, in Markdown and in the terminal.
+//! Times, shares and names → display text, the same on the page, in Markdown and in the terminal.
 
 use crate::side::PerSide;
 use crate::trace::Nanos;
 use std::borrow::Cow;
 
-/// The unit that all times of one report are shown in.
+/// The unit of all times in one report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Microseconds.
@@ -14,7 +14,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Milliseconds where the larger total has at least one, microseconds below.
+    /// Milliseconds if the larger total is at least one, otherwise microseconds.
     pub(crate) fn fitting(totals: PerSide<Nanos>) -> Unit {
         match totals.baseline.max(totals.candidate) < Nanos(1_000_000) {
             true => Unit::Micros,
@@ -22,10 +22,10 @@ impl Unit {
         }
     }
 
-    /// `us` or `ms`.
+    /// `µs` or `ms`.
     pub(crate) fn label(self) -> &'static str {
         match self {
-            Unit::Micros => "us",
+            Unit::Micros => "µs",
             Unit::Millis => "ms",
         }
     }
@@ -38,8 +38,7 @@ impl Unit {
         }
     }
 
-    /// The time in this unit to the nanosecond, without the unit: figures that add up to the last
-    /// digit.
+    /// The time in this unit to the nanosecond, without the unit, so that figures add up to the last digit.
     #[cfg(feature = "cli")]
     pub(crate) fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
@@ -51,7 +50,7 @@ impl Unit {
         format!("{sign}{}.{:0digits$}", nanos / scale, nanos % scale)
     }
 
-    /// Like [`Unit::show`], always with a sign; zero has none.
+    /// Like [`Unit::show`], with an explicit sign; zero has none.
     pub(crate) fn show_signed(self, time: Nanos) -> String {
         match time.0 {
             1.. => format!("+{}", self.show(time)),
@@ -60,7 +59,7 @@ impl Unit {
     }
 }
 
-/// `1.32x`; empty where a side has no time.
+/// `1.32x`; empty if a side has no time.
 pub(crate) fn times(time: PerSide<Nanos>) -> String {
     match time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
         true => format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64),
@@ -68,41 +67,16 @@ pub(crate) fn times(time: PerSide<Nanos>) -> String {
     }
 }
 
-/// Part of a whole in percent with one decimal; empty where the whole is nothing.
+/// Part of a whole in percent with one decimal; empty if the whole is zero.
 pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     match whole == Nanos::ZERO {
         true => String::new(),
-        false => format!("{:.1} %", 100.0 * part.0 as f64 / whole.0 as f64),
+        false => format!("{:.1}%", 100.0 * part.0 as f64 / whole.0 as f64),
     }
 }
 
-/// One line of text without control characters and without characters that turn the direction of
-/// what follows: both are shown as escapes. Names of traces pass through here on the way to a
-/// terminal, a Markdown file or a drawing.
-pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
-    // All bytes are looked at, many at once: that is faster than to stop at the first that is not plain.
-    let is_plain = name.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
-    if is_plain || !name.contains(is_disruptive) {
-        return Cow::Borrowed(name);
-    }
-    let mut text = String::with_capacity(name.len() + 8);
-    for letter in name.chars() {
-        match is_disruptive(letter) {
-            true => text.extend(letter.escape_default()),
-            false => text.push(letter),
-        }
-    }
-    Cow::Owned(text)
-}
-
-fn is_disruptive(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}')
-        || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Shortens a text to `room` characters from the middle. The end of a name mostly tells more than
-/// its start (`…conv.py(458): forward`), so it gets the larger half.
+/// Shortens a text to `room` characters by cutting its middle. The end of a name is usually more informative
+/// than its start (`…conv.py(458): forward`), so it gets the larger half.
 pub(crate) fn shorten(text: &str, room: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= room {
@@ -125,7 +99,7 @@ mod tests {
         assert_eq!((unit, unit.show(Nanos(5_000))), (Unit::Millis, "0.005".to_owned()));
         assert_eq!(unit.show_signed(Nanos(1_000_000)), "+1.000");
         assert_eq!(unit.show_signed(Nanos(-1_000_000)), "-1.000");
-        assert_eq!(Unit::fitting(PerSide::default()).label(), "us");
+        assert_eq!(Unit::fitting(PerSide::default()).label(), "µs");
     }
 
     #[cfg(feature = "cli")]
@@ -141,13 +115,7 @@ mod tests {
         assert_eq!(times(PerSide::new(Nanos(0), Nanos(5))), "");
         assert_eq!(times(PerSide::new(Nanos(2), Nanos(5))), "2.50x");
         assert_eq!(percent(Nanos(1), Nanos(0)), "");
-        assert_eq!(percent(Nanos(1), Nanos(8)), "12.5 %");
-    }
-
-    #[test]
-    fn a_name_cannot_reach_the_terminal() {
-        assert_eq!(one_line("a\u{1b}[31m\nb\u{202e}c"), "a\\u{1b}[31m\\nb\\u{202e}c");
-        assert_eq!(one_line("ядро ✓"), "ядро ✓");
+        assert_eq!(percent(Nanos(1), Nanos(8)), "12.5%");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A node of the merged tree → its name: one, or `a | b` where it was renamed or has an alias.
+//! A node of the merged tree → its name; `a | b` if it was renamed or has an alias.
 
 use crate::analysis::Analysis;
 use crate::diff::{MergedNode, Relation, TraceDiff};
@@ -6,8 +6,7 @@ use crate::side::Side;
 use crate::tree::CallId;
 use std::borrow::Cow;
 
-/// Name of a node. Calls that are the same can differ in a line number or an address; then the name
-/// is the baseline's.
+/// Name of a node. Matched calls can differ in a line number or an address; then the baseline's name is used.
 pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     let name = |side: Side, call| analysis.tree(side).name(call);
     match named_by(analysis, node) {
@@ -18,7 +17,7 @@ pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     }
 }
 
-/// The calls whose names make the name of a node.
+/// The calls that give a node its name.
 pub(in crate::report) enum NamedBy {
     /// One call of this side.
     One(Side, CallId),

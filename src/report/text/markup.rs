@@ -1,18 +1,19 @@
-//! Texts of traces → Markdown that shows them and acts on nothing: as running text, and as code. The one
-//! place that escapes Markdown, for reports, gates and tables of fleets.
+//! Untrusted text → Markdown that displays it literally, as running text or as code. All Markdown escaping
+//! happens here, for reports, gates and fleet tables.
 
-use super::figures::{one_line, shorten};
+use super::figures::shorten;
+use crate::escape::one_line;
 
-/// Text that Markdown and HTML show letter by letter, in a line, in a cell, at most `longest` characters
-/// of it.
+/// Text that Markdown and HTML display literally, on one line, also in a table cell. At most `longest`
+/// characters are kept.
 pub(crate) fn plain(text: &str, longest: usize) -> String {
     let text = one_line(text);
     let mut shown = String::with_capacity(text.len());
     for letter in shorten(&text, longest).chars() {
         match letter {
-            // So that no pair of them, in texts beside each other, holds code.
+            // Otherwise a pair of backticks, even across adjacent texts, would start a code span.
             '`' => shown.push_str("&#96;"),
-            // Else the name behind it would be told of it.
+            // Otherwise GitHub would notify the user of that name.
             '@' => shown.push_str("@\u{200b}"),
             letter if "\\*_[]<>&|#~".contains(letter) => shown.extend(['\\', letter]),
             letter => shown.push(letter),
@@ -21,7 +22,7 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
     shown
 }
 
-/// A name as a code span that ends where the name ends, also inside of a table; nothing where there is no
+/// A name as a code span that cannot be broken by its content, also inside a table; empty for an empty
 /// name.
 pub(crate) fn code(name: &str, longest: usize) -> String {
     if name.is_empty() {
@@ -33,7 +34,7 @@ pub(crate) fn code(name: &str, longest: usize) -> String {
     let mut previous = ' ';
     for letter in short.chars() {
         match letter {
-            // A backslash before it would make the pipe of an escaped pipe end the cell.
+            // After a backslash an escaped pipe would end the cell.
             '|' if previous == '\\' => text.push('∣'),
             '|' => text.push_str("\\|"),
             _ => text.push(letter),

@@ -1,4 +1,4 @@
-//! `merged_tree_output.txt`: both trees in one drawing, a line for each node.
+//! `merged_tree_output.txt`: both trees in one drawing, one line per node.
 //!
 //! ```text
 //! aten::_convolution
@@ -8,32 +8,32 @@
 //! └── aten::add_
 //! ```
 
-use super::figures::one_line;
 use crate::analysis::Analysis;
 use crate::diff::{MergedNode, MergedTree, Relation, TraceDiff};
+use crate::escape::one_line;
 use crate::side::{PerSide, Side};
 use crate::trace::ByName;
 use crate::tree::CallId;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Bytes of lines that are written at once.
+/// Size of the output buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Deeper nodes are indented no further: lines would grow with the depth, and the file with its
-/// square. The deepest stacks of real traces, with Python frames, have some 100 calls.
+/// Nodes below this depth are not indented further. Otherwise lines would grow with the depth, and the file
+/// with its square. The deepest real stacks, with Python frames, have about 100 calls.
 const DEEPEST: usize = 128;
 
-/// What the first of such lines says; a line more would move the lines from their ids.
-const NO_FURTHER: &str = "   (what is deeper stands in this column as well)";
+/// Marks the first such line. A separate line would shift all later lines relative to their ids.
+const NO_FURTHER: &str = "   (deeper calls are not indented further)";
 
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
     let mut names = Names::new(diff);
-    // What stands before the name of a node: a piece for each node above it.
+    // The tree lines before the name of a node: one piece per node above it.
     let mut prefix = String::new();
-    // For each depth, how much of the prefix leads to it.
+    // For each depth, the length of the prefix down to it.
     let mut lengths: Vec<usize> = Vec::new();
     let mut lines = String::with_capacity(BUFFER + BUFFER / 4);
     let mut is_said = false;
@@ -68,10 +68,10 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
     out.write_all(lines.as_bytes())
 }
 
-/// The names of calls in one line each.
+/// The names of calls, each on one line.
 struct Names<'d> {
     diff: &'d TraceDiff,
-    /// Whether a name stands in the drawing as it is: names are few, and most do.
+    /// Whether a name can be used unescaped, cached by name: there are few distinct names, and most can.
     is_plain: PerSide<ByName<bool>>,
 }
 
@@ -117,7 +117,7 @@ fn push_label(names: &mut Names<'_>, node: MergedNode, line: &mut String) {
     }
 }
 
-/// ` (replaces 214 calls)` at a region, and ` (replaced by 1817)`, which is its id, at each of them.
+/// ` (replaces 214 calls)` at a region, and ` (replaced by 1817)` with its id at each replaced call.
 fn push_region(diff: &TraceDiff, node: MergedNode, line: &mut String) {
     let MergedNode::Only(side, call) = node else { return };
     let Some(at) = diff.region_of(side, call) else { return };
@@ -131,7 +131,7 @@ fn push_region(diff: &TraceDiff, node: MergedNode, line: &mut String) {
     }
 }
 
-/// Whether the node is the first captured call on the way down: all below it was captured, too.
+/// Whether the node is the topmost captured call on its path; everything below it was captured, too.
 fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         let tree = diff.tree(side);
@@ -142,10 +142,10 @@ fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
     })
 }
 
-/// For each node, whether no sibling follows it.
+/// For each node, whether it is the last of its siblings.
 fn last_siblings(tree: &MergedTree) -> Vec<bool> {
     let mut last = vec![false; tree.len()];
-    // For each depth, whether a sibling has been seen behind; from the end of preorder.
+    // For each depth, whether a later sibling has been seen, walking preorder backwards.
     let mut behind: Vec<bool> = Vec::new();
     for id in tree.ids().rev() {
         let depth = tree.depth(id);

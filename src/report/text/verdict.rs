@@ -1,4 +1,4 @@
-//! [`Analysis`] → one sentence: what happened to the time as a whole.
+//! [`Analysis`] → one sentence: what happened to the total time.
 
 use super::figures::{Unit, percent, times};
 use crate::analysis::Analysis;
@@ -7,7 +7,7 @@ use crate::report::summary::VerdictSummary;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2 %)`.
+/// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2%)`.
 pub fn sentence(analysis: &Analysis) -> String {
     let time = analysis.account().totals.map(|totals| totals.time);
     let unit = Unit::fitting(time);
@@ -37,14 +37,13 @@ pub fn sentence(analysis: &Analysis) -> String {
     }
 }
 
-/// Totals of different numbers of steps do not compare: what they come to per step.
+/// Totals over different numbers of steps do not compare, so this adds the compared steps' mean per step.
 fn per_step(analysis: &Analysis, unit: Unit) -> String {
-    let counts = PerSide::from_fn(|side| analysis.steps(side).len() as i64);
+    let counts = PerSide::from_fn(|side| analysis.steps(side).len());
     if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
         return String::new();
     }
-    let totals = analysis.account().totals.map(|totals| totals.time);
-    let time = PerSide::from_fn(|side| Nanos(totals[side].0 / counts[side]));
+    let time = analysis.judged().total.mean_us.map(|micros| Nanos((micros * 1e3).round() as i64));
     format!(
         "; per step {} {label} → {} {label} ({})",
         unit.show(time.baseline),
@@ -61,20 +60,22 @@ fn measure_words(measure: Measure) -> &'static str {
     }
 }
 
-/// What the repeats say of it: `GPU time slower (6 runs, q 0.003); 12 places changed`, or `GPU time not tested
-/// (one step each); 3 places do other work`. The measure is named, as the step may take another time
-/// although the GPU does not.
+/// What the repeats show: `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 call
+/// sites changed`, or `GPU time not tested (one step each); 3 call sites do different work`. The measure is named because
+/// the step time may change even if the GPU time does not.
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
-    format!("{} {}; {}", measure_words(analysis.measure()), verdict.words, found(verdict))
+    let step = verdict.step.as_ref();
+    let step = step.map_or_else(String::new, |step| format!("step {}; ", step.words));
+    format!("{step}{} {}; {}", measure_words(analysis.measure()), verdict.words, found(verdict))
 }
 
-/// What is told of the places: what the repeats support, or, without repeats, what is known anyway.
+/// How many call sites changed, or, without repeats, how many do different work.
 fn found(verdict: &VerdictSummary) -> String {
     let is_tested = verdict.repeats != "none";
     match (is_tested, verdict.changes, verdict.other_work) {
-        (true, 1, _) => "1 place changed".to_owned(),
-        (true, count, _) => format!("{count} places changed"),
-        (false, _, 1) => "1 place does other work".to_owned(),
-        (false, _, count) => format!("{count} places do other work"),
+        (true, 1, _) => "1 call site changed".to_owned(),
+        (true, count, _) => format!("{count} call sites changed"),
+        (false, _, 1) => "1 call site does different work".to_owned(),
+        (false, _, count) => format!("{count} call sites do different work"),
     }
 }

@@ -1,15 +1,17 @@
-//! The first sheet of the workbook: what happened and why, the totals, what each sheet holds, the notes.
+//! The first sheet of the workbook: what happened and why, the totals, an index of the sheets, the notes.
 
 use super::sheet::Sheet;
 use crate::analysis::{Analysis, WallBasis, WallTotals};
 use crate::report::shared::Shared;
 use crate::report::summary::{SideSummary, Summary};
-use crate::report::text::{answer, answer_remarks, cause_lines, one_line, sentence, shorten};
+use crate::report::text::{
+    answer, answer_remarks, cause_lines, change_lines, evidence, one_line, sentence, shorten,
+};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
-/// Formats of numbers: what they are says the header.
+/// Number formats; the header gives the unit.
 const MILLIS: &str = "#,##0.000";
 const MICROS: &str = "#,##0.000";
 const DIFFERENCE: &str = "+#,##0.000;-#,##0.000;0.000";
@@ -21,12 +23,12 @@ type Pick = fn(&SideSummary) -> f64;
 type Count = fn(&SideSummary) -> u64;
 type WallPart = fn(&WallTotals) -> Nanos;
 const TOTALS: [(&str, Pick); 6] = [
-    ("accounted time, us", |side| side.kernel_time_us),
-    ("sum of all rows, us", |side| side.row_sum_us),
-    ("busy time (union of intervals), us", |side| side.busy_time_us),
-    ("in rows of both sides, us", |side| side.paired_us),
-    ("in rows of this side only, us", |side| side.one_sided_us),
-    ("launch not in trace, us", |side| side.unlinked_us),
+    ("attributed time, µs", |side| side.kernel_time_us),
+    ("sum of all rows, µs", |side| side.row_sum_us),
+    ("busy time (union of intervals), µs", |side| side.busy_time_us),
+    ("in rows of both sides, µs", |side| side.paired_us),
+    ("in rows of one side only, µs", |side| side.one_sided_us),
+    ("launch not in trace, µs", |side| side.unlinked_us),
 ];
 
 pub(super) fn write(
@@ -40,7 +42,7 @@ pub(super) fn write(
         sheet.set_column_width(column, width)?;
     }
     let mut cover = Cover { sheet, row: 0, bold: Format::new().set_bold() };
-    cover.answer(&shared.analysis)?;
+    cover.answer(&shared.analysis, summary)?;
     cover.totals(summary)?;
     cover.row += 1;
     cover.sheets(sheets)?;
@@ -48,7 +50,7 @@ pub(super) fn write(
     cover.notes(summary)
 }
 
-/// The sheet with the next free row.
+/// The sheet with its next free row.
 struct Cover<'s> {
     sheet: &'s mut Worksheet,
     row: u32,
@@ -70,7 +72,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Texts from the first column on, and stays in the line.
+    /// Writes texts from the first column on, without advancing to the next row.
     fn text(&mut self, cells: &[&str]) -> Result<(), XlsxError> {
         for (column, cell) in cells.iter().enumerate() {
             let text = shorten(&one_line(cell), 2_000).into_owned();
@@ -79,7 +81,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Numbers from a column on, in one format, and stays in the line.
+    /// Writes numbers from a column on, in one format, without advancing to the next row.
     fn numbers(&mut self, from: u16, format: &str, values: &[f64]) -> Result<(), XlsxError> {
         let format = Format::new().set_num_format(format);
         for (column, value) in (from..).zip(values) {
@@ -88,8 +90,8 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// What happened end to end and why, then the time of the GPU.
-    fn answer(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
+    /// What happened end to end and why, then the GPU time.
+    fn answer(&mut self, analysis: &Analysis, summary: &Summary) -> Result<(), XlsxError> {
         self.heading(&[&answer(analysis)])?;
         for remark in answer_remarks(analysis) {
             self.line(&[&remark])?;
@@ -97,18 +99,20 @@ impl Cover<'_> {
         self.row += 1;
         self.wall(analysis)?;
         self.row += 1;
+        self.changes(analysis)?;
         self.causes(analysis)?;
+        self.line(&[&evidence(analysis, &summary.verdict)])?;
         self.line(&[&sentence(analysis)])?;
         self.row += 1;
         Ok(())
     }
 
-    /// What the sentence says, as numbers: a step of each side, and what it is made of.
+    /// The answer in numbers: a step of each side and its parts.
     fn wall(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         let what = match analysis.wall().basis() {
-            WallBasis::Steps => "of a step, ms",
-            WallBasis::Events => "of the window, ms",
+            WallBasis::Steps => "per step, ms",
+            WallBasis::Events => "whole window, ms",
         };
         let [one, two] = Side::BOTH.map(|side| analysis.side_name(side));
         self.heading(&[what, one, two, "difference, ms", "ratio"])?;
@@ -127,14 +131,14 @@ impl Cover<'_> {
         self.text(&["idle share of the wall time, %"])?;
         for side in Side::BOTH {
             if let Some(share) = totals[side].idle_share() {
-                self.numbers(1 + side as u16, "0.0 %", &[share])?;
+                self.numbers(1 + side as u16, "0.0%", &[share])?;
             }
         }
         self.row += 1;
         Ok(())
     }
 
-    /// A line with both values, their difference and ratio, which is empty where a side has nothing.
+    /// A line with both values, their difference and ratio; the ratio is empty if a side is zero.
     fn compared(&mut self, title: &str, time: PerSide<f64>, format: &str) -> Result<(), XlsxError> {
         self.text(&[title])?;
         self.numbers(1, format, &[time.baseline, time.candidate])?;
@@ -146,12 +150,30 @@ impl Cover<'_> {
         Ok(())
     }
 
+    fn changes(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
+        let lines = change_lines(analysis);
+        self.heading(&["what changed", "usual cause", "", "difference per step, ms"])?;
+        if let Some(headline) = &lines.headline {
+            self.line(&[headline])?;
+        }
+        for line in lines.changes.iter().chain(&lines.same_program) {
+            self.text(&[&line.sentence, &line.detail])?;
+            self.numbers(3, DIFFERENCE, &[line.time.as_millis()])?;
+            self.row += 1;
+        }
+        if let Some(rest) = &lines.rest {
+            self.line(&[rest])?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
     fn causes(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
         let (causes, _) = cause_lines(analysis);
         if causes.is_empty() {
             return Ok(());
         }
-        self.heading(&["cause", "what shows it", "reason", "difference per step, ms"])?;
+        self.heading(&["cause", "evidence", "reason", "difference per step, ms"])?;
         for cause in &causes {
             self.text(&[&cause.place, &cause.evidence, cause.reason])?;
             self.numbers(3, DIFFERENCE, &[cause.time.as_millis()])?;
@@ -171,7 +193,7 @@ impl Cover<'_> {
     fn totals(&mut self, summary: &Summary) -> Result<(), XlsxError> {
         let one = format!("{} (baseline)", summary.trace1.name);
         let two = format!("{} (candidate)", summary.trace2.name);
-        self.heading(&["", &one, &two, "difference, us", "ratio"])?;
+        self.heading(&["", &one, &two, "difference, µs", "ratio"])?;
         self.line(&["file", &summary.trace1.path, &summary.trace2.path])?;
         let devices = [&summary.trace1, &summary.trace2].map(|side| side.devices.join(", "));
         self.line(&["device", &devices[0], &devices[1]])?;
@@ -183,8 +205,8 @@ impl Cover<'_> {
             )?;
         }
         let counts: [(&str, Count); 2] = [
-            ("events of the file", |side| side.events),
-            ("accounted events", |side| side.accounted_events),
+            ("events in the file", |side| side.events),
+            ("attributed events", |side| side.accounted_events),
         ];
         for (title, pick) in counts {
             let count = [&summary.trace1, &summary.trace2].map(|side| pick(side) as f64);
@@ -199,14 +221,14 @@ impl Cover<'_> {
         let exact = if summary.account_is_exact { "exact" } else { "NOT exact" };
         self.line(&["the rows add up to all events", exact])?;
         self.line(&[
-            "differences are trace2 - trace1, ratios trace2 / trace1; undefined ones are empty",
+            "differences are candidate − baseline, ratios candidate / baseline; undefined values are empty",
         ])
     }
 
     fn sheets(&mut self, sheets: &[Sheet]) -> Result<(), XlsxError> {
-        self.heading(&["sheet", "what it holds", "all rows are in", "rows", "rows shown"])?;
+        self.heading(&["sheet", "contents", "file with all rows", "rows", "rows shown"])?;
         for sheet in sheets {
-            let about = format!("a row for each {}", sheet.about);
+            let about = format!("one row per {}", sheet.about);
             self.text(&[&sheet.name, &about, &sheet.file])?;
             self.numbers(3, COUNT, &[f64::from(sheet.rows), f64::from(sheet.shown)])?;
             self.row += 1;

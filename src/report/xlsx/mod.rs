@@ -1,25 +1,41 @@
-//! The tables of the report → `report.xlsx`: a sheet that explains, then a sheet for each table.
+//! The tables of the report → `report.xlsx`: a cover sheet, then one sheet per table.
 
 mod cover;
+mod quiet;
 mod sheet;
 
 use crate::report::shared::Shared;
 use crate::tables::TableKind;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::io::{self, Write};
+use std::path::Path;
 
-/// Tables that only programs read: they stand in the folder and not in the workbook.
+/// Tables for programs only, which are not in the workbook.
 const NOT_FOR_READERS: [TableKind; 1] = [TableKind::UidMap];
 
-/// Writes the workbook.
-pub(in crate::report) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
-    let bytes = workbook(shared).map_err(io::Error::other)?;
+/// Writes the workbook. Rows are buffered in files in `folder` until all sheets are complete.
+pub(in crate::report) fn write(
+    shared: &Shared,
+    folder: &Path,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    // The crate panics if such a file cannot be written.
+    let made = quiet::catch(|| workbook(shared, folder));
+    let bytes = made.map_err(|_| out_of_room())?.map_err(io::Error::other)?;
     out.write_all(&bytes)
 }
 
-fn workbook(shared: &Shared) -> Result<Vec<u8>, XlsxError> {
+fn out_of_room() -> io::Error {
+    let message = "cannot write the rows of the workbook; the disk may be full";
+    io::Error::new(io::ErrorKind::StorageFull, message)
+}
+
+fn workbook(shared: &Shared, folder: &Path) -> Result<Vec<u8>, XlsxError> {
     let mut workbook = Workbook::new();
-    // A date of its own would make two runs differ.
+    // Temporary files go into the report folder: the user wants files there, and it is removed if the run
+    // fails. The system's folder for temporary files may be full or missing.
+    workbook.set_tempdir(folder)?;
+    // The current date would make two runs differ.
     let created = ExcelDateTime::from_ymd(2000, 1, 1)?;
     workbook.set_properties(
         &DocProperties::new().set_title("tracetree report").set_creation_datetime(&created),
@@ -27,7 +43,7 @@ fn workbook(shared: &Shared) -> Result<Vec<u8>, XlsxError> {
     workbook.add_worksheet();
     let mut sheets = Vec::new();
     for kind in TableKind::ALL.into_iter().filter(|kind| !NOT_FOR_READERS.contains(kind)) {
-        // Its rows are written out one after the other, not kept: names take much memory.
+        // Rows are written to a file one by one instead of kept, because names take much memory.
         let sheet = workbook.add_worksheet_with_constant_memory()?;
         sheets.push(sheet::write(sheet, &kind.of(&shared.analysis))?);
     }

@@ -8,28 +8,28 @@ use rust_xlsxwriter::{
 };
 use std::io;
 
-/// Rows of a sheet; more make a workbook slow to open, and the CSV file has them all.
+/// Maximum number of rows in a sheet. More make a workbook slow to open, and the CSV file has all of them.
 const ROWS: u32 = 10_000;
-/// A cell holds 32,767 characters; nobody reads as many.
+/// Longest text of a cell, in characters. The format allows 32,767, more than is readable.
 const LONGEST: usize = 2_000;
-/// Rows that decide how wide a column is.
+/// Number of rows that determine the column widths.
 const MEASURED: u32 = 500;
 
-/// Red of more time and blue of less time, readable on white.
+/// Red for more time and blue for less time, readable on white.
 const MORE: u32 = 0x00A5_1D1D;
 const LESS: u32 = 0x0014_50A3;
 
-/// A sheet that was written.
+/// A finished sheet.
 pub(super) struct Sheet {
-    /// Name of the sheet: that of the table, in the 31 characters that a name can have.
+    /// Name of the sheet: that of the table, cut to the 31 characters allowed.
     pub(super) name: String,
-    /// What a row stands for.
+    /// Describes a row.
     pub(super) about: &'static str,
     /// Name of the CSV file with all rows.
     pub(super) file: String,
-    /// Rows of the table.
+    /// Number of rows in the table.
     pub(super) rows: u32,
-    /// Rows of the sheet.
+    /// Number of rows in the sheet.
     pub(super) shown: u32,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn write(sheet: &mut Worksheet, table: &Table) -> Result<Sheet, XlsxE
     let (rows, widths) = (cells.rows, cells.widths);
     let shown = rows.min(ROWS);
     for ((column, info), width) in (0..).zip(table.columns()).zip(widths) {
-        // Room for the button of the filter beside the title.
+        // Room for the filter button next to the title.
         let width = width.max(info.name.chars().count() + 3).clamp(8, 48);
         sheet.set_column_width(column, width as f64)?;
         if info.is_difference {
@@ -61,14 +61,14 @@ pub(super) fn write(sheet: &mut Worksheet, table: &Table) -> Result<Sheet, XlsxE
     Ok(Sheet { name, about: table.about(), file, rows, shown })
 }
 
-/// The cells of a table on their way into a sheet.
+/// Writes the cells of a table into a sheet.
 struct Cells<'s> {
     sheet: &'s mut Worksheet,
     columns: &'s [ColumnInfo],
-    /// Rows so far, and the column of the next cell.
+    /// Number of rows so far; then the column of the next cell.
     rows: u32,
     column: usize,
-    /// The longest text of each column.
+    /// The length of the longest text in each column.
     widths: Vec<usize>,
     failed: Option<XlsxError>,
 }
@@ -91,7 +91,7 @@ impl<'s> Cells<'s> {
         match number(cell, &text) {
             Some(number) => self.sheet.write_number(row, column, number).map(drop),
             None if text.is_empty() => Ok(()),
-            // As a string, whatever it starts with: `=` makes no formula.
+            // Always as a string, so that a leading `=` makes no formula.
             None => {
                 let text = shorten(&one_line(&text), LONGEST).into_owned();
                 self.sheet.write_string(row, column, text).map(drop)
@@ -115,8 +115,7 @@ impl RowSink for Cells<'_> {
     }
 }
 
-/// A cell as a number: with the digits that its text has, so that the workbook says what the CSV
-/// file says.
+/// A cell as a number with the digits of its text, so that the workbook agrees with the CSV file.
 fn number(cell: &Cell<'_>, text: &str) -> Option<f64> {
     match cell {
         Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Empty => text.parse().ok(),

@@ -1,10 +1,11 @@
-//! An address → the store that has it, and the key in it.
+//! An address → its store and the key in that store.
 //!
-//! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY` take keys as they are; `https://HOST/PATH` is a
-//! URL. A store is made once, with credentials from the environment alone, which are tried before anything
-//! is asked of it: so it is told that there are none, and not that a request failed.
+//! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY` take keys literally; `https://HOST/PATH` is a
+//! URL. Each store is created once. Credentials come only from the environment and are tried before the first
+//! request, so that missing credentials are reported as such and not as a failed request.
 
 use super::failure;
+use super::service::Service;
 use super::waiting;
 use crate::error::{Error, ErrorKind, Result};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -18,46 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Who has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Service {
-    S3,
-    Google,
-    Azure,
-    /// A server of files: read only.
-    Web,
-}
-
-impl Service {
-    /// Where its credentials are looked for.
-    pub(super) fn credentials(self) -> &'static str {
-        match self {
-            Service::S3 => {
-                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket"
-            }
-            Service::Google => {
-                "set GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true for a public bucket"
-            }
-            Service::Azure => {
-                "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for a public container"
-            }
-            Service::Web => "the server wants to know who asks, which is not supported",
-        }
-    }
-
-    /// What tells where it is.
-    pub(super) fn place(self) -> &'static str {
-        match self {
-            Service::S3 => {
-                "check the address, the network, AWS_REGION, and AWS_ENDPOINT_URL where it is not Amazon's"
-            }
-            Service::Google | Service::Web => "check the address and the network",
-            Service::Azure => "check the address, the network and AZURE_STORAGE_ACCOUNT_NAME",
-        }
-    }
-}
-
-/// A place in a store.
+/// A key in a store.
 #[derive(Debug, Clone)]
 pub(super) struct Address {
     pub(super) service: Service,
@@ -65,7 +27,7 @@ pub(super) struct Address {
     pub(super) key: Key,
 }
 
-/// An address taken apart.
+/// An address split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parts<'a> {
     service: Service,
@@ -76,29 +38,29 @@ struct Parts<'a> {
     key: &'a str,
 }
 
-/// The stores that were used so far, by their root.
+/// The stores used so far, by root.
 static STORES: LazyLock<Mutex<BTreeMap<String, Arc<dyn ObjectStore>>>> = LazyLock::new(|| {
-    // Another one may be in place already where this is a part of a larger program.
+    // A host program may have installed a provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Mutex::default()
 });
 
 impl Address {
-    /// The place that a path names.
+    /// Resolves a path that is an address.
     ///
     /// # Errors
-    /// If it is no address, or there are no credentials for it.
+    /// If it is not an address, or there are no credentials for it.
     pub(super) fn of(path: &Path) -> Result<Address> {
         let wrong = |why: String| {
-            Error::new(ErrorKind::Usage, path, why).remedy("write it like s3://BUCKET/FOLDER/FILE")
+            Error::new(ErrorKind::Usage, path, why).remedy("use the form s3://BUCKET/FOLDER/FILE")
         };
         let text = path.to_str().unwrap_or_default();
-        let parts = parts(text).ok_or_else(|| wrong("is no address".to_owned()))?;
+        let parts = parts(text).ok_or_else(|| wrong("is not a valid address".to_owned()))?;
         let key = match parts.service {
             Service::Web => Key::from_url_path(parts.key),
             Service::S3 | Service::Google | Service::Azure => Key::parse(parts.key),
         };
-        let key = key.map_err(|error| wrong(format!("is no address: {error}")))?;
+        let key = key.map_err(|error| wrong(format!("is not a valid address: {error}")))?;
         Ok(Address { service: parts.service, store: store(path, &parts)?, key })
     }
 }
@@ -118,7 +80,7 @@ fn parts(text: &str) -> Option<Parts<'_>> {
 }
 
 fn store(path: &Path, parts: &Parts<'_>) -> Result<Arc<dyn ObjectStore>> {
-    // Whoever panicked left a whole map behind.
+    // The map is consistent even if another thread panicked while holding the lock.
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = stores.get(parts.root) {
         return Ok(known.clone());
@@ -133,13 +95,14 @@ fn store(path: &Path, parts: &Parts<'_>) -> Result<Arc<dyn ObjectStore>> {
     Ok(made)
 }
 
-/// Fails soon enough to be watched, and late enough for a server that asks to slow down.
+/// Retries for up to two minutes: short enough to wait for, long enough for a server that throttles.
 fn patient() -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(8), ..BackoffConfig::default() };
     RetryConfig { backoff, max_retries: 7, retry_timeout: Duration::from_secs(120) }
 }
 
-/// For credentials: a machine that is in no cloud has nobody to ask.
+/// Retries once, while credentials are looked for: outside a cloud there is no metadata server to
+/// answer.
 fn hasty() -> RetryConfig {
     let backoff =
         BackoffConfig { max_backoff: Duration::from_millis(500), ..BackoffConfig::default() };
@@ -151,7 +114,7 @@ fn amazon(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
     let said = |key| builder.get_config_value(&key).unwrap_or_default();
     let endpoints = [said(AmazonS3ConfigKey::S3Endpoint), said(AmazonS3ConfigKey::Endpoint)];
     let is_public = said(AmazonS3ConfigKey::SkipSignature) == "true";
-    // Whoever names such a server wants it.
+    // Naming a plain-HTTP endpoint is an explicit choice.
     if endpoints.iter().any(|endpoint| endpoint.starts_with("http://")) {
         builder = builder.with_allow_http(true);
     }
@@ -194,7 +157,7 @@ fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made(builder.with_retry(patient()))?))
 }
 
-/// A file may take as long as it takes, as long as something comes.
+/// No overall timeout: a download may take any time as long as data keeps arriving.
 fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     let options = ClientOptions::new()
         .with_allow_http(root.starts_with("http://"))
@@ -205,7 +168,7 @@ fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made.map_err(failure::setup(path, Service::Web))?))
 }
 
-/// Gives the credentials back after it asked for them once, which tells whether there are any.
+/// Returns the credentials after fetching them once, to verify that they exist.
 fn checked<C: Send + Sync + 'static>(
     path: &Path,
     service: Service,

@@ -1,16 +1,16 @@
-//! What a store says is wrong → an [`Error`] with the address, the reason in a line, and what to do.
+//! An error of a store → an [`Error`] with the address, a one-line reason and a remedy.
 
-use super::address::Service;
+use super::service::Service;
 use crate::error::{Error, ErrorKind, Result};
 use object_store::Error as StoreError;
 use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
 
-/// The longest text of a server that is passed on.
+/// Maximum number of characters of server text that is passed on.
 const LONGEST: usize = 200;
 
-/// A request failed; `doing` completes "cannot …".
+/// The error of a failed request; `doing` completes "cannot …".
 pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreError) -> Error {
     let failed = system(error);
     let remedy = match failed.kind() {
@@ -19,15 +19,15 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
         }
         io::ErrorKind::NotFound => "check the address",
         io::ErrorKind::PermissionDenied if is_unauthenticated(error) => service.credentials(),
-        io::ErrorKind::PermissionDenied => "ask for the right to do that, or use other credentials",
-        io::ErrorKind::StaleNetworkFileHandle => "do it again when nobody writes there",
-        io::ErrorKind::Unsupported => "name a bucket, or a folder of this machine",
+        io::ErrorKind::PermissionDenied => "request access, or use other credentials",
+        io::ErrorKind::StaleNetworkFileHandle => "retry when no other program is writing to it",
+        io::ErrorKind::Unsupported => "name a bucket or a local folder",
         _ => service.place(),
     };
     Error::io(path, doing, failed).remedy(remedy)
 }
 
-/// A store cannot be made of what the environment says.
+/// The error of a store that cannot be created from the environment.
 pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Error {
     move |error| {
         let message = format!("cannot be reached: {}", reason(&error));
@@ -35,12 +35,13 @@ pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Err
     }
 }
 
-/// The thread that does the request is gone.
+/// The error of a request whose thread is gone.
 pub(super) fn waiting(path: &Path, doing: &str) -> impl Fn(io::Error) -> Error {
     move |error| Error::io(path, doing, error)
 }
 
-/// `None` where there is no such object; a missing bucket stays an error.
+/// Turns the error for an object that does not exist into `None`. A missing bucket remains an
+/// error.
 pub(super) fn unless_absent<T>(
     result: object_store::Result<T>,
 ) -> std::result::Result<Option<T>, StoreError> {
@@ -54,24 +55,24 @@ pub(super) fn unless_absent<T>(
     }
 }
 
-/// The error as one of the system's kinds, which is what the rest of the program knows.
+/// The error as an [`io::Error`], the type the rest of the program handles.
 pub(super) fn system(error: &StoreError) -> io::Error {
     let kind = kind(error);
     let words = match kind {
-        io::ErrorKind::NotFound => "there is nothing at this address",
+        io::ErrorKind::NotFound => "nothing found at this address",
         io::ErrorKind::PermissionDenied => "no permission",
-        io::ErrorKind::StaleNetworkFileHandle => "it was written while it was read",
+        io::ErrorKind::StaleNetworkFileHandle => "it changed while it was being read",
         _ => return io::Error::new(kind, reason(error)),
     };
     let text = match code(error) {
-        Some(code) if code == "NoSuchBucket" => "there is no such bucket".to_owned(),
+        Some(code) if code == "NoSuchBucket" => "the bucket does not exist".to_owned(),
         Some(code) => format!("{words} ({code})"),
         None => words.to_owned(),
     };
     io::Error::new(kind, text)
 }
 
-/// Behind a retry, what the server said stands further down.
+/// Searches the error chain: after retries, the server's answer is nested more deeply.
 fn kind(error: &StoreError) -> io::ErrorKind {
     let of = |error: &StoreError| match error {
         StoreError::NotFound { .. } => Some(io::ErrorKind::NotFound),
@@ -88,7 +89,7 @@ fn kind(error: &StoreError) -> io::ErrorKind {
     known.or_else(|| by_status(&innermost(error))).unwrap_or(io::ErrorKind::Other)
 }
 
-/// The kind by the status of the answer: the answers to listings and uploads of parts say no more.
+/// The kind by HTTP status: errors of listings and multipart uploads carry nothing more specific.
 fn by_status(text: &str) -> Option<io::ErrorKind> {
     let (_, rest) = text.split_once("status code: ")?;
     match rest.get(..3)? {
@@ -99,7 +100,7 @@ fn by_status(text: &str) -> Option<io::ErrorKind> {
     }
 }
 
-/// What the innermost error says.
+/// The text of the innermost error.
 fn innermost(error: &StoreError) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
@@ -115,7 +116,7 @@ fn chain<'e>(error: &'e StoreError) -> impl Iterator<Item = &'e (dyn StdError + 
     std::iter::successors(Some(first), |&error| error.source())
 }
 
-/// The code in the document that a store answers with: `NoSuchBucket`, `AccessDenied`.
+/// The error code in the XML answer of a store: `NoSuchBucket`, `AccessDenied`.
 fn code(error: &StoreError) -> Option<String> {
     let text = innermost(error);
     let (_, rest) = text.split_once("<Code>")?;
@@ -123,7 +124,7 @@ fn code(error: &StoreError) -> Option<String> {
     Some(code.chars().filter(char::is_ascii_alphanumeric).take(LONGEST).collect())
 }
 
-/// The innermost reason, in one line.
+/// The innermost reason, on one line.
 pub(super) fn reason(error: &StoreError) -> String {
     let text = innermost(error);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -133,7 +134,7 @@ pub(super) fn reason(error: &StoreError) -> String {
     }
 }
 
-/// The result of a request that was waited for.
+/// The result of a finished request.
 pub(super) fn told<T>(
     (path, service, doing): (&Path, Service, &str),
     answer: io::Result<std::result::Result<T, StoreError>>,

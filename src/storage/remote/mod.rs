@@ -1,7 +1,7 @@
-//! Objects behind an address: listed, read and written through the object_store crate.
+//! An address → its object: listed, read and written through the object_store crate.
 //!
-//! An object appears whole or not at all: what is small is written at once, what is large in parts that become
-//! an object when all of them are there.
+//! Writes are atomic: small objects are written in one request, large ones in parts that become visible
+//! only once all of them are uploaded.
 
 mod address;
 #[expect(
@@ -10,21 +10,23 @@ mod address;
 )]
 mod failure;
 mod reader;
+mod service;
 mod waiting;
 
 use super::{Created, Stored};
 use crate::error::{Error, Result};
-use address::{Address, Service};
+use address::Address;
 use bytes::Bytes;
 use object_store::{
     MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
 };
+use service::Service;
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What is larger is written in parts of this size: S3 takes 5 MiB and more, and 10,000 of them.
+/// Larger objects are uploaded in parts of this size. S3 requires at least 5 MiB and at most 10,000 parts.
 const PART: usize = 16 * 1024 * 1024;
 
 type Answer<T> = object_store::Result<T>;
@@ -32,11 +34,13 @@ type Answer<T> = object_store::Result<T>;
 pub(super) fn list(folder: &Path) -> Result<Vec<Stored>> {
     let Address { service, store, key } = Address::of(folder)?;
     if service == Service::Web {
-        let error = io::Error::new(io::ErrorKind::Unsupported, "a web server has no folders");
-        return Err(Error::io(folder, "list the folder", error)
-            .remedy("name a bucket, or a folder of this machine"));
+        let error =
+            io::Error::new(io::ErrorKind::Unsupported, "a web server has no folder listings");
+        return Err(
+            Error::io(folder, "list the folder", error).remedy("name a bucket or a local folder")
+        );
     }
-    // Page by page, of a thousand names each.
+    // The store is asked for 1000 names per request until the listing is complete.
     let listed = asked((folder, service, "list the folder"), async move {
         store.list_with_delimiter(Some(&key)).await
     })?;
@@ -73,7 +77,8 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
     let Address { service, store, key } = Address::of(path)?;
     let bytes = Bytes::copy_from_slice(bytes);
-    // One request up to 5 GB: parts cannot be written under a condition.
+    // The object is written in one request, which allows up to 5 GB, because multipart uploads do
+    // not support preconditions.
     let created = async move {
         let mut tries = 0;
         loop {
@@ -82,7 +87,8 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
             match store.put_opts(&key, PutPayload::from_bytes(bytes.clone()), options).await {
                 Ok(_) => return Ok(Created::New),
                 Err(error @ object_store::Error::AlreadyExists { .. }) => {
-                    // Also the answer while somebody else writes it, who may fail.
+                    // A store also gives this answer while another writer is uploading. That upload
+                    // may still fail.
                     match failure::unless_absent(store.head(&key).await)? {
                         Some(_) => return Ok(Created::Kept),
                         None if tries < TRIES => {}
@@ -96,7 +102,8 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
     asked((path, service, "write the file"), created)
 }
 
-/// How often somebody else may begin to write an object and not finish.
+/// Maximum number of attempts of [`create`] while unfinished uploads of other writers prevent the
+/// write.
 const TRIES: u32 = 5;
 
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -104,7 +111,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes.len() as u64, &mut input)
 }
 
-/// Copies a file of this machine to an address.
+/// Copies a local file to an address.
 pub(super) fn upload(file: &Path, path: &Path) -> Result<()> {
     let failed = |error| Error::io(file, "read the file", error);
     let mut input = File::open(file).map_err(failed)?;
@@ -125,14 +132,14 @@ fn write(path: &Path, size: u64, input: &mut dyn Read) -> Result<()> {
     match written {
         Ok(()) => asked(doing, async move { upload.complete().await.map(drop) }),
         Err(error) => {
-            // Parts that become no object cost money until they are removed.
+            // Parts of an unfinished upload are billed until they are removed.
             let _ = waiting::done(async move { upload.abort().await });
             Err(error)
         }
     }
 }
 
-/// Writes one part after the other, so that one of them is in memory.
+/// Uploads the parts one at a time, so that only one is in memory.
 fn write_parts(
     doing: (&Path, Service, &str),
     upload: &mut Box<dyn MultipartUpload>,
@@ -150,18 +157,18 @@ fn write_parts(
 fn part(path: &Path, input: &mut dyn Read) -> Result<Bytes> {
     let mut bytes = Vec::new();
     let read = input.take(PART as u64).read_to_end(&mut bytes);
-    read.map_err(|error| Error::io(path, "read what is written there", error))?;
+    read.map_err(|error| Error::io(path, "read the data to write", error))?;
     Ok(bytes.into())
 }
 
 fn stored(path: PathBuf, meta: &ObjectMeta) -> Stored {
-    // Some answers have it in quotes, and some have not.
+    // Some answers quote the ETag, others do not.
     let tag = meta.e_tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
     let version = tag.unwrap_or_else(|| meta.last_modified.to_rfc3339());
     Stored { path, size: meta.size, version }
 }
 
-/// Asks a store and waits for the answer.
+/// Sends a request and waits for the answer.
 fn asked<T: Send + 'static>(
     doing: (&Path, Service, &str),
     request: impl Future<Output = Answer<T>> + Send + 'static,

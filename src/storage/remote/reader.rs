@@ -1,14 +1,15 @@
-//! An object → its bytes as they come: a few ranges are on their way while one is read, and no more.
+//! An object → its bytes in order, with a bounded number of ranges prefetched.
 //!
 //! ```text
-//! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      the next ones are asked for when the second is
+//! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      prefetching starts with the second range
 //! ```
-//! The first answer tells the size and the ETag, and each further range is asked for under that ETag: an
-//! object that is written meanwhile is an error, and never half of one and half of the other. A web server
-//! need not know ranges; there one answer is read as it comes.
+//! The first answer gives the size and the ETag, and every further range is requested under that ETag. If the
+//! object is overwritten meanwhile, the read fails instead of mixing two versions. A web server may not
+//! support ranges, so there one answer is streamed.
 
-use super::address::{Address, Service};
+use super::address::Address;
 use super::failure;
+use super::service::Service;
 use super::waiting::{self, Pending};
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
@@ -20,19 +21,19 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the head of a trace fits in: the reader takes so much text at once, of a packed file more.
+/// Covers the head of a trace: the reader takes this much text at once, and more of a compressed file.
 const FIRST: u64 = 256 * 1024;
-/// Large enough that waiting for an answer (some 50 ms) costs little.
+/// Large enough that the latency of a request (about 50 ms) costs little.
 const RANGE: u64 = 8 * 1024 * 1024;
-/// Ranges on their way.
+/// Number of ranges prefetched.
 const AHEAD: usize = 3;
 
 type Answer<T> = object_store::Result<T>;
 
-/// Opens an object.
+/// Opens an object for streaming.
 ///
 /// # Errors
-/// If it is not there, or may not be read.
+/// If it does not exist or cannot be read.
 pub(super) fn open(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>> {
     match address.service {
         Service::Web => whole(address),
@@ -46,7 +47,7 @@ struct Ranges {
     key: Key,
     size: u64,
     etag: Option<String>,
-    /// Where the next range begins that was not asked for yet.
+    /// Start of the next range to request.
     next: u64,
     pending: VecDeque<Pending<Answer<Bytes>>>,
     current: Bytes,
@@ -57,7 +58,7 @@ fn ranges(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>> {
     let first = waiting::done(async move {
         let answer = match first(&*store, &key).await {
             Ok(answer) => Ok(answer),
-            // There is no first byte of an empty object.
+            // A range request for an empty object fails.
             Err(error) => match store.head(&key).await {
                 Ok(meta) if meta.size == 0 => Ok((meta, Bytes::new())),
                 _ => Err(error),
@@ -81,7 +82,7 @@ impl Ranges {
         Ranges { store, key, size, etag: meta.e_tag, next, pending: VecDeque::new(), current }
     }
 
-    /// Asks for ranges until enough of them are on their way.
+    /// Requests ranges until enough of them are pending.
     fn ask(&mut self) -> io::Result<()> {
         while self.pending.len() < AHEAD && self.next < self.size {
             let range = self.next..self.size.min(self.next + RANGE);
@@ -104,7 +105,7 @@ async fn one(
         GetOptions { range: Some(GetRange::Bounded(range)), if_match, ..GetOptions::default() };
     let same = options.if_match.clone();
     let answer = store.get_opts(key, options).await?;
-    // Not every server looks at the condition.
+    // Some servers ignore the precondition.
     if same.is_some() && answer.meta.e_tag != same {
         let source = "another ETag".into();
         return Err(object_store::Error::Precondition { path: key.to_string(), source });
@@ -125,9 +126,9 @@ impl Read for Ranges {
     }
 }
 
-/// An answer that is read as it comes.
+/// A streamed answer.
 struct Pieces {
-    /// `None` behind the end.
+    /// `None` after the end.
     stream: Option<BoxStream<'static, Answer<Bytes>>>,
     current: Bytes,
 }

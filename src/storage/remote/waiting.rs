@@ -1,4 +1,4 @@
-//! A future → its result: requests run on two threads of their own, and who asks waits.
+//! A future → its result: requests run on two dedicated threads while the caller blocks.
 
 use std::future::Future;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-/// Requests wait for the network, which takes no core; two threads decrypt what comes.
+/// Requests mostly wait for the network; two threads suffice to decrypt the incoming data.
 const THREADS: usize = 2;
 
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
@@ -18,17 +18,17 @@ static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
         .build()
 });
 
-/// What was asked for, and is on its way. It is given up where nobody waits for it any more.
+/// A request in flight. Dropping it aborts the request.
 pub(super) struct Pending<T> {
     told: Receiver<T>,
     work: AbortHandle,
 }
 
 impl<T> Pending<T> {
-    /// Waits for it. A thread of another program's runtime may wait as well.
+    /// Blocks until the result is there. Safe to call from a thread of another async runtime.
     ///
     /// # Errors
-    /// If the work ended without a result.
+    /// If the request ended without a result.
     pub(super) fn wait(&self) -> io::Result<T> {
         self.told.recv().map_err(|_| io::Error::other("the request ended without an answer"))
     }
@@ -40,10 +40,10 @@ impl<T> Drop for Pending<T> {
     }
 }
 
-/// Begins some work.
+/// Starts a request.
 ///
 /// # Errors
-/// If the system gives no threads.
+/// If the system cannot create threads.
 pub(super) fn begin<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<Pending<T>> {
@@ -51,16 +51,16 @@ pub(super) fn begin<T: Send + 'static>(
     let runtime =
         RUNTIME.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let work = runtime.spawn(async move {
-        // Nobody waits any more where this fails.
+        // Fails only if the receiver was dropped.
         let _ = tell.send(work.await);
     });
     Ok(Pending { told, work: work.abort_handle() })
 }
 
-/// Does some work and waits for it.
+/// Starts a request and waits for it.
 ///
 /// # Errors
-/// As [`begin`] and [`Pending::wait`].
+/// Those of [`begin`] and [`Pending::wait`].
 pub(super) fn done<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<T> {

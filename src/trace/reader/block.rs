@@ -1,8 +1,8 @@
-//! A feed of bytes → windows of indexed text that stay in cache.
+//! Turns a feed of bytes into windows of indexed text that stay in cache.
 //!
-//! One buffer holds the text between the first byte that is still needed and the last that was
-//! read. When it is used up, the unfinished rest moves to the front and new bytes follow it, so that
-//! memory does not grow with the file, only with its largest element.
+//! One buffer contains the text from the first byte that is still needed to the last byte that was
+//! read. When it is used up, the unfinished rest moves to the front and new bytes follow it, so
+//! that memory use does not grow with the file, only with its largest element.
 //!
 //! ```text
 //! | used │ guard │ unfinished event, then fresh text │ blanks │ padding |
@@ -13,22 +13,24 @@ use super::feed::Feed;
 use super::index::{GUARD, Indexer, PADDING, TAIL};
 use crate::error::{Error, ErrorKind, Place, Result};
 
-/// Text that is read at once. 128 to 512 KiB are equally fast; all of them fit a second-level cache.
+/// Bytes of text that are read at once. 128 to 512 KiB are equally fast; all of them fit into a
+/// second-level cache.
 pub(super) const BLOCK: usize = 256 * 1024;
 
-/// The first window, of the text and after a repair: it starts small and doubles.
+/// Size of the first window at the start of the text and after a repair; it doubles as needed.
 const SMALL_WINDOW: usize = 8 * 1024;
 
-/// The window that most single events fit into.
+/// Size of a window that most single events fit into.
 const ONE_EVENT: usize = 2 * 1024;
 
-/// The most that is kept of one element (or of the text in which the end of one is looked for).
+/// Maximum bytes kept of one element, or of the text in which the end of an element is searched
+/// for.
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
-/// Bytes of the buffer besides the text: the guard, and what follows.
+/// Bytes of the buffer that are not text: the guard before it, and the tail and padding after it.
 const EXTRA: usize = 1 + TAIL + PADDING;
 
-/// The text that stands in memory.
+/// The text in memory.
 pub(super) struct Block {
     bytes: Vec<u8>,
     start: usize,
@@ -40,23 +42,25 @@ pub(super) struct Block {
     indexer: Indexer,
 }
 
-/// Indexed text. Position 0 is the guard; a position `p` of it is at `base + p - 1` in the file.
+/// Indexed text. Position 0 is the guard; position `p` is at offset `base + p - 1` of the
+/// decompressed text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window<'a> {
     pub(super) text: &'a [u8],
     pub(super) index: &'a [u32],
     pub(super) base: u64,
-    /// How many bytes at the end are blanks that stand for the text that is not there yet.
+    /// Number of blanks at the end of `text`, appended because no more text is in memory.
     tail: usize,
 }
 
 impl<'a> Window<'a> {
-    /// What is there of the text, without blanks behind it: they would end what only goes on later.
+    /// The text without the blanks after it: they would end a token that may continue in the next
+    /// block.
     pub(super) fn content(&self) -> &'a [u8] {
         &self.text[..self.text.len() - self.tail]
     }
 
-    /// Where position `at` of the window is in the unpacked text.
+    /// Offset of position `at` of the window in the decompressed text.
     pub(super) fn offset(&self, at: usize) -> u64 {
         self.base + at as u64 - 1
     }
@@ -71,7 +75,7 @@ impl Block {
         Block { bytes, start: 1, end: 1, window, base: 0, at_end, is_part, indexer }
     }
 
-    /// The text that is not used up yet.
+    /// The text that has not been consumed yet.
     pub(super) fn content(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
@@ -86,28 +90,29 @@ impl Block {
         self.is_part
     }
 
-    /// Position of the first byte that is not used up, in the unpacked text.
+    /// Offset in the decompressed text of the first byte that has not been consumed yet.
     pub(super) fn base(&self) -> u64 {
         self.base
     }
 
-    /// Gives up the first `count` bytes.
+    /// Discards the first `count` bytes.
     pub(super) fn consume(&mut self, count: usize) {
         self.start += count;
         self.base += count as u64;
     }
 
-    /// Starts over with a small window: the next text may not be what its index said.
+    /// Goes back to a small window: after damage, the index of the following text may have been
+    /// wrong.
     pub(super) fn distrust(&mut self) {
         self.window = SMALL_WINDOW;
     }
 
-    /// Goes on with the smallest window: most of what follows needs no index.
+    /// Switches to the smallest window: most of what follows needs no index.
     pub(super) fn narrow(&mut self) {
         self.window = ONE_EVENT;
     }
 
-    /// Indexes what stands in memory, or as much of its beginning as the window holds.
+    /// Indexes the text in memory, or as much of its beginning as the window covers.
     pub(super) fn index(&mut self) -> Window<'_> {
         let guard = self.start - 1;
         self.is_part = self.window < self.end - self.start;
@@ -127,7 +132,8 @@ impl Block {
         }
     }
 
-    /// Makes the next window longer, with text that is there or is read. `false` at the end.
+    /// Makes the next window longer, with text that is in memory or is read now. `false` at the
+    /// end.
     ///
     /// # Errors
     /// If reading fails, or an element is too large to be kept.
@@ -139,7 +145,7 @@ impl Block {
         self.read(feed)
     }
 
-    /// Reads text behind what is there. `false` where there is none.
+    /// Reads more text after that in memory. `false` if there is none.
     ///
     /// # Errors
     /// Like [`Block::extend`].
@@ -158,7 +164,7 @@ impl Block {
         Ok(self.end > before)
     }
 
-    /// Moves the rest to the front, and grows the buffer where the rest fills half of it.
+    /// Moves the rest to the front, and doubles the buffer if the rest fills more than half of it.
     fn make_room(&mut self, feed: &Feed<'_, '_>) -> Result<()> {
         self.bytes.copy_within(self.start..self.end, 1);
         self.end -= self.start - 1;
@@ -168,7 +174,10 @@ impl Block {
             let message = format!("one element is longer than {} MiB", MAX_KEPT >> 20);
             return Err(Error::new(ErrorKind::LimitExceeded, feed.name(), message)
                 .at(Place { offset: self.base, event: None })
-                .remedy("this is no trace of a profiler, or it is damaged beyond repair"));
+                .remedy(
+                    "the file is not a profiler trace, or it is damaged beyond repair: record or \
+                     copy it again",
+                ));
         }
         if rest > capacity / 2 {
             self.bytes.resize(capacity * 2 + EXTRA, 0);

@@ -1,10 +1,11 @@
-//! Names of categories and processes, of all eras and profilers → [`Category`].
+//! Maps names of categories and processes, of all eras and profilers, to a [`Category`].
 
 use crate::trace::category::Category;
 
 /// The category with this name in `cat`; `None` for those that take no part in a comparison.
 pub(super) fn from_name(name: &[u8]) -> Option<Category> {
-    // By far the most events, where there are any; `match` would compare byte by byte.
+    // This category is tested first: if Python stacks were recorded, by far the most events have
+    // it, and `match` would compare byte by byte.
     if name == b"python_function" {
         return Some(Category::PythonFunction);
     }
@@ -20,7 +21,8 @@ pub(super) fn from_name(name: &[u8]) -> Option<Category> {
     })
 }
 
-/// Host calls into a GPU runtime; every backend of Kineto names its own.
+/// Whether the category is a host call into a GPU runtime; every backend of Kineto has its own name
+/// for it.
 fn is_runtime(name: &[u8]) -> bool {
     matches!(
         name,
@@ -39,8 +41,8 @@ fn is_runtime(name: &[u8]) -> bool {
     )
 }
 
-/// What the events of a process are that have no category of their own: rocprof and Ascend write
-/// traces in which only the name of the process tells.
+/// The category of events that have none of their own: in traces of rocprof and Ascend, only the
+/// name of the process indicates it.
 pub(super) fn from_process(name: &str) -> Option<Category> {
     Some(match name {
         "CPU HIP API" | "CPU HSA API" | "CANN" => Category::Runtime,
@@ -55,7 +57,8 @@ pub(super) fn from_process(name: &str) -> Option<Category> {
     })
 }
 
-/// The profiler that is used where Kineto was not compiled in names no process; its `pid` tells.
+/// The category of events that have none of their own, according to their `pid`. The profiler that
+/// runs if Kineto was not compiled in does not name processes.
 pub(super) fn from_pid(pid: &str) -> Option<Category> {
     match pid {
         "CPU functions" => Some(Category::CpuOp),

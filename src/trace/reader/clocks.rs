@@ -1,6 +1,7 @@
-//! Durations that cannot be → 0, so that no sum counts them. What was recorded is kept aside.
+//! Sets impossible durations to 0, so that no sum counts them, and keeps the recorded values
+//! separately.
 //!
-//! On ROCm a duration can run far over the next kernels of the same stream: seconds instead of
+//! On ROCm a duration can extend far over the next kernels of the same stream: seconds instead of
 //! microseconds (TraceLens issue 669). Work on one stream is serial, so such an event contradicts
 //! its neighbours:
 //!
@@ -9,8 +10,8 @@
 //!                           ▆▆▆▆ ▆▆▆▆ ▆▆▆▆                         15 µs each
 //! ```
 //!
-//! Short overlaps are no sign of it (kernels overlap on Hopper and Blackwell, and in graphs), nor
-//! are communication kernels, which wait for other ranks.
+//! Short overlaps are not a sign of it, because kernels overlap on Hopper and Blackwell and in
+//! graphs. Neither are communication kernels, which wait for other ranks.
 
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
@@ -20,21 +21,22 @@ use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::sparse::Sparse;
 use crate::trace::time::Nanos;
 
-/// No profile is that long: 30 days.
+/// Maximum duration: no profile is 30 days long.
 const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 
-/// GPU events shorter than this are never doubted.
+/// GPU events shorter than this are never considered too long.
 const LONG: Nanos = Nanos(100_000_000);
 
-/// How often the time to the next start fits into a duration that is doubted.
+/// A GPU event is too long if its duration exceeds the time from its start to the end of the next
+/// event by more than this factor.
 const OVERLONG_FACTOR: i64 = 100;
 
-/// Events at time 0 are doubted where all others start at least so much later, and that is so many
-/// times what lies between the others.
+/// Events at time 0 are considered wrong if all others start at least this much later, and later
+/// than this factor times the time between the first and the last start of the others.
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
-/// Why a duration is impossible by itself.
+/// Why a duration is impossible regardless of other events, if it is.
 #[inline]
 pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     if duration < Nanos::ZERO {
@@ -46,9 +48,9 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     }
 }
 
-/// Events at time 0 in a trace whose other events all came long after it: profilers write 0 where they
-/// lost the time. A trace that counts from its own beginning has events at 0, too, with others close
-/// behind.
+/// Events at time 0 in a trace whose other events all start long after it: profilers write 0 if
+/// they lost the time. A trace that counts from its own beginning also has events at 0, but others
+/// follow soon after.
 pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
     let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();
@@ -61,7 +63,7 @@ pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     if is_far { zeros } else { Vec::new() }
 }
 
-/// Sets the duration of GPU events that run over the next ones on their stream to 0.
+/// Sets the duration of GPU events to 0 if they extend far over the next ones on their stream.
 pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddities) {
     let mut dropped = overlong(trace, strings);
     dropped.sort_unstable();
@@ -96,7 +98,7 @@ fn overlong(trace: &Trace, strings: &Strings) -> Vec<EventId> {
     pairs.filter(|&event| !is_communication(trace, strings, event)).collect()
 }
 
-/// Whether `event` covers all of the next one and very much more.
+/// Whether `event` covers all of the next one and is far longer.
 fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
     let (duration, gap) = (trace.duration(event), trace.start(next) - trace.start(event));
     duration >= LONG
@@ -109,7 +111,7 @@ fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
     trace.collectives.get(event).is_some() || is_communication_kernel(name)
 }
 
-/// Both, by rising event.
+/// Merges the values of a column with further ones, in ascending order of event.
 fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) -> Sparse<Nanos> {
     let mut all: Vec<(EventId, Nanos)> =
         column.iter().map(|(event, &value)| (event, value)).chain(more).collect();
@@ -125,7 +127,8 @@ fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) 
 mod tests {
     use crate::trace::{EventId, Nanos, ReadOptions, Trace};
 
-    /// A kernel of this many ms, and one of 1 ms that starts 1 ms behind it on the same stream.
+    /// Whether the duration of a kernel of this many ms is dropped. Another kernel of 1 ms starts 1
+    /// ms after it on the same stream.
     fn dropped(name: &str, milliseconds: f64) -> bool {
         let kernel = |name: &str, start: f64, duration: f64| {
             format!(
@@ -141,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_hundred_times_the_time_to_the_end_of_the_next_kernel_is_overlong() {
-        // The next kernel ends 2 ms behind the start of the first.
+        // The next kernel ends 2 ms after the start of the first.
         assert!(dropped("gemm", 201.0));
         assert!(!dropped("gemm", 199.0));
         assert!(!dropped("ncclDevKernel_AllReduce", 201.0));

@@ -1,9 +1,11 @@
-//! Raw bytes between two quotes → text: escapes resolved, damage repaired. What is no JSON is counted
-//! elsewhere (`sound.rs`), for all strings alike; marked here is what only the meaning tells.
+//! Decodes the raw bytes between two quotes into text: resolves escapes and repairs damage.
+//! `sound.rs` counts what is not JSON, for all strings alike; only damage that shows in the meaning
+//! of a text is marked here.
 //!
 //! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
-//! no JSON, and `C:\new\temp.py` is JSON for something else. So one escape that JSON does not know
-//! makes all backslashes of its text literal, and so does a path in the name of a Python frame.
+//! not JSON, and `C:\new\temp.py` is JSON with another meaning. So one escape that JSON does not
+//! define makes all backslashes of its text literal, and so does a path in the name of a Python
+//! frame.
 
 use super::oddity::Oddity;
 use std::borrow::Cow;
@@ -25,7 +27,7 @@ impl Marks {
         self.0 |= other.0;
     }
 
-    /// Whether the text was in order.
+    /// Whether the text was undamaged.
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -40,18 +42,18 @@ impl Marks {
     }
 }
 
-/// Whether the bytes stand for themselves: printable ASCII without backslash.
+/// Whether the bytes are the text itself: printable ASCII without backslash.
 #[inline]
 pub(super) fn is_plain(raw: &[u8]) -> bool {
     raw.iter().fold(true, |plain, &b| plain & matches!(b, 0x20..0x7f) & (b != b'\\'))
 }
 
-/// The text between two quotes, of an event of any kind.
+/// Decodes the text between two quotes, in an event of any kind.
 pub(super) fn text(raw: &[u8]) -> (String, Marks) {
     decoded(raw, has_unknown_escape(raw))
 }
 
-/// The name of a Python frame, which holds a path.
+/// Decodes the name of a Python frame, which contains a path.
 pub(super) fn frame_name(raw: &[u8]) -> (String, Marks) {
     if has_unknown_escape(raw) || !is_windows_path(raw) {
         return text(raw);
@@ -72,19 +74,19 @@ fn decoded(raw: &[u8], literal_backslashes: bool) -> (String, Marks) {
     (into_utf8(out), marks)
 }
 
-/// A key as it is meant: keys may be written with escapes, too (`"n\u0061me"`).
+/// Decodes a key, because keys may be written with escapes, too (`"n\u0061me"`).
 #[inline]
 pub(super) fn key(raw: &[u8]) -> Cow<'_, [u8]> {
     if raw.contains(&b'\\') { Cow::Owned(text(raw).0.into_bytes()) } else { Cow::Borrowed(raw) }
 }
 
-/// Bytes → text, with U+FFFD where they are no UTF-8.
+/// Converts bytes to text, with U+FFFD for those that are not UTF-8.
 pub(super) fn into_utf8(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Only `\"` is resolved: the writer knew that one, or the text would end there.
+/// Resolves only `\"`: the writer must have escaped it, or the text would end there.
 fn copy_literally(raw: &[u8], out: &mut Vec<u8>) {
     for (at, &byte) in raw.iter().enumerate() {
         if byte == b'\\' && raw.get(at + 1) == Some(&b'"') {
@@ -112,7 +114,7 @@ fn unescape(raw: &[u8], out: &mut Vec<u8>, marks: &mut Marks) {
     out.extend_from_slice(rest);
 }
 
-/// `u0041` or a surrogate pair `ud83d\ude00`; returns the bytes used.
+/// Decodes `u0041` or a surrogate pair `ud83d\ude00`; returns the number of bytes used.
 fn unescape_unicode(escape: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> usize {
     let Some(first) = hex4(escape.get(1..5)) else {
         return 1;
@@ -147,7 +149,7 @@ fn simple_escape(byte: u8) -> Option<u8> {
     })
 }
 
-/// Whether a backslash is followed by something that JSON does not know, or by nothing.
+/// Whether a backslash is followed by something that JSON does not define, or by nothing.
 pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
     escapes(raw).any(|escape| match escape.first() {
         Some(b'u') => hex4(escape.get(1..5)).is_none(),
@@ -156,7 +158,7 @@ pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
     })
 }
 
-/// Whether a valid escape is more likely a separator of a path: `C:\new\temp.py(7): f`, or
+/// Whether a valid escape is more likely a path separator: `C:\new\temp.py(7): f`, or
 /// `torch\nn\modules.py(7): f` without a blank or a quote before the `.py(`.
 fn is_windows_path(raw: &[u8]) -> bool {
     let Some(end) = find(raw, b".py(") else {
@@ -170,7 +172,7 @@ fn is_windows_path(raw: &[u8]) -> bool {
     control && !escaped_well && (drive || !path.contains(&b' '))
 }
 
-/// What follows each backslash that is not itself escaped.
+/// The text after each backslash that is not itself escaped.
 fn escapes(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = raw;
     std::iter::from_fn(move || {
@@ -181,8 +183,8 @@ fn escapes(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Position of the quote that closes the string whose content starts at `start`, however damaged the
-/// string is; the end of the text where none does.
+/// Position of the quote that closes the string whose content starts at `start`, however damaged
+/// the string is; the end of the text if no quote closes it.
 pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(&byte) = text.get(at) {

@@ -1,11 +1,11 @@
-//! A cursor at an event → its fields, as slices of the text.
+//! Reads the fields of an event at a cursor, as slices of the text.
 
 use super::cursor::{Cursor, Stop, Value};
 use super::decode;
 use super::numbers;
 use crate::trace::time::Nanos;
 
-/// The fields of one event that a trace keeps. Of duplicate keys the last one counts.
+/// The fields of one event that a trace keeps. If a key is repeated, its last value counts.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
     pub(super) phase: Value<'a>,
@@ -13,7 +13,7 @@ pub(super) struct Fields<'a> {
     pub(super) name: Value<'a>,
     pub(super) pid: Value<'a>,
     pub(super) tid: Value<'a>,
-    /// `ts` and `dur`, where they are numbers.
+    /// `ts` and `dur`, if they are numbers.
     pub(super) start: Option<Nanos>,
     pub(super) duration: Option<Nanos>,
     pub(super) id: Value<'a>,
@@ -54,7 +54,7 @@ pub(super) struct Args<'a> {
     pub(super) name: Value<'a>,
 }
 
-/// What a key of an event, or of its arguments, stands for.
+/// The meaning of a key of an event or of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
     /// Nothing that a trace keeps.
@@ -114,7 +114,7 @@ impl Slot {
         }
     }
 
-    /// Whether it belongs to `args`.
+    /// Whether the slot belongs to `args`.
     #[inline]
     pub(super) fn is_argument(self) -> bool {
         self as u8 >= Slot::Correlation as u8
@@ -165,8 +165,8 @@ impl Slot {
 }
 
 impl<'a> Fields<'a> {
-    /// Keeps the value of a key; one of the wrong type is counted instead.
-    // Always inlined, for the reason that `Cursor::value` is.
+    /// Stores the value of a key; a value of the wrong type is counted instead.
+    // Always inlined, for the same reason as `Cursor::value`.
     #[inline(always)]
     pub(super) fn set(&mut self, slot: Slot, value: Value<'a>) {
         let args = &mut self.args;
@@ -211,18 +211,18 @@ impl<'a> Fields<'a> {
         self.wrong_types += u32::from(!is_right);
     }
 
-    /// Whether the arguments that follow are not looked at: Python frames have nothing there that a
-    /// trace keeps.
+    /// Whether the arguments that follow are skipped: a trace keeps nothing of those of Python
+    /// frames.
     #[inline]
     pub(super) fn skips_args(&self) -> bool {
         self.category == Value::Text(b"python_function")
     }
 }
 
-/// Reads the event whose `{` is next into `fields`, which is empty before.
+/// Reads the event whose `{` is next into `fields`, which must be empty.
 ///
 /// # Errors
-/// [`Stop`] where the text ends, or is no JSON, before the event does.
+/// [`Stop`] if the text ends, or is not JSON, before the event ends.
 #[inline]
 pub(super) fn read<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), Stop> {
     cursor.bump();
@@ -275,7 +275,7 @@ fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
     true
 }
 
-/// Keeps a number, plain or in quotes; `null` and an empty text are none.
+/// Stores a number, plain or in quotes; `null` and an empty text are ignored.
 #[inline]
 fn number<T>(value: Value<'_>, parse: impl Fn(&[u8]) -> Option<T>, field: &mut Option<T>) -> bool {
     match value {

@@ -1,9 +1,10 @@
-//! A [`Source`] → its unpacked bytes, made where they are asked for, or, where a core has nothing to
-//! do, by a thread of their own while those before are read.
+//! Supplies the decompressed bytes of a [`Source`]: on demand or, if a core is idle, from a thread
+//! that runs ahead of the reader.
 //!
-//! Inflating is a third of the time of reading. Two traces that are read at once keep two cores busy
-//! as they are; the one that is larger gets help when the other is read, and on machines with more
-//! cores both do. What is read does not depend on it.
+//! Decompression takes a third of the reading time. Two traces that are read at the same time
+//! already keep two cores busy, so on a machine with two cores the larger trace gets a thread only
+//! once the other one is read. On machines with more cores, both traces get one. The resulting
+//! trace does not depend on whether such a thread ran.
 
 use super::source::Source;
 use crate::error::Result;
@@ -13,26 +14,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Text after which a file is large enough for a thread, in bytes.
+/// Bytes of text after which a file is large enough for a thread.
 const LARGE: u64 = 1024 * 1024;
 
-/// Text that is handed over at once; all of it that is under way fits a second-level cache.
+/// Bytes of text that are handed over at once; all blocks in circulation fit into a second-level
+/// cache.
 const BLOCK: usize = 128 * 1024;
 
-/// Blocks that are under way.
+/// Number of blocks in circulation.
 const BLOCKS: usize = 6;
 
-/// Blocks that are given back at once: each time a thread is woken, which takes longer than to unpack a
-/// part of one.
+/// Number of blocks that are given back at once. Giving back wakes a thread, which takes longer
+/// than decompressing part of a block.
 const GIVEN_BACK: usize = 3;
 
-/// Threads of this process that read or unpack traces.
+/// Number of threads of this process that read or decompress traces.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
 static CORES: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
 
-/// A thread that reads or unpacks, for as long as this lives.
+/// Counts a reading or decompressing thread for as long as this value lives.
 struct Busy;
 
 impl Busy {
@@ -48,7 +50,7 @@ impl Drop for Busy {
     }
 }
 
-/// Where the unpacked bytes of a trace are read from.
+/// Where the decompressed bytes of a trace are read from.
 pub(super) struct Feed<'scope, 'a> {
     name: &'a str,
     scope: &'scope Scope<'scope, 'a>,
@@ -60,11 +62,11 @@ pub(super) struct Feed<'scope, 'a> {
 enum Supply<'scope, 'a> {
     Here(Source<'a>),
     Ahead(Ahead<'scope, 'a>),
-    /// While the source changes its thread.
+    /// A placeholder while the source moves to another thread.
     Nowhere,
 }
 
-/// A thread that unpacks, and the block of it that is being read.
+/// A thread that decompresses, and its block that is being read.
 struct Ahead<'scope, 'a> {
     thread: ScopedJoinHandle<'scope, Source<'a>>,
     full: Receiver<Result<Block>>,
@@ -73,7 +75,7 @@ struct Ahead<'scope, 'a> {
     block: Block,
 }
 
-/// Unpacked text; none stands for the end of it.
+/// Decompressed text; an empty block marks the end.
 struct Block {
     bytes: Vec<u8>,
     start: usize,
@@ -81,7 +83,7 @@ struct Block {
 }
 
 impl<'scope, 'a> Feed<'scope, 'a> {
-    /// The bytes of `source`; `scope` is that of the thread that may unpack them.
+    /// The bytes of `source`; `scope` is the scope of the thread that may decompress them.
     pub(super) fn new(source: Source<'a>, scope: &'scope Scope<'scope, 'a>) -> Self {
         let may_run_ahead = source.is_packed() && source.comes_at_once();
         Feed {
@@ -93,12 +95,12 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         }
     }
 
-    /// What the trace is called in messages.
+    /// The name of the trace in messages.
     pub(super) fn name(&self) -> &'a str {
         self.name
     }
 
-    /// Fills the beginning of `out` with the next bytes; 0 where there are no more.
+    /// Fills the beginning of `out` with the next bytes; returns 0 if there are no more.
     ///
     /// # Errors
     /// Like [`Source::read`].
@@ -119,8 +121,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         self.source().read(out)
     }
 
-    /// The source itself, which unpacks no more ahead. Of what was unpacked and not read nothing is
-    /// left.
+    /// The source itself. Stops decompressing ahead and drops the bytes that were decompressed but
+    /// not read.
     pub(super) fn source(&mut self) -> &mut Source<'a> {
         if let Supply::Ahead(_) = self.supply
             && let Supply::Ahead(ahead) = std::mem::replace(&mut self.supply, Supply::Nowhere)
@@ -133,13 +135,14 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         }
     }
 
-    /// From here on unpacks ahead, if a thread can be had.
+    /// Decompresses ahead from here on, if a thread can be started.
     fn run_ahead(&mut self) {
         self.may_run_ahead = false;
         let (give, source) = channel();
         let (empty, to_fill) = channel();
         let (fill, full) = channel();
-        // The source follows when the thread is there: one that cannot be started would take it along.
+        // The source is sent once the thread is running: a thread that fails to start would drop
+        // it.
         let thread =
             thread::Builder::new().name("unpack".to_owned()).spawn_scoped(self.scope, move || {
                 let _busy = Busy::new();
@@ -151,7 +154,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
             unreachable!("asked for where the source is here")
         };
-        // The thread may have unpacked all before a block more could follow the source.
+        // The empty blocks are sent before the source: once the thread has the source, it may read
+        // all of it and stop receiving while this loop is still sending.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }
@@ -161,7 +165,7 @@ impl<'scope, 'a> Feed<'scope, 'a> {
     }
 }
 
-/// Unpacks until the text ends, an error comes, or nobody wants more.
+/// Decompresses until the text ends, an error occurs, or no more is wanted.
 fn unpack(source: &mut Source<'_>, empty: &Receiver<Vec<u8>>, full: &Sender<Result<Block>>) {
     while let Ok(mut bytes) = empty.recv() {
         let mut end = 0;
@@ -180,7 +184,7 @@ fn unpack(source: &mut Source<'_>, empty: &Receiver<Vec<u8>>, full: &Sender<Resu
 }
 
 impl<'a> Ahead<'_, 'a> {
-    /// The next bytes; 0 where the thread has ended.
+    /// The next bytes; 0 if the thread has ended.
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         if self.block.start == self.block.end {
             let Ok(next) = self.full.recv() else { return Ok(0) };
@@ -189,7 +193,7 @@ impl<'a> Ahead<'_, 'a> {
                 self.used.push(used.bytes);
             }
             if self.used.len() == GIVEN_BACK {
-                // A thread that has ended needs no more blocks.
+                // Sending fails if the thread has ended; it then needs no more blocks.
                 self.used.drain(..).for_each(|bytes| drop(self.empty.send(bytes)));
             }
         }
@@ -200,7 +204,7 @@ impl<'a> Ahead<'_, 'a> {
         Ok(count)
     }
 
-    /// Ends the thread, and takes the source from it.
+    /// Ends the thread and takes the source back.
     fn stop(self) -> Source<'a> {
         drop((self.full, self.empty));
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -213,8 +217,8 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    /// What is read of `packed`, with the thread from the beginning on or without it, `step` bytes at
-    /// once; and the damage at the end.
+    /// The text of `packed`, read `step` bytes at a time, with the thread from the beginning on or
+    /// without it; and the damage at the end.
     fn read_all(
         packed: &[u8],
         options: &ReadOptions,

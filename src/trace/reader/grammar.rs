@@ -1,9 +1,9 @@
-//! Tokens, one after the other → whether they follow each other as JSON wants.
+//! Checks whether tokens follow each other as JSON requires.
 //!
-//! The walker over the events is lenient: it reads on wherever it can tell what was meant. This check is
-//! strict: it tells whether the text was JSON, so that what was repaired can be counted.
+//! The walker over the events is lenient: it continues wherever the meaning is clear. This check is
+//! strict: it reports whether the text is JSON, so that repairs can be counted.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     OpenObject,
@@ -17,7 +17,7 @@ pub(super) enum Token {
     Scalar,
 }
 
-/// What may stand next.
+/// What may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expects {
     Value,
@@ -28,7 +28,7 @@ enum Expects {
     CommaOrEnd,
 }
 
-/// Values nest at most this deep here; what is deeper is refused before.
+/// Maximum nesting depth here; deeper values are rejected earlier.
 const MAX_DEPTH: usize = 1024;
 
 /// A value that is being checked.
@@ -41,12 +41,13 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    /// Before any token.
+    /// The state before the first token.
     pub(super) fn new() -> Self {
         Grammar { objects: [0; MAX_DEPTH / 64], depth: 0, expects: Expects::Value }
     }
 
-    /// Whether the token may stand here. After the first that may not, the answers mean nothing.
+    /// Whether the token is allowed here. After the first one that is not, the answers are
+    /// meaningless.
     pub(super) fn allows(&mut self, token: Token) -> bool {
         use Expects::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
         let expects = self.expects;
@@ -78,7 +79,7 @@ impl Grammar {
         true
     }
 
-    /// Whether one whole value was seen.
+    /// Whether exactly one whole value was seen.
     pub(super) fn is_complete(&self) -> bool {
         self.depth == 0 && self.expects == Expects::CommaOrEnd
     }
@@ -102,12 +103,12 @@ impl Grammar {
     }
 }
 
-/// Whether a scalar is a number, `true`, `false` or `null` of JSON.
+/// Whether a scalar is a JSON number, `true`, `false` or `null`.
 pub(super) fn is_scalar(text: &[u8]) -> bool {
     matches!(text, b"true" | b"false" | b"null") || is_number(text)
 }
 
-/// Whether the text is a number of JSON: `020`, `20.`, `.5`, `+1` and `0x14` are none.
+/// Whether the text is a JSON number; `020`, `20.`, `.5`, `+1` and `0x14` are not.
 fn is_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let (whole, rest) = digits(text);

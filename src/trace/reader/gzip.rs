@@ -1,8 +1,8 @@
-//! The bytes of a gzip file → the text in it, over all its members.
+//! Decompresses the text of a gzip file, over all its members.
 //!
-//! Raw deflate through zlib-rs, with the header and the trailer read here: that is twice as fast as
-//! the ready-made decoder, and lets a wrong checksum, or something after the last member, be a note
-//! instead of an error.
+//! The header and the trailer are read here, and the raw deflate data is inflated with zlib-rs.
+//! That is twice as fast as the ready-made decoder, and a wrong checksum, or data after the last
+//! member, can be a note instead of an error.
 
 use super::oddity::Oddity;
 use super::packed::Packed;
@@ -14,7 +14,7 @@ const NAME: u8 = 8;
 const COMMENT: u8 = 16;
 const HEADER_CHECKSUM: u8 = 2;
 
-/// A gzip file that is being unpacked.
+/// A gzip file that is being decompressed.
 pub(super) struct Gzip<'a> {
     packed: Packed<'a>,
     inflate: Decompress,
@@ -31,7 +31,7 @@ enum Next {
     Header,
     Body,
     Nothing,
-    /// The data do not go on like deflate; what stood before is unpacked.
+    /// The data is not valid deflate from here on; the text before it was decompressed.
     Damage,
 }
 
@@ -47,25 +47,25 @@ impl<'a> Gzip<'a> {
         }
     }
 
-    /// The packed bytes.
+    /// The compressed bytes.
     pub(super) fn packed(&self) -> &Packed<'a> {
         &self.packed
     }
 
-    /// The packed bytes, to read on.
+    /// The compressed bytes, for further reading.
     pub(super) fn packed_mut(&mut self) -> &mut Packed<'a> {
         &mut self.packed
     }
 
-    /// What was odd, with the position in the text.
+    /// Takes the irregularities found so far, with their offsets in the text.
     pub(super) fn take_oddities(&mut self) -> Vec<(Oddity, u64)> {
         std::mem::take(&mut self.odd)
     }
 
-    /// Unpacks the next bytes into the beginning of `out`; 0 at the end.
+    /// Decompresses the next bytes into the beginning of `out`; returns 0 at the end.
     ///
     /// # Errors
-    /// If reading fails, or the data are cut off or damaged.
+    /// If reading fails, or the data is truncated or damaged.
     pub(super) fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.next {
@@ -80,10 +80,10 @@ impl<'a> Gzip<'a> {
         }
     }
 
-    /// Inflates once; 0 where that only used up input or ended the member.
+    /// Inflates once; returns 0 if that only used up input or ended the member.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let input = self.packed.fill_buf()?;
-        // Inflate without input, too: the decoder may still hold text of what it took before.
+        // Inflate without input, too: the decoder may still buffer text from earlier input.
         let is_last = input.is_empty();
         let (used, made) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(input, out, FlushDecompress::None);
@@ -101,7 +101,7 @@ impl<'a> Gzip<'a> {
         Ok(made)
     }
 
-    /// Checks the checksum and the size that follow the data. Cut off, they are no loss.
+    /// Checks the checksum and the size after the data. If they are cut off, no text is lost.
     fn end_member(&mut self) -> io::Result<()> {
         self.next = Next::Header;
         let mut trailer = [0; 8];
@@ -145,7 +145,7 @@ impl<'a> Gzip<'a> {
         Ok(Next::Nothing)
     }
 
-    /// Steps over the rest of a header; whether it was one.
+    /// Skips the rest of a header; `false` if it is not one.
     fn skip_header(&mut self) -> io::Result<bool> {
         let mut fixed = [0; 9];
         if !self.fill(&mut fixed)? || fixed[..2] != [0x8b, 8] {
@@ -185,7 +185,7 @@ impl<'a> Gzip<'a> {
         Ok(true)
     }
 
-    /// Steps over a text that ends in 0.
+    /// Skips a text that ends with a zero byte.
     fn skip_text(&mut self) -> io::Result<bool> {
         loop {
             match self.packed.next_byte()? {
@@ -198,11 +198,11 @@ impl<'a> Gzip<'a> {
 }
 
 fn cut_off() -> io::Error {
-    io::Error::new(ErrorKind::UnexpectedEof, "the gzip data are cut off")
+    io::Error::new(ErrorKind::UnexpectedEof, "the gzip data is cut off")
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, "the gzip data are damaged")
+    io::Error::new(ErrorKind::InvalidData, "the gzip data is damaged")
 }
 
 #[cfg(test)]

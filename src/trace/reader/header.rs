@@ -1,7 +1,8 @@
-//! Members of the top-level object, besides the events → [`Header`].
+//! Reads the members of the top-level object, other than the events, into a [`Header`].
 //!
-//! Only the keys below are ever parsed. `metadata` and environment blocks are stepped over: real
-//! traces carry tokens there.
+//! Only the keys below are ever parsed. `metadata` and environment blocks are skipped, because in
+//! real traces they contain credentials. A version is read only if its key is known and its value
+//! looks like a version, because programs also add metadata of their own at the top level.
 
 use super::cursor::Value;
 use super::numbers;
@@ -9,20 +10,51 @@ use crate::trace::header::{Device, Distributed, Header};
 use crate::trace::time::Nanos;
 use serde_json::Value as Json;
 
-/// Recording options, each `1` or `true` where it is on.
+/// Recording options, each on unless its value is `0`, `false` or empty.
 const OPTIONS: [&[u8]; 5] =
     [b"record_shapes", b"with_stack", b"with_modules", b"profile_memory", b"with_flops"];
+
+/// Keys of versions that profilers write or that people add.
+const VERSIONS: [&[u8]; 22] = [
+    b"cann_version",
+    b"cublas_version",
+    b"cuda_driver_version",
+    b"cuda_runtime_version",
+    b"cuda_version",
+    b"cudnn_version",
+    b"cupti_version",
+    b"driver_version",
+    b"hip_driver_version",
+    b"hip_runtime_version",
+    b"hip_version",
+    b"kineto_version",
+    b"miopen_version",
+    b"nccl_version",
+    b"python_version",
+    b"pytorch_version",
+    b"rccl_version",
+    b"rocm_version",
+    b"rocprofiler_version",
+    b"roctracer_version",
+    b"torch_version",
+    b"triton_version",
+];
+
+/// Maximum length of a version, and of one part of it: the hash of a commit is cut to about ten
+/// digits, an access token is not.
+const LONGEST_VERSION: usize = 40;
+const LONGEST_PART: usize = 12;
 
 /// Whether the value of this key goes into the header.
 pub(super) fn is_wanted(key: &[u8]) -> bool {
     matches!(
         key,
         b"schemaVersion" | b"deviceProperties" | b"distributedInfo" | b"baseTimeNanoseconds"
-    ) || key.ends_with(b"_version")
+    ) || VERSIONS.contains(&key)
         || OPTIONS.contains(&key)
 }
 
-/// Puts the value of a wanted key into `header`; whether it had the right type.
+/// Stores the value of a wanted key in `header`; `false` if it has the wrong type.
 pub(super) fn set(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     match key {
         b"schemaVersion" => replace(&mut header.schema_version, integer(value)),
@@ -80,6 +112,9 @@ fn set_version(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     let Some(bytes) = value.bytes() else {
         return value == Value::Null;
     };
+    if !is_version(bytes) {
+        return false;
+    }
     let name = String::from_utf8_lossy(key).into_owned();
     let version = String::from_utf8_lossy(bytes).into_owned();
     match header.versions.binary_search_by(|(other, _)| other.cmp(&name)) {
@@ -87,6 +122,16 @@ fn set_version(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
         Err(at) => header.versions.insert(at, (name, version)),
     }
     true
+}
+
+/// Whether a text begins with a digit and has only short parts: `2.6.0.dev20241112+cu124`, `12040`.
+fn is_version(text: &[u8]) -> bool {
+    let is_separator = |byte: &u8| b".+-_".contains(byte);
+    let mut parts = text.split(is_separator);
+    text.len() <= LONGEST_VERSION
+        && text.first().is_some_and(u8::is_ascii_digit)
+        && parts
+            .all(|part| part.len() <= LONGEST_PART && part.iter().all(u8::is_ascii_alphanumeric))
 }
 
 fn read_device(at: usize, device: &Json) -> Device {
@@ -147,5 +192,35 @@ mod tests {
         assert!(!set(&mut header, b"schemaVersion", Value::Text(b"one")));
         assert_eq!(header, Header::default());
         assert!(!is_wanted(b"metadata") && !is_wanted(b"env") && is_wanted(b"cupti_version"));
+    }
+
+    #[test]
+    fn a_version_of_an_unknown_key_is_not_wanted() {
+        assert!(VERSIONS.is_sorted() && VERSIONS.iter().all(|key| is_wanted(key)));
+        assert!(!is_wanted(b"secret_version") && !is_wanted(b"token_version"));
+    }
+
+    #[test]
+    fn a_value_that_is_no_version_is_not_read() {
+        for version in
+            ["12040", "4.1", "70226015", "2.27.7", "2.6.0.dev20241112+cu124", "2.4.0a0+gitee1b680"]
+        {
+            let mut header = Header::default();
+            assert!(set(&mut header, b"torch_version", Value::Text(version.as_bytes())));
+            assert_eq!(header.versions, [("torch_version".to_owned(), version.to_owned())]);
+        }
+        for value in [
+            "",
+            "main",
+            "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+            "2.6.0+ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+            "2.6.0 ghp_16C7e4",
+            "2.6.0\n::error::forged",
+            "1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1",
+        ] {
+            let mut header = Header::default();
+            assert!(!set(&mut header, b"torch_version", Value::Text(value.as_bytes())));
+            assert_eq!(header, Header::default(), "{value}");
+        }
     }
 }

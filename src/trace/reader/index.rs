@@ -1,27 +1,27 @@
-//! A window of JSON text → positions of its structure: `{ } [ ] : ,`, opening quotes, first bytes of
-//! numbers and words, all outside of strings.
+//! Finds the structure of a window of JSON text: the positions of `{ } [ ] : ,`, of opening quotes,
+//! and of the first bytes of numbers and words, all outside of strings.
 //!
 //! simd-json finds them 64 bytes at a time in its first stage. That stage is not public, but
 //! `Buffers::structural_indexes` keeps its result even when the parse fails. So the window starts
 //! with a byte that ends the parse at once ([`GUARD`]): stage 1 runs over the whole window, stage 2
 //! stops at the first position, and whatever JSON forbids (control characters, bad UTF-8) is left
-//! for the reader to repair. This relies on a side effect, so the version is pinned, a test checks
-//! it, and a scalar indexer does the same work where simd-json has no SIMD (there it checks UTF-8
-//! before it indexes).
+//! for the reader to repair. This relies on a side effect, so the version is pinned and a test
+//! checks it. Where simd-json has no SIMD, it checks UTF-8 before it indexes, so a scalar indexer
+//! does the work instead.
 
 use simd_json::{Buffers, Deserializer, INPUT_PADDING, Implementation, Tape};
 
 /// The byte before the first byte of the window: no JSON text starts with it.
 pub(super) const GUARD: u8 = b'}';
 
-/// Bytes that must follow the window, of any content.
+/// Number of bytes that must follow the window; their content does not matter.
 pub(super) const PADDING: usize = INPUT_PADDING;
 
-/// Stage 1 drops what it found in its last 64 bytes when the window ends inside a string. A window
-/// that must be indexed to its end gets as many blanks behind it.
+/// Number of blanks after a window that must be indexed to its end: stage 1 drops what it found in
+/// the last 64 bytes if the window ends inside a string.
 pub(super) const TAIL: usize = 64;
 
-/// Finds the structure of windows of text; its buffers are reused.
+/// Finds the structure of windows of text; reuses its buffers.
 pub(super) struct Indexer {
     buffers: Buffers,
     tape: Tape<'static>,
@@ -29,7 +29,7 @@ pub(super) struct Indexer {
 }
 
 impl Indexer {
-    /// An indexer for windows of about `window` bytes, with SIMD where the processor has it.
+    /// An indexer for windows of about `window` bytes, with SIMD if the processor has it.
     pub(super) fn new(window: usize) -> Self {
         let scalar = (Deserializer::algorithm() == Implementation::Native).then(Vec::new);
         Indexer { buffers: Buffers::new(window), tape: Tape::null(), scalar }
@@ -42,13 +42,13 @@ impl Indexer {
             None => {
                 let mut tape = std::mem::replace(&mut self.tape, Tape::null()).reset();
                 let parsed = simd_json::fill_tape_padded(text, len, &mut self.buffers, &mut tape);
-                debug_assert!(parsed.is_err(), "the guard is no JSON");
+                debug_assert!(parsed.is_err(), "the guard is not JSON");
                 self.tape = tape.reset();
             }
         }
     }
 
-    /// The positions that [`Indexer::index`] found last, rising; the first is that of the guard.
+    /// The positions that [`Indexer::index`] found last, ascending; the first is that of the guard.
     pub(super) fn positions(&self) -> &[u32] {
         match &self.scalar {
             Some(positions) => positions,
@@ -57,7 +57,7 @@ impl Indexer {
     }
 }
 
-/// The same positions, byte by byte.
+/// Finds the same positions byte by byte.
 pub(super) fn index_scalar(text: &[u8], positions: &mut Vec<u32>) {
     positions.clear();
     let mut in_string = false;

@@ -1,10 +1,11 @@
-//! Events that take no part in a comparison → how many there are of each phase and category.
+//! Counts the events that take no part in a comparison, by phase and category.
 
 use super::strings::{Form, Strings, equal};
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
-/// How many kinds are looked for by their raw bytes; a trace has fewer.
+/// Number of kinds of events that are recognized by comparing their raw bytes. Traces usually have fewer
+/// kinds; the kinds beyond this number are looked up by their interned texts.
 const COMMON: usize = 16;
 
 /// The counts, by phase and category.
@@ -25,7 +26,7 @@ struct Kind {
 }
 
 impl LeftOut {
-    /// Counts an event, from the raw bytes of its phase and category; returns the category.
+    /// Counts an event by the raw bytes of its phase and category; returns the category.
     #[inline]
     pub(super) fn add(&mut self, phase: &[u8], category: &[u8], strings: &mut Strings) -> TextId {
         let same = |kind: &&mut Kind| equal(&kind.phase, phase) && equal(&kind.category, category);
@@ -49,7 +50,7 @@ impl LeftOut {
         ids.1
     }
 
-    /// Counts an element that is no event.
+    /// Counts an element that is not an event.
     pub(super) fn add_label(&mut self, label: &'static str) {
         match self.labels.iter_mut().find(|(other, _)| *other == label) {
             Some((_, count)) => *count += 1,
@@ -57,7 +58,7 @@ impl LeftOut {
         }
     }
 
-    /// Whether an event with a phase was counted.
+    /// Whether any event with a phase was counted.
     pub(super) fn has_phases(&self) -> bool {
         let common = self.common.iter().map(|kind| kind.ids.0);
         common.chain(self.others.keys().map(|ids| ids.0)).any(|phase| phase != TextId::EMPTY)

@@ -1,15 +1,15 @@
-//! A file of bytes → [`Trace`].
+//! Reads a file into a [`Trace`].
 //!
 //! ```text
 //! file ─source, feed─▶ unpacked blocks ─known────────────────────────────────▶ fields ─builder─▶ columns
 //!                                     └─index─▶ positions ─document, event─▶┘
 //! ```
 //!
-//! One thread reads one trace; where a core has nothing to do, another one inflates ahead of it. The
-//! text stands in one buffer that stays in cache. Events that look like those before are compared with what was met; for any other the structure of the
-//! text is found, and a cursor walks from token to token. Then the unfinished event moves to the
-//! front and the buffer is filled again. No value tree, no tape, no copy of the text: memory is that
-//! of the columns.
+//! One thread reads one trace; if a core is idle, a second thread decompresses ahead of it. The
+//! text is in one buffer that stays in cache. Events that look like earlier ones are compared with
+//! those. For any other event, the reader finds the structure of the text, and a cursor walks from
+//! token to token. Then the unfinished event moves to the front and the buffer is filled again.
+//! There is no value tree, no tape and no copy of the text, so memory use is that of the columns.
 
 mod block;
 mod builder;
@@ -54,15 +54,15 @@ use source::Source;
 use std::io::Read;
 use std::path::Path;
 
-/// The path that stands for standard input.
+/// The path that means standard input.
 const STDIN: &str = "-";
 
 impl Trace {
-    /// Reads the trace at `path`: JSON, plain, gzip or zstd (decided by its first bytes, not its
-    /// name); `-` is standard input.
+    /// Reads the trace at `path`: JSON, plain or compressed with gzip or zstd (detected by its
+    /// first bytes, not its name). `-` is standard input.
     ///
-    /// Text that real profilers write and JSON forbids is repaired and counted in the notes
-    /// (`REPAIRED_JSON`); of a file that is cut off, all whole events are kept (`TRUNCATED`).
+    /// Text that real profilers write but JSON forbids is repaired and counted in the notes
+    /// (`REPAIRED_JSON`). If the file is truncated, all whole events are kept (`TRUNCATED`).
     ///
     /// ```
     /// use tracetree::Trace;
@@ -73,7 +73,7 @@ impl Trace {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be read, is no trace, or passes one of the bounds of [`ReadOptions`].
+    /// If the file cannot be read, is not a trace, or exceeds one of the limits of [`ReadOptions`].
     pub fn open(path: impl AsRef<Path>) -> Result<Trace> {
         Trace::open_with(path, &ReadOptions::default())
     }
@@ -81,18 +81,19 @@ impl Trace {
     /// Like [`Trace::open`], with options.
     ///
     /// # Errors
-    /// Like [`Trace::open`]; under [`ReadOptions::strict`] also where the text is damaged.
+    /// The same errors as [`Trace::open`]. With [`ReadOptions::strict`], damaged text is an error, too.
     pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Trace> {
         let path = path.as_ref();
         let name = path.display().to_string();
         reading::read(open(&name, path, options)?, options)
     }
 
-    /// Reads a trace from any source of bytes; `name` stands for it in messages. What is packed may be
-    /// read and unpacked by another thread.
+    /// Reads a trace from any source of bytes; messages call it `name`. Compressed data may be read
+    /// and decompressed on another thread.
     ///
     /// # Errors
-    /// Like [`Trace::open_with`]; such a thread ends when a read that is under way returns.
+    /// Like [`Trace::open_with`]. An error is returned only after a pending read on that thread has
+    /// returned.
     pub fn from_reader(
         name: &str,
         source: impl Read + Send,
@@ -101,8 +102,8 @@ impl Trace {
         reading::read(Source::new(name, source, options)?, options)
     }
 
-    /// Reads only what the file at `path` says about itself before its events: in most traces
-    /// devices, versions and options, in some nothing.
+    /// Reads only the metadata that precedes the events in the file at `path`: devices, versions
+    /// and options in most traces, nothing in some.
     ///
     /// # Errors
     /// If the file cannot be read, or does not begin like JSON.
@@ -113,8 +114,8 @@ impl Trace {
     /// Like [`Trace::read_header`], with options.
     ///
     /// # Errors
-    /// Like [`Trace::read_header`]; also where the text passes a bound of the options or, under
-    /// [`ReadOptions::strict`], is damaged.
+    /// The same errors as [`Trace::read_header`]. The text must also not exceed a limit of the
+    /// options nor, with [`ReadOptions::strict`], be damaged.
     pub fn read_header_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Header> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -122,7 +123,7 @@ impl Trace {
     }
 }
 
-/// The bytes of a file, or of standard input.
+/// Opens a file, or standard input.
 fn open<'a>(name: &'a str, path: &Path, options: &'a ReadOptions) -> Result<Source<'a>> {
     if path == Path::new(STDIN) {
         return Ok(Source::new(name, std::io::stdin(), options)?.piped());

@@ -1,8 +1,10 @@
-//! Raw JSON of an argument list → the same JSON with one blank after `,` and none elsewhere.
+//! Normalizes the raw JSON of an argument list, so that each value has one spelling: one blank
+//! after `,` and none elsewhere, strings with only the escapes that they need, fractions as short
+//! as possible. Two files that differ only in how their writer spells JSON have the same lists.
 
 use super::decode::{self, Marks};
 
-/// Normalises `raw`, and repairs the strings in it so that the result is JSON.
+/// Normalizes `raw`, and repairs the strings in it so that the result is JSON.
 pub(super) fn normalised(raw: &[u8]) -> (String, Marks) {
     let mut out = Vec::with_capacity(raw.len());
     let mut marks = Marks::default();
@@ -17,15 +19,52 @@ pub(super) fn normalised(raw: &[u8]) -> (String, Marks) {
                 push_string(&raw[at..end], &mut out, &mut marks);
                 at = end + 1;
             }
+            b'-' | b'0'..=b'9' => {
+                let rest = &raw[at - 1..];
+                let length = rest.iter().position(|byte| !is_of_number(*byte));
+                let number = &rest[..length.unwrap_or(rest.len())];
+                push_number(number, &mut out);
+                at += number.len() - 1;
+            }
             _ => out.push(byte),
         }
     }
     (decode::into_utf8(out), marks)
 }
 
+/// Whether `raw` is a list of integers that is already normalized, as profilers write nearly all of
+/// them.
+pub(super) fn is_normal(raw: &[u8]) -> bool {
+    let mut after_comma = false;
+    raw.iter().all(|&byte| {
+        let is_right = match byte {
+            b' ' => after_comma,
+            b'[' | b']' | b'0'..=b'9' | b',' => !after_comma,
+            _ => false,
+        };
+        after_comma = byte == b',';
+        is_right
+    })
+}
+
+fn is_of_number(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
+}
+
+/// Integers stay as they are, because they may exceed every type. `1e-05`, `1.0E-5` and `0.00001`
+/// are one number.
+fn push_number(number: &[u8], out: &mut Vec<u8>) {
+    let is_integer = number.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+    let text = std::str::from_utf8(number).ok().filter(|_| !is_integer);
+    match text.and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite()) {
+        Some(value) => out.extend_from_slice(format!("{value:?}").as_bytes()),
+        None => out.extend_from_slice(number),
+    }
+}
+
 fn push_string(content: &[u8], out: &mut Vec<u8>, marks: &mut Marks) {
     out.push(b'"');
-    if decode::is_plain(content) || is_good_json(content) {
+    if decode::is_plain(content) {
         out.extend_from_slice(content);
     } else {
         let (text, found) = decode::text(content);
@@ -35,17 +74,12 @@ fn push_string(content: &[u8], out: &mut Vec<u8>, marks: &mut Marks) {
     out.push(b'"');
 }
 
-/// Whether the content of a string needs no repair.
-fn is_good_json(content: &[u8]) -> bool {
-    !decode::has_unknown_escape(content)
-        && content.iter().all(|&b| b >= 0x20)
-        && std::str::from_utf8(content).is_ok()
-}
-
 fn push_escaped(text: &str, out: &mut Vec<u8>) {
     for byte in text.bytes() {
         match byte {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
             0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
             _ => out.push(byte),
         }
@@ -70,10 +104,21 @@ mod tests {
     }
 
     #[test]
-    fn good_escapes_stay_as_they_are() {
+    fn one_value_has_one_spelling() {
+        let expected = (r#"["\n", "ü/", 1e-5, -2]"#.to_owned(), Marks::default());
+        assert_eq!(normalised(br#"["\n", "\u00fc\/", 1e-05, -2]"#), expected);
+        assert_eq!(normalised("[\"\\u000a\",\"ü/\",0.00001,-2]".as_bytes()), expected);
         assert_eq!(
-            normalised(br#"["\n", "\u00fc"]"#),
-            (r#"["\n", "\u00fc"]"#.to_owned(), Marks::default())
+            normalised(b"[18446744073709551616, 1e999, -]").0,
+            "[18446744073709551616, 1e999, -]"
         );
+    }
+
+    #[test]
+    fn a_list_of_integers_is_normal_with_one_blank_after_each_comma() {
+        assert!(is_normal(b"[1, 2, 3]") && is_normal(b"[[1, 20], []]") && is_normal(b""));
+        for raw in ["[1,2]", "[1,  2]", "[ 1]", "[1 , 2]", "[1.0]", "[\"a\"]", "[1,\t2]"] {
+            assert!(!is_normal(raw.as_bytes()), "{raw}");
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! Decimal text of a trace → exact integers: times in nanoseconds, ids, sizes.
+//! Parses the decimal text of a trace into exact integers: times in nanoseconds, ids, sizes.
 //!
-//! Nothing passes through a double: `ts` beyond 2^42 µs would be off by a nanosecond in one value of
-//! two hundred, and one nanosecond breaks the strict nesting of calls.
+//! Nothing passes through a double: beyond 2^42 µs, one value of `ts` in two hundred would be off
+//! by a nanosecond, and one nanosecond breaks the strict nesting of calls.
 
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;
@@ -9,20 +9,20 @@ use crate::trace::time::Nanos;
 /// Decimal places between the microseconds of the text and the nanoseconds of [`Nanos`].
 const NANO_DIGITS: i64 = 3;
 
-/// Powers of ten, by the digits of a word.
+/// Powers of ten, by number of digits, up to the digits of a word.
 const POWERS: [u64; WORD + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Microseconds in decimal text → whole nanoseconds.
+/// Parses microseconds in decimal text into whole nanoseconds.
 ///
-/// Digits beyond the third place round half away from zero, exponents are followed, and what does
-/// not fit saturates. `None` where the text is no number (`NaN`, `inf`, `N/A`).
+/// Digits beyond the third decimal place round half away from zero, exponents are applied, and
+/// values that do not fit saturate. `None` if the text is not a number (`NaN`, `inf`, `N/A`).
 pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 
-/// The microseconds that start at `start` of a text, and where they end: what [`nanos`] makes of them, in the
-/// common form and if JSON allows it. `None` for any other.
+/// Parses the microseconds at `start` of a text, and returns the position where they end. The value
+/// equals that of [`nanos`]. `None` if they are not in the common form, or not allowed by JSON.
 #[inline]
 pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
     let mut whole = 0;
@@ -56,7 +56,7 @@ pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
     Some((Nanos(nanos), end))
 }
 
-/// The common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
+/// Parses the common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
 #[inline]
 fn plain_nanos(text: &[u8]) -> Option<i64> {
     let (whole, fraction) = match text {
@@ -68,7 +68,7 @@ fn plain_nanos(text: &[u8]) -> Option<i64> {
     digits(whole)?.checked_mul(1_000)?.checked_add(fraction)
 }
 
-/// Up to 18 digits.
+/// Parses up to 18 digits.
 #[inline]
 fn digits(text: &[u8]) -> Option<i64> {
     if text.is_empty() || text.len() > 18 {
@@ -91,8 +91,8 @@ fn digit(byte: &u8) -> Option<i64> {
     (value < 10).then_some(i64::from(value))
 }
 
-/// Any JSON number, or one in quotes, as an id: beyond `i64` the bits of `u64` are kept, so that
-/// 18446744073709551615 is the -1 that Kineto meant. `None` where it is no whole number.
+/// Parses any JSON number, plain or in quotes, as an id. Beyond `i64`, the bits of `u64` are kept,
+/// so that 18446744073709551615 is the -1 that Kineto meant. `None` if it is not a whole number.
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     if let Some(value) = short_integer(text) {
         return Some(value);
@@ -108,7 +108,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     (scaled(text.as_bytes(), 1)? == whole.saturating_mul(10)).then_some(whole)
 }
 
-/// Up to 18 digits with an optional sign.
+/// Parses up to 18 digits with an optional minus sign.
 #[inline]
 fn short_integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
@@ -119,7 +119,7 @@ fn short_integer(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// A size or count. `None` where it is negative or no whole number.
+/// Parses a size or count. `None` if it is negative or not a whole number.
 pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     match short_integer(text) {
         Some(value) => u64::try_from(value).ok(),
@@ -127,7 +127,7 @@ pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// An id that may be hexadecimal (`0x1f`): of a flow arrow, or of a stream on ROCm 6.
+/// Parses an id that may be hexadecimal (`0x1f`): of a flow arrow, or of a stream on ROCm 6.
 pub(super) fn id(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"0x") {
         Some(hex) => {
@@ -169,7 +169,7 @@ fn scaled(text: &[u8], places: i64) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// The first `kept` digits as a number (missing ones are 0), rounded by the digit that follows.
+/// The first `kept` digits as a number (missing digits are 0), rounded by the digit that follows.
 fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
     let mut value = 0i64;
     let mut taken = 0i64;
@@ -191,7 +191,8 @@ fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
     value
 }
 
-/// The exponent after `e`; one of many digits saturates, it is absurd either way.
+/// Parses the exponent after `e`. Its magnitude is limited to a million; anything larger is absurd
+/// either way.
 fn exponent(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.trim_start_matches(['+', '-']);

@@ -1,4 +1,5 @@
-//! What was odd about a file, counted by kind with the first place → [`Notes`].
+//! Counts irregularities of a file by kind, with the first position of each, and turns them into
+//! [`Notes`].
 
 use crate::error::Place;
 use crate::trace::ids::Uid;
@@ -6,7 +7,7 @@ use crate::trace::losses::Losses;
 use crate::trace::notes::Notes;
 use std::fmt;
 
-/// A kind of odd data. Most are repairs of the JSON text; see [`Oddity::code`].
+/// A kind of irregularity. Most are repairs of the JSON text; see [`Oddity::code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Oddity {
     Backslash,
@@ -48,7 +49,7 @@ pub(super) enum Oddity {
 
 use Oddity::*;
 
-/// All kinds, in the order of their declaration, in which a note lists them.
+/// All kinds, in the order of their declaration, which is the order in which a note lists them.
 const ALL: [Oddity; 35] = [
     Backslash,
     ControlCharacter,
@@ -96,60 +97,66 @@ const CLOCK: &str = "CLOCK_ANOMALY";
 
 /// The codes of the notes, with the hint of each.
 const CODES: [(&str, &str); 6] = [
-    (REPAIRED, "profile with a current PyTorch, or read with --strict to refuse such files"),
+    (
+        REPAIRED,
+        "values were repaired; profile with a current PyTorch, or pass --strict to reject such \
+         files",
+    ),
     (
         LOST,
-        "copy the file again, or profile again: what is lost takes no part in any sum, and uids behind it may be shifted",
+        "lost events are missing from every total, and the uids after them may be shifted; copy \
+         the file again, or profile again",
     ),
     (WRONG_TYPE, ""),
     (MISSING_TIME, ""),
     (UNPAIRED, ""),
-    (CLOCK, "profile again; durations that cannot be are left out of every sum"),
+    (CLOCK, "impossible durations count as 0 in every total; profile again"),
 ];
 
 impl Oddity {
-    /// The code of the note that counts this kind, and what happened, to read after a count.
+    /// The code of the note that counts this kind, and the phrase that follows the count.
     fn description(self) -> (&'static str, &'static str) {
         match self {
-            Backslash => (REPAIRED, "text with backslashes that are not escaped"),
+            Backslash => (REPAIRED, "text with unescaped backslashes"),
             ControlCharacter => (REPAIRED, "text with raw control characters"),
             InvalidUtf8 => (REPAIRED, "text that is not UTF-8"),
-            LoneSurrogate => (REPAIRED, "text with half a surrogate pair"),
-            UnescapedQuote => (REPAIRED, "event with quotes that are not escaped"),
-            BareWord => (REPAIRED, "value that is no JSON (NaN, inf, N/A)"),
-            NotJson => (REPAIRED, "number, bracket or comma that is no JSON"),
+            LoneSurrogate => (REPAIRED, "text with half of a surrogate pair"),
+            UnescapedQuote => (REPAIRED, "event with unescaped quotes"),
+            BareWord => (REPAIRED, "value that is not JSON (NaN, inf, N/A)"),
+            NotJson => (REPAIRED, "number, bracket or comma that is not JSON"),
             ExtraComma => (REPAIRED, "extra comma"),
             MissingComma => (REPAIRED, "missing comma"),
             EmptyEvent => (REPAIRED, "empty event"),
-            NotAnEvent => (REPAIRED, "element that is no event"),
-            StrayBracket => (REPAIRED, "bracket that does not belong between the events"),
-            MissingBracket => (REPAIRED, "bracket missing around the events"),
-            BareEvents => (REPAIRED, "list of events without its brackets, one event a line"),
+            NotAnEvent => (REPAIRED, "element that is not an event"),
+            StrayBracket => (REPAIRED, "stray bracket between the events"),
+            MissingBracket => (REPAIRED, "missing bracket around the events"),
+            BareEvents => (REPAIRED, "list of events without brackets, one event per line"),
             DamagedHeader => (REPAIRED, "damage outside the events"),
             ByteOrderMark => (REPAIRED, "byte order mark"),
             TextAfterEnd => (REPAIRED, "text after the end of the trace"),
-            GarbageAfterGzip => (REPAIRED, "something after the gzip data"),
+            GarbageAfterGzip => (REPAIRED, "unexpected data after the gzip data"),
             BadChecksum => (REPAIRED, "gzip checksum or size that does not match"),
-            CutArchive => (REPAIRED, "packed data cut off behind the end of the trace"),
-            LostEvent => (LOST, "event that cannot be read and is left out"),
+            CutArchive => (REPAIRED, "packed data cut off after the end of the trace"),
+            LostEvent => (LOST, "event that cannot be read, skipped"),
             Hole => (
                 LOST,
-                "event that a hole of zero bytes runs through, left out with all that stood in the hole",
+                "event damaged by a hole of zero bytes, skipped with everything inside the hole",
             ),
-            DeepEvent => (LOST, "event nested deeper than 512 values, left out"),
-            OtherTrace => (LOST, "event of another trace behind the end of this one, not read"),
-            OtherDocument => (LOST, "other document behind the end of the trace, not read"),
+            DeepEvent => (LOST, "event nested deeper than 512 values, skipped"),
+            OtherTrace => (LOST, "event of another trace after the end of this one, not read"),
+            OtherDocument => (LOST, "other document after the end of the trace, not read"),
             WrongType => (WRONG_TYPE, "field of the wrong type, ignored"),
-            NoStart => (MISSING_TIME, "event without ts, left out"),
-            NoDuration => (MISSING_TIME, "event without dur, taken as 0"),
-            UnmatchedBegin => (UNPAIRED, "begin without its end, taken as 0 long"),
-            UnmatchedEnd => (UNPAIRED, "end without its begin, left out"),
-            NegativeDuration => (CLOCK, "negative duration, taken as 0"),
-            AbsurdDuration => (CLOCK, "absurd duration, taken as 0"),
-            OverlongGpuEvent => {
-                (CLOCK, "GPU event that runs over the next ones on its stream, taken as 0 long")
-            }
-            AbsurdStart => (CLOCK, "ts that no clock shows, taken as the end of time"),
+            NoStart => (MISSING_TIME, "event without ts, skipped"),
+            NoDuration => (MISSING_TIME, "event without dur, duration counted as 0"),
+            UnmatchedBegin => (UNPAIRED, "begin event without its end, duration counted as 0"),
+            UnmatchedEnd => (UNPAIRED, "end event without its begin, skipped"),
+            NegativeDuration => (CLOCK, "negative duration, counted as 0"),
+            AbsurdDuration => (CLOCK, "impossibly long duration, counted as 0"),
+            OverlongGpuEvent => (
+                CLOCK,
+                "GPU event that overlaps the next ones on its stream, duration counted as 0",
+            ),
+            AbsurdStart => (CLOCK, "ts out of range, clamped"),
             StartAtZero => (CLOCK, "event at time 0, long before all others"),
         }
     }
@@ -159,18 +166,18 @@ impl Oddity {
         self.description().0
     }
 
-    /// What happened, to read after a count.
+    /// The phrase that follows the count.
     pub(super) fn label(self) -> &'static str {
         self.description().1
     }
 
-    /// Whether `--strict` refuses it: the bytes are not what a sound file holds.
+    /// Whether `--strict` rejects it: the file itself is damaged, not only the recorded values.
     pub(super) fn is_damage(self) -> bool {
         matches!(self.code(), REPAIRED | LOST)
     }
 }
 
-/// Where a kind of odd data was first met.
+/// Where a kind of irregularity first occurred.
 #[derive(Debug, Clone, Copy)]
 enum First {
     Place(Place),
@@ -190,7 +197,7 @@ impl fmt::Display for First {
 #[derive(Debug)]
 pub(super) struct Oddities {
     seen: [Option<(u64, First)>; ALL.len()],
-    /// Bytes that were not read, for each kind.
+    /// Bytes that were not read because of each kind.
     skipped: [u64; ALL.len()],
     damage: Option<(Oddity, Place)>,
 }
@@ -202,7 +209,7 @@ impl Default for Oddities {
 }
 
 impl Oddities {
-    /// Counts `count` more of a kind.
+    /// Counts `count` more occurrences of a kind.
     pub(super) fn add(&mut self, oddity: Oddity, count: u64, place: Place) {
         if count == 0 {
             return;
@@ -218,17 +225,17 @@ impl Oddities {
         self.skipped[oddity as usize] += bytes;
     }
 
-    /// Counts an event, by its uid, that turned out to be odd when all were read.
+    /// Counts an event, by its uid, that turned out to be irregular after all events were read.
     pub(super) fn add_event(&mut self, oddity: Oddity, uid: Uid) {
         self.seen[oddity as usize].get_or_insert((0, First::Event(uid.0.into()))).0 += 1;
     }
 
-    /// The first damage, which `--strict` refuses.
+    /// The first damage, for which `--strict` rejects the file.
     pub(super) fn first_damage(&self) -> Option<(Oddity, Place)> {
         self.damage
     }
 
-    /// One note for each code that was met in a text of so many bytes.
+    /// Adds one note for each code that occurred in a text of `text_bytes` bytes.
     pub(super) fn into_notes(self, text_bytes: u64, notes: &mut Notes) {
         for (code, hint) in CODES {
             let kinds = || ALL.into_iter().filter(|kind| kind.code() == code);
@@ -241,8 +248,8 @@ impl Oddities {
         }
     }
 
-    /// The counts that mean that something is missing. A single empty event is none: some profilers end
-    /// their list with one.
+    /// The counts of what is lost, repaired or impossible. A single empty event does not count:
+    /// some profilers end their list with one.
     pub(super) fn losses(&self) -> Losses {
         let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
         let sum = |kinds: &[Oddity]| kinds.iter().map(|&kind| count(kind)).sum::<u64>();
@@ -265,7 +272,7 @@ impl Oddities {
             0 => String::new(),
             bytes => {
                 let share = 100.0 * bytes as f64 / text_bytes.max(1) as f64;
-                format!(", {bytes} bytes, {share:.1} % of the text,")
+                format!(", {bytes} bytes, {share:.1}% of the text,")
             }
         };
         Some(format!("{count} × {}{skipped} (first: {first})", kind.label()))
@@ -289,8 +296,8 @@ mod tests {
         assert_eq!(note.count, 4);
         assert_eq!(
             note.message,
-            "3 × text with backslashes that are not escaped (first: byte 5, event 1); \
-             1 × extra comma (first: byte 9, event 3)"
+            "3 × text with unescaped backslashes (first: byte 5, event 1); 1 × extra comma (first: \
+             byte 9, event 3)"
         );
     }
 

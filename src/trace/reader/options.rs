@@ -1,10 +1,10 @@
-//! How a trace is read: strictness, bounds, progress, and a way to stop.
+//! Options for reading a trace: strictness, limits, progress and cancellation.
 
 use crate::cancel::Cancel;
 use std::fmt;
 use std::sync::Arc;
 
-/// How a trace is read.
+/// Options for reading a trace.
 ///
 /// ```
 /// use tracetree::trace::ReadOptions;
@@ -14,27 +14,29 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// Repairs become errors.
+    /// Treats repairs as errors.
     pub strict: bool,
-    /// The most bytes of unpacked text; by default [`ReadOptions::default_max_unpacked`].
+    /// Maximum size of the decompressed text, in bytes; by default
+    /// [`ReadOptions::default_max_unpacked`].
     pub max_unpacked: Option<u64>,
-    /// Points of flow arrows are not kept.
+    /// Drops the points of flow arrows.
     pub without_flows: bool,
-    /// Who is told how much of the file was read so far.
+    /// Callback that receives how many bytes of the file were read so far.
     pub progress: Option<ReadProgress>,
-    /// Ends the reading where it is requested.
+    /// Stops reading when cancellation is requested.
     pub cancel: Cancel,
-    /// Bytes of text that are held at once. The trace does not depend on it: smaller blocks are slower,
-    /// and no smaller than the longest event.
+    /// Bytes of text that are in memory at once. The trace does not depend on it. Smaller blocks
+    /// are slower, and a block always grows to fit the longest event.
     pub block_bytes: Option<usize>,
 }
 
-/// Is called with the bytes of the file that were read so far, packed as they are.
+/// A callback that receives how many bytes of the file were read so far, before decompression.
 #[derive(Clone)]
 pub struct ReadProgress(Arc<dyn Fn(u64) + Send + Sync>);
 
 impl ReadProgress {
-    /// Calls `tell` from the thread that reads, once for every few hundred KiB.
+    /// Calls `tell` on the thread that reads the file, after each read of at most a few hundred
+    /// KiB.
     pub fn new(tell: impl Fn(u64) + Send + Sync + 'static) -> ReadProgress {
         ReadProgress(Arc::new(tell))
     }
@@ -50,58 +52,58 @@ impl fmt::Debug for ReadProgress {
     }
 }
 
-/// What every file may unpack to, however small it is.
-const FREE_UNPACKED: u64 = 1 << 30;
+/// Bytes that every file may decompress to, however small the file is.
+const FREE_UNPACKED: u64 = 64 << 20;
 
-/// Real traces unpack to 14 to 60 times their size; deflate alone can reach 1,000 times.
+/// Real traces decompress to 14 to 60 times their size; deflate alone can reach 1,000 times.
 const MAX_RATIO: u64 = 200;
 
 impl ReadOptions {
-    /// Makes every repair an error.
+    /// Treats every repair as an error.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
     }
 
-    /// Holds so many bytes of text at once.
+    /// Sets how many bytes of text are in memory at once.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.block_bytes = Some(bytes);
         self
     }
 
-    /// Refuses a file that unpacks to more than `bytes`.
+    /// Rejects a file that decompresses to more than `bytes`.
     #[must_use]
     pub fn max_unpacked(mut self, bytes: u64) -> Self {
         self.max_unpacked = Some(bytes);
         self
     }
 
-    /// Does not keep the points of flow arrows, which a comparison does not look at. They
-    /// are counted and checked all the same.
+    /// Drops the points of flow arrows, which a comparison does not use. They are still counted and
+    /// checked.
     #[must_use]
     pub fn without_flows(mut self) -> Self {
         self.without_flows = true;
         self
     }
 
-    /// Tells `progress` of the bytes of the file as they are read.
+    /// Reports the bytes of the file to `progress` as they are read.
     #[must_use]
     pub fn progress(mut self, progress: ReadProgress) -> Self {
         self.progress = Some(progress);
         self
     }
 
-    /// Ends the reading where `cancel` is requested.
+    /// Stops reading when `cancel` is requested.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// The bound where none is set: 1 GiB, and 200 bytes for each byte of the packed file, which no
-    /// trace reaches but a file made to fill the memory does.
+    /// The default limit in bytes: 64 MiB plus 200 bytes for each byte of the compressed file. Real
+    /// traces stay below it; a file made to fill the memory does not.
     pub fn default_max_unpacked(packed_bytes: u64) -> u64 {
         FREE_UNPACKED.saturating_add(packed_bytes.saturating_mul(MAX_RATIO))
     }

@@ -1,13 +1,13 @@
-//! Any reader → its bytes as they are, buffered, counted, hashed, and told to who watches the progress.
+//! Reads the stored bytes of any reader: buffers, counts and hashes them, and reports the progress.
 
 use super::options::ReadProgress;
 use std::io::{self, BufRead, Read};
 use twox_hash::xxhash3_128::Hasher;
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const BUFFER: usize = 64 * 1024;
 
-/// The bytes of the file as they are.
+/// The bytes of the file as stored.
 pub(super) struct Packed<'a> {
     input: Box<dyn Read + Send + 'a>,
     progress: Option<ReadProgress>,
@@ -16,7 +16,7 @@ pub(super) struct Packed<'a> {
     end: usize,
     total: u64,
     has_failed: bool,
-    /// In a place of its own: it is large.
+    /// Boxed because it is large.
     hasher: Box<Hasher>,
 }
 
@@ -28,7 +28,8 @@ impl<'a> Packed<'a> {
         Packed { input, progress, buffer, start: 0, end: 0, total: 0, has_failed: false, hasher }
     }
 
-    /// The first bytes of the file, as many as one read gives but at least 4 where there are.
+    /// The first bytes of the file: as many as one read returns, but at least 4 if the file has
+    /// that many.
     ///
     /// # Errors
     /// If reading fails.
@@ -57,7 +58,7 @@ impl<'a> Packed<'a> {
         self.total
     }
 
-    /// Bytes read and used.
+    /// Bytes read and consumed.
     pub(super) fn used(&self) -> u64 {
         self.total - (self.end - self.start) as u64
     }
@@ -67,7 +68,7 @@ impl<'a> Packed<'a> {
         self.has_failed
     }
 
-    /// Reads on to the end; the size of the whole file.
+    /// Reads to the end and returns the size of the whole file.
     ///
     /// # Errors
     /// If reading fails.
@@ -77,7 +78,7 @@ impl<'a> Packed<'a> {
         Ok(self.total)
     }
 
-    /// Reads into the buffer from `at` on.
+    /// Reads into the buffer, from position `at` on.
     fn read_input(&mut self, at: usize) -> io::Result<usize> {
         let result = read_once(&mut self.input, &mut self.buffer[at..]);
         if let Ok(count) = result {
@@ -86,7 +87,7 @@ impl<'a> Packed<'a> {
         self.counted(result)
     }
 
-    /// XXH3 of the whole file, whose rest is read for it.
+    /// XXH3 (128 bits) of the whole file; reads the rest of the file for it.
     ///
     /// # Errors
     /// If reading fails.
@@ -112,7 +113,7 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// One read that is repeated when a signal interrupts it.
+/// Reads once; repeats the read if a signal interrupts it.
 fn read_once(input: &mut dyn Read, out: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(out) {

@@ -1,13 +1,13 @@
-//! Begin and end events (`ph` `B` and `E`) → which end closes which begin.
+//! Matches each end event (`ph: E`) with the begin event (`ph: B`) that it closes.
 
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 
-/// How many open events an end is looked for in: more than any real call stack, so that a file of
-/// begins without ends costs no time.
+/// Maximum number of open events that are searched for the begin of an end event. This exceeds the
+/// depth of any real call stack, and it keeps a file of begins without ends cheap.
 const MAX_SEARCH: usize = 1024;
 
-/// The events that have begun and not ended, for each thread.
+/// The events of each thread that have begun and not ended.
 #[derive(Debug, Default)]
 pub(super) struct OpenEvents {
     stacks: Vec<Vec<Open>>,
@@ -17,12 +17,12 @@ pub(super) struct OpenEvents {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) name: TextId,
-    /// `None` where events of its category are left out.
+    /// `None` if the event is left out of the trace.
     pub(super) event: Option<EventId>,
 }
 
 impl OpenEvents {
-    /// An event begins.
+    /// Records the begin of an event.
     pub(super) fn begin(&mut self, thread: ThreadId, open: Open) {
         if self.stacks.len() <= thread.index() {
             self.stacks.resize_with(thread.index() + 1, Vec::new);
@@ -30,8 +30,8 @@ impl OpenEvents {
         self.stacks[thread.index()].push(open);
     }
 
-    /// An event ends: the innermost one with this name, or just the innermost where the end has no
-    /// name. `None` where none is open.
+    /// Ends the innermost open event with this name, or the innermost one of any name if the end
+    /// event has no name. `None` if there is no such event.
     pub(super) fn end(&mut self, thread: ThreadId, name: TextId) -> Option<Open> {
         let stack = self.stacks.get_mut(thread.index())?;
         if name == TextId::EMPTY {

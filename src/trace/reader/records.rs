@@ -1,7 +1,7 @@
-//! The four argument lists of an op, as raw JSON → its argument record.
+//! Maps the four argument lists of an op, as raw JSON, to its argument record.
 //!
-//! Ops repeat: all four lists are looked up at once, as they stand in the text, and are normalised
-//! and interned only when they were never met in this form.
+//! Ops repeat, so all four lists are looked up at once in their raw form. They are normalized and
+//! interned only if this form is new.
 
 use super::cursor::Value;
 use super::decode::Marks;
@@ -24,7 +24,7 @@ pub(super) struct Records {
     by_raw: HashTable<u32>,
 }
 
-/// A raw form that was met: where its bytes end in `raw`, and what it stands for.
+/// A raw form that was seen before: where its bytes end in `raw`, and its record.
 #[derive(Debug)]
 struct Seen {
     shape: [u32; 4],
@@ -34,7 +34,7 @@ struct Seen {
 }
 
 impl Records {
-    /// The record of an event, or `u32::MAX` where it has no arguments; and the damage in them.
+    /// The record of an event, or `u32::MAX` if it has no arguments; and the damage in them.
     pub(super) fn find_or_add(&mut self, args: &Args<'_>, strings: &mut Strings) -> (u32, Marks) {
         let lists = [args.dims, args.types, args.strides, args.concrete];
         if lists.iter().all(|list| *list == Value::Absent) {
@@ -124,7 +124,7 @@ fn hash(parts: &[&[u8]; 4]) -> u64 {
     hasher.finish()
 }
 
-/// Whether `bytes` ends in all the parts; their lengths are known to be right.
+/// Whether `bytes` ends in all the parts; their lengths are known to match.
 fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
     let mut rest = bytes;
     parts.iter().rev().all(|part| {

@@ -1,17 +1,18 @@
-//! The first bytes of a file → go on, or an error that says what the file seems to be.
+//! Checks the first bytes of a file: it may be a trace, or the error says what the file seems to
+//! be.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Files that are often taken for traces: first bytes, what it is, what to do.
+/// Files that are often mistaken for traces: first bytes, what the file is, what to do.
 const OTHERS: [(&[u8], &str, &str); 20] = [
     (
         b"version https://git-lfs",
         "a Git LFS pointer, not the file itself",
         "fetch the file with git lfs pull",
     ),
-    // Before those of UTF-16, which begin alike.
+    // This entry must precede those for UTF-16, which begin with the same bytes.
     (b"\xff\xfe\0\0", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
     (b"\0\0\xfe\xff", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
     (b"{\0\0\0", "text in UTF-32", "convert it with iconv -f UTF-32LE -t UTF-8"),
@@ -33,17 +34,17 @@ const OTHERS: [(&[u8], &str, &str); 20] = [
         "an SQLite database (Nsight Systems or rocprof)",
         "record a Kineto trace with torch.profiler",
     ),
-    (b"\x80\x04", "a Python pickle", "give the trace.json that the profiler exported"),
-    (b"\x80\x02", "a Python pickle", "give the trace.json that the profiler exported"),
+    (b"\x80\x04", "a Python pickle", "pass the trace.json that the profiler exported"),
+    (b"\x80\x02", "a Python pickle", "pass the trace.json that the profiler exported"),
 ];
 
-/// Where a tar archive names itself.
+/// Offset and content of the signature of a tar archive.
 const TAR_MAGIC: (usize, &[u8]) = (257, b"ustar");
 
-/// How many bytes of `head` to skip before the JSON text: those of a byte order mark.
+/// Returns how many bytes of `head` to skip before the JSON text: the length of a byte order mark.
 ///
 /// # Errors
-/// If `head`, the beginning of the unpacked text, is empty or no JSON.
+/// If `head`, the beginning of the decompressed text, is empty or not JSON.
 pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
     let skip = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let text = head[skip..].trim_ascii_start();
@@ -56,7 +57,7 @@ pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
     if text.is_empty() {
         return refuse(
             "the file is empty".to_owned(),
-            "the profiler did not finish: profile again",
+            "the profiler did not finish; profile again",
         );
     }
     let known = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic));
@@ -73,11 +74,12 @@ pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
         b'{' | b'[' => Ok(skip),
         b'<' => refuse(
             "expected a trace in JSON, found HTML or XML".to_owned(),
-            "the download gave an error or login page: download the file itself",
+            "the download returned an error or login page; download the file itself",
         ),
         _ => refuse(
             format!("expected '{{' or '[', found {}", shown(text)),
-            "give a trace that torch.profiler exported (export_chrome_trace or tensorboard_trace_handler)",
+            "pass a trace exported by torch.profiler (export_chrome_trace or \
+             tensorboard_trace_handler)",
         ),
     }
 }
@@ -103,7 +105,7 @@ mod tests {
     #[test]
     fn other_files_are_told() {
         let cases: [(&[u8], &str); 9] = [
-            (b"", "t: byte 0: the file is empty (the profiler did not finish: profile again)"),
+            (b"", "t: byte 0: the file is empty (the profiler did not finish; profile again)"),
             (b"<!DOCTYPE html>", "found HTML"),
             (b"version https://git-lfs.github.com/spec/v1", "git lfs pull"),
             (b"\xff\xfe{\0", "iconv -f UTF-16 "),

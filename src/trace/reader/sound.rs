@@ -1,27 +1,27 @@
-//! The text of one element → what in it JSON does not allow.
+//! Finds what JSON does not allow in the text of one element.
 //!
-//! An event that is read with the index is looked at here once more, whole: also the strings and
-//! numbers that nobody wants. Damage there is the only sign of some losses: a hole that starts in one
-//! such string and ends in another has swallowed all events between them.
+//! An event that was read with the index is checked here once more as a whole, including strings
+//! and numbers that the trace does not keep. Damage there is the only sign of some losses: a hole
+//! that starts in one such string and ends in another has swallowed all events between them.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};
 use super::known::{behind_blanks, string_end};
 
-/// So many zero bytes in a row (or bytes of all ones) are a hole in the file, not text: names come
-/// from C, where a zero ends them. Single ones occur in names that were damaged in memory.
+/// This many zero bytes in a row (or bytes of all ones) are a hole in the file, not text: names
+/// come from C, where a zero ends them. Single ones occur in names that were damaged in memory.
 const HOLE: usize = 8;
 
-/// How many strings are damaged in which way, and whether all else is JSON.
+/// How many strings are damaged in which way, and whether everything else is JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Faults {
     /// Strings with bytes below 0x20.
     pub(super) controls: u32,
     /// Strings that are not UTF-8.
     pub(super) not_utf8: u32,
-    /// Strings with an escape that JSON does not know.
+    /// Strings with an escape that JSON does not define.
     pub(super) escapes: u32,
-    /// Whether brackets, commas, colons, numbers or words are not as JSON wants them.
+    /// Whether brackets, commas, colons, numbers or words violate the grammar of JSON.
     pub(super) is_broken: bool,
     /// Whether the file has a hole here.
     pub(super) has_hole: bool,
@@ -33,7 +33,7 @@ impl Faults {
         *self == Faults::default()
     }
 
-    /// Adds what is wrong with the content of a string.
+    /// Adds the faults in the content of a string.
     pub(super) fn add_string(&mut self, content: &[u8]) {
         self.controls += u32::from(content.iter().any(|&byte| byte < 0x20));
         self.not_utf8 += u32::from(std::str::from_utf8(content).is_err());
@@ -41,7 +41,8 @@ impl Faults {
         self.has_hole |= has_hole(content);
     }
 
-    /// Checks the string whose content starts at `start`; the position of the quote that closes it.
+    /// Checks the string whose content starts at `start`; returns the position of the quote that
+    /// closes it.
     fn string(&mut self, text: &[u8], start: usize) -> usize {
         match string_end(text, start) {
             Some(end) => end,
@@ -54,7 +55,7 @@ impl Faults {
     }
 }
 
-/// What in the text of one value is no JSON.
+/// Finds everything that is malformed in the text of one JSON value.
 pub(super) fn faults(text: &[u8]) -> Faults {
     let mut faults = Faults::default();
     let mut grammar = Grammar::new();
@@ -81,7 +82,7 @@ pub(super) fn faults(text: &[u8]) -> Faults {
     faults
 }
 
-/// What a token is, by its first byte.
+/// The kind of a token, by its first byte.
 pub(super) fn token(first: u8) -> Token {
     match first {
         b'{' => Token::OpenObject,
@@ -95,7 +96,7 @@ pub(super) fn token(first: u8) -> Token {
     }
 }
 
-/// Whether a hole of the file is in the text.
+/// Whether the text contains a hole of the file.
 pub(super) fn has_hole(text: &[u8]) -> bool {
     let mut run = 0;
     text.iter().any(|&byte| {
@@ -104,7 +105,7 @@ pub(super) fn has_hole(text: &[u8]) -> bool {
     })
 }
 
-/// How long the scalar at the beginning of the text is.
+/// Length of the scalar at the beginning of the text.
 fn scalar_length(text: &[u8]) -> usize {
     let ends = |byte: &u8| {
         matches!(

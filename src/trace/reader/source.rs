@@ -1,4 +1,5 @@
-//! A file, standard input or any reader → unpacked bytes: plain, gzip or zstd, by the first bytes.
+//! Decompresses a file, standard input or any reader: plain, gzip or zstd, detected by the first
+//! bytes.
 
 use super::gzip::Gzip;
 use super::oddity::Oddities;
@@ -8,7 +9,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Place, Result};
 use std::io::{self, Read};
 
-/// Where the unpacked bytes of a trace come from.
+/// The source of the decompressed bytes of a trace.
 pub(super) struct Source<'a> {
     name: &'a str,
     max_unpacked: Option<u64>,
@@ -26,7 +27,7 @@ enum Packing<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The bytes of `input`; `name` stands for it in messages.
+    /// The bytes of `input`; messages call it `name`.
     ///
     /// # Errors
     /// If nothing can be read.
@@ -50,32 +51,32 @@ impl<'a> Source<'a> {
         Ok(Source { name, max_unpacked, cancel, packing, unpacked: 0, damage: None, comes_at_once })
     }
 
-    /// The same, of which the bytes come when somebody at the other end writes them: nobody should wait
-    /// for more of them than are needed.
+    /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. Such a
+    /// source must not be read further than needed.
     pub(super) fn piped(self) -> Self {
         Source { comes_at_once: false, ..self }
     }
 
-    /// Whether all bytes are there to be read.
+    /// Whether all bytes are available at once.
     pub(super) fn comes_at_once(&self) -> bool {
         self.comes_at_once
     }
 
-    /// Whether the bytes have to be unpacked.
+    /// Whether the bytes are compressed.
     pub(super) fn is_packed(&self) -> bool {
         !matches!(self.packing, Packing::Plain(_))
     }
 
-    /// What the trace is called in messages.
+    /// The name of the trace in messages.
     pub(super) fn name(&self) -> &'a str {
         self.name
     }
 
-    /// Fills the beginning of `out` with the next bytes; 0 at the end of the file, and where packed
-    /// data are cut off or damaged ([`Source::damage`] says so then).
+    /// Fills the beginning of `out` with the next bytes. Returns 0 at the end of the file, and if
+    /// compressed data is truncated or damaged, which [`Source::damage`] then reports.
     ///
     /// # Errors
-    /// If reading fails or is cancelled, or the text is longer than the bound for it.
+    /// If reading fails or is cancelled, or the text exceeds its size limit.
     pub(super) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         self.cancel.check(self.name)?;
         if self.damage.is_some() {
@@ -99,7 +100,7 @@ impl<'a> Source<'a> {
         Ok(count)
     }
 
-    /// Whether the file is at fault, not the reading of it.
+    /// Whether the data is damaged, as opposed to a failure to read it.
     fn is_damage(&self, error: &io::Error) -> bool {
         match &self.packing {
             Packing::Plain(_) => false,
@@ -119,7 +120,7 @@ impl<'a> Source<'a> {
         let message = format!("unpacks to more than {bound} bytes");
         Err(Error::new(ErrorKind::LimitExceeded, self.name, message)
             .at(Place { offset: bound, event: None })
-            .remedy("a larger bound can be set with --max-unpacked"))
+            .remedy("raise the limit with --max-unpacked"))
     }
 
     fn packed(&self) -> &Packed<'a> {
@@ -130,17 +131,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Bytes of text so far.
+    /// Bytes of decompressed text so far.
     pub(super) fn unpacked(&self) -> u64 {
         self.unpacked
     }
 
-    /// Why the packed data end too early, where they do.
+    /// Why the compressed data ends too early, if it does.
     pub(super) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// The share of the file that was read, in percent; bytes after damaged data are not.
+    /// The share of the file that was read, in percent; bytes after damaged data do not count.
     ///
     /// # Errors
     /// If the rest of the file cannot be counted.
@@ -153,7 +154,8 @@ impl<'a> Source<'a> {
         Ok(if total == 0 { 100.0 } else { 100.0 * used as f64 / total as f64 })
     }
 
-    /// XXH3 of the file as it is, packed or not, its rest behind the document included.
+    /// XXH3 (128 bits) of the file as stored, compressed or not, including what follows the
+    /// document.
     ///
     /// # Errors
     /// If the rest of the file cannot be read.
@@ -170,7 +172,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Moves what was odd about the packing to `odd`.
+    /// Moves the irregularities of the compressed data to `odd`.
     pub(super) fn take_oddities(&mut self, odd: &mut Oddities) {
         if let Packing::Gzip(gzip) = &mut self.packing {
             for (oddity, offset) in gzip.take_oddities() {

@@ -1,8 +1,9 @@
-//! Raw bytes of names → ids of interned texts.
+//! Interns the raw bytes of names as texts.
 //!
-//! Most raw bytes stand for themselves and are looked up as they are. The others (escapes, damage,
-//! text that is not ASCII) are decoded only the first time: a table of aliases remembers their raw form, so
-//! that repeated ones cost one look-up and damage in them is still counted every time.
+//! Most raw bytes are the text itself and are looked up as they are. The others (with escapes,
+//! damage, or non-ASCII characters) are decoded only the first time: a table of aliases remembers
+//! their raw form, so that repeated ones cost one look-up and damage in them is still counted every
+//! time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};
@@ -17,7 +18,7 @@ pub(super) enum Form {
     Frame,
 }
 
-/// The texts of the trace that is being read, and how their raw forms looked.
+/// The texts of the trace that is being read, and the raw forms of those that had to be decoded.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     texts: Texts,
@@ -27,16 +28,16 @@ pub(super) struct Strings {
     recent: Recent,
 }
 
-/// Texts that stood for themselves lately, each at the place that its raw bytes tell. Long texts
-/// repeat: to compare them costs a tenth of looking them up.
+/// Recent texts that equal their raw bytes, each in a slot determined by these bytes. Long texts
+/// repeat, and comparing them costs a tenth of looking them up.
 ///
-/// Without this, and with `==` instead of `known::scan::is_same`, `tracetree info` executes 3.4 % more
-/// instructions on a TimeSformer trace (H100), 2.1 % on an eager training (A100), 4.5 % on a ResNet of 2021
-/// (callgrind, one thread).
+/// Without this cache, and with `==` instead of `known::scan::is_same`, `tracetree info` executes
+/// 3.4% more instructions on a TimeSformer trace (H100), 2.1% more on an eager training run (A100),
+/// and 4.5% more on a ResNet of 2021 (callgrind, one thread).
 #[derive(Debug)]
 struct Recent([TextId; RECENT]);
 
-/// How many texts are found without looking them up.
+/// Number of slots for texts that are found without a look-up.
 const RECENT: usize = 1024;
 
 impl Default for Recent {
@@ -46,7 +47,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// The place of a text: by its length, and some of its bytes.
+    /// The slot of a text, computed from its length and some of its bytes.
     #[inline]
     fn place(raw: &[u8]) -> usize {
         let length = raw.len();
@@ -70,7 +71,7 @@ struct Alias {
 }
 
 impl Strings {
-    /// The id of what `raw` stands for, and the damage in it.
+    /// The id of the text that `raw` represents, and the damage in it.
     #[inline]
     pub(super) fn intern(&mut self, raw: &[u8], form: Form) -> (TextId, Marks) {
         let place = Recent::place(raw);
@@ -82,7 +83,7 @@ impl Strings {
         }
     }
 
-    /// The same for a text that is not the recent one at its place.
+    /// Slow path for a text that differs from the one cached in its slot.
     #[inline(never)]
     fn look_up(&mut self, raw: &[u8], form: Form, place: usize) -> (TextId, Marks) {
         if !decode::is_plain(raw) {
@@ -93,7 +94,7 @@ impl Strings {
         (text, Marks::default())
     }
 
-    /// The id of a text that is decoded already.
+    /// The id of a text that is already decoded.
     pub(super) fn add(&mut self, text: &str) -> TextId {
         self.texts.intern(text)
     }
@@ -108,7 +109,7 @@ impl Strings {
         self.texts.bytes() + self.raw.len()
     }
 
-    /// The texts alone, when all is read.
+    /// Only the texts, once everything is read.
     pub(super) fn into_texts(self) -> Texts {
         self.texts
     }
@@ -155,8 +156,9 @@ impl Strings {
 
 /// Whether the bytes are the same.
 ///
-/// An empty slice may point nowhere, and to compare nothing there costs a hundred nanoseconds where
-/// the system's `memcmp` reads through a mask (AVX-512): the fault is suppressed by microcode.
+/// An empty slice may have a dangling pointer. Comparing zero bytes there costs a hundred
+/// nanoseconds if the system's `memcmp` reads through a mask (AVX-512), because microcode
+/// suppresses the fault.
 #[inline]
 pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)

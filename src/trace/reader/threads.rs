@@ -1,4 +1,4 @@
-//! `pid` and `tid` of events → threads, with the names that metadata events give them.
+//! Maps `pid` and `tid` of events to threads, and names the threads after metadata events.
 
 use super::cursor::Value;
 use super::known::is_same;
@@ -8,7 +8,7 @@ use crate::trace::ids::ThreadId;
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
-/// Threads that events of a row alternate between; a power of two.
+/// Number of slots for recent threads, between which successive events alternate; a power of two.
 const RECENT: usize = 16;
 
 /// The threads of the trace that is being read.
@@ -21,7 +21,7 @@ pub(super) struct Threads {
     recent: [Option<Recent>; RECENT],
 }
 
-/// The raw bytes of a thread that was met lately: most events are found here.
+/// The raw bytes of a recent thread; most events are found here.
 #[derive(Debug)]
 struct Recent {
     pid: Vec<u8>,
@@ -73,7 +73,7 @@ impl Threads {
         thread
     }
 
-    /// A thread that was met.
+    /// A thread that was added.
     pub(super) fn get(&self, thread: ThreadId) -> &Thread {
         &self.list[thread.index()]
     }
@@ -96,7 +96,7 @@ impl Threads {
         self.process_names.insert(pid, name);
     }
 
-    /// The name of a process, where a metadata event gave it before.
+    /// The name of a process, if an earlier metadata event gave it one.
     pub(super) fn process_name(&self, pid: Value<'_>, strings: &mut Strings) -> Option<TextId> {
         if self.process_names.is_empty() {
             return None;
@@ -116,7 +116,7 @@ impl Threads {
     }
 }
 
-/// `null`, absent and composite values are the empty text.
+/// The bytes of a value; `null`, absent and composite values are the empty text.
 pub(super) fn raw(value: Value<'_>) -> &[u8] {
     value.bytes().unwrap_or_default()
 }

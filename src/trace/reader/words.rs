@@ -1,27 +1,28 @@
-//! Eight bytes of a text as one number, the first byte lowest → what is true of each of them.
+//! Tests eight bytes of a text at once, as one number whose lowest byte is the first byte.
 
 /// Bytes in a word.
 pub(super) const WORD: usize = 8;
 
-/// The word that starts at `at`, if the text has so many bytes there.
+/// The word that starts at `at`, if the text has eight bytes there.
 #[inline]
 pub(super) fn at(text: &[u8], at: usize) -> Option<u64> {
     text.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
 }
 
-/// The word that is `byte` eight times.
+/// The word in which all eight bytes are `byte`.
 #[inline]
 pub(super) const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; WORD])
 }
 
-/// The first byte in which a bit is set.
+/// Index of the first byte in which a bit is set.
 #[inline]
 pub(super) fn first(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
-/// The high bit of each byte that is no digit; above the lowest of them others may be missing.
+/// The high bit of each byte that is not a digit; above the lowest of them, other bits may be
+/// missing.
 #[inline]
 pub(super) fn not_digits(word: u64) -> u64 {
     let digits = word ^ each(b'0');
@@ -34,23 +35,24 @@ pub(super) fn first_digits(word: u64) -> usize {
     first(not_digits(word))
 }
 
-/// The number that eight digits stand for; `None` where one of them is none.
+/// The number that eight digits represent; `None` if one of the bytes is not a digit.
 #[inline]
 pub(super) fn number(word: u64) -> Option<u64> {
     (not_digits(word) == 0).then(|| value(word ^ each(b'0')))
 }
 
-/// The number that the first `count` bytes stand for, which are digits.
+/// The number that the first `count` bytes represent, which must be digits.
 #[inline(always)]
 pub(super) fn leading_number(word: u64, count: usize) -> u64 {
     let digits = word ^ each(b'0');
     value(digits.unbounded_shl(8 * (WORD - count) as u32))
 }
 
-/// What eight digits are worth, of which the lowest byte counts most.
+/// The value of eight digits from 0 to 9, one per byte; the lowest byte is the most significant
+/// digit.
 #[inline]
 fn value(digits: u64) -> u64 {
-    // Two digits in each two bytes, four in each four, all eight.
+    // Combines the digits to two in each two bytes, then four in each four, then all eight.
     let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
     (fours * 10_000 + (fours >> 32)) & 0xffff_ffff

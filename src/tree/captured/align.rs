@@ -1,8 +1,8 @@
-//! Captured launches and the GPU events of a replay, as sequences → which has become which.
+//! Captured launches and the GPU events of a replay, as sequences → which event each launch became.
 //!
-//! The launches stand in one order, that of the capture. The events stand in one order for each
-//! stream. So a state of the search is how many launches and how many events of each stream are used
-//! up, and each move uses up one of them, or a pair:
+//! The launches have one order, that of the capture. The events have one order for each stream. A
+//! state of the search is therefore how many launches and how many events of each stream are used
+//! up. Each move uses up one of them, or a pair:
 //!
 //! ```text
 //! launches  a b c d e          state (2; 1, 1): a and b are used, and one event of each stream
@@ -10,56 +10,32 @@
 //! stream 2    B   D
 //! ```
 //!
-//! All launches of an op go to one stream, so one on another stream than the one before costs something: a
-//! state within an op knows the stream of its last pair.
+//! All launches of an op go to one stream, so a pair on another stream than the previous one has a
+//! cost. For this, a state inside an op records the stream of its last pair.
 //!
-//! States that have used up equally many compete; the best few hundred go on, those far behind do
-//! not. With one stream that is a band around the best path, so the cost is linear.
+//! States that have used up equally many items compete. The best few hundred continue, unless they
+//! are far behind the best one. With one stream this is a band around the best path, so the cost is
+//! linear.
 
+use super::alignment::Alignment;
 use super::evidence::{Evidence, Score};
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Which event each launch has become.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Alignment {
-    /// For each event of the replay, its launch.
-    launches: Vec<Option<u32>>,
-    /// Share of the pairs for which more than the order speaks; 1 where names are recorded.
-    agreement: f64,
-}
-
-impl Alignment {
-    /// Events, by their positions, with the positions of their launches.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let pair = |(at, launch): (usize, &Option<u32>)| launch.map(|launch| (at, launch as usize));
-        self.launches.iter().enumerate().filter_map(pair)
-    }
-
-    /// Number of pairs.
-    pub(crate) fn placed(&self) -> usize {
-        self.launches.iter().flatten().count()
-    }
-
-    /// Share of the pairs for which more than the order speaks.
-    pub(crate) fn agreement(&self) -> f64 {
-        self.agreement
-    }
-}
-
-/// More than so many streams are too many to search; the smaller ones count as one, by start.
+/// Maximum number of streams to search. Beyond it, the smallest streams count as one, ordered by
+/// start.
 const STREAMS: usize = 6;
-/// States that go on.
+/// Maximum number of states that continue.
 const BEAM: usize = 256;
-/// States further behind the best one do not.
+/// States that are further behind the best one are dropped.
 const MARGIN: Score = 2_000;
-/// What it costs to leave a launch without event, or an event without launch.
+/// Cost of leaving a launch without an event, or an event without a launch.
 const GAP: Score = 12;
-/// What it costs to use an event that started before one of another stream that is used up.
+/// Cost of using an event that started before an already used event of another stream.
 const OUT_OF_ORDER: Score = 2;
-/// What it costs to go on with another stream within one op.
+/// Cost of changing the stream within one op.
 const OP_ON_TWO_STREAMS: Score = 2;
-/// How often the alignment is repeated with what the one before has taught.
+/// Maximum number of times that the alignment is repeated after learning from the previous one.
 const LESSONS: usize = 4;
 
 /// Aligns captured launches with the events of a replay.
@@ -79,7 +55,9 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
     alignment
 }
 
-/// The launches without the names that are mangled on one side and not on the other: they say nothing.
+/// The launches, each without its kernel name if that is a mangled name that no event of the replay
+/// has. The replay may have recorded the same name demangled, so a mangled name without an equal is
+/// not evidence.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
@@ -90,8 +68,8 @@ fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<La
     launched.iter().map(comparable).collect()
 }
 
-/// The streams of the replay as lists of events; and all events by node, where nodes are numbered:
-/// a graph numbers them as they were captured.
+/// The streams of the replay as lists of events. If nodes are numbered, also all events by node,
+/// because a graph numbers its nodes in the order of the capture.
 fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     let mut streams: FxHashMap<_, Vec<u32>> = FxHashMap::default();
     for (at, event) in (0..).zip(ran) {
@@ -115,7 +93,8 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     orders
 }
 
-/// The alignment in one order, repeated with what it teaches where names are not recorded.
+/// The alignment of the launches with the events in one order. It is repeated with what the
+/// previous round taught about launches whose kernel names were not recorded.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],
@@ -135,17 +114,17 @@ fn learned(
     found
 }
 
-/// How many launches, and how many events of each stream, are used up; and, within an op, the stream of the
-/// last pair.
+/// How many launches, and how many events of each stream, are used up; within an op, also the
+/// stream of the last pair.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 
-/// A state that was reached, and how.
+/// A state that was reached, and how it was reached.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     score: Score,
-    /// The state before; itself for the first one.
+    /// The previous state; the first state refers to itself.
     before: u32,
-    /// The pair that the last move made.
+    /// The pair made by the last move.
     pair: Option<(u32, u32)>,
 }
 
@@ -178,7 +157,7 @@ impl Search<'_, '_> {
         (reached[last].score, self.trace_back(&reached))
     }
 
-    /// The states that go on, the best first.
+    /// The states that continue, best first.
     fn fittest(&self, front: Front) -> Vec<(Used, Reached)> {
         let mut states: Vec<(Used, Reached)> = front.into_iter().collect();
         states.sort_unstable_by_key(|&(used, how)| (std::cmp::Reverse(how.score), used));
@@ -222,13 +201,14 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether the op of a launch launches the next one, too, while several streams are to choose from.
+    /// Whether the op of a launch also launches the next one. Always false with a single
+    /// stream.
     fn goes_on(&self, launch: u32) -> bool {
         let next = self.launched.get(launch as usize + 1);
         self.streams.len() > 1 && next.is_some_and(|next| next.follows)
     }
 
-    /// Whether an event of another stream that started later is used up already.
+    /// The cost of using an event after one of another stream that started later.
     fn out_of_order(&self, event: u32, stream: usize, events: &[u32; STREAMS]) -> Score {
         let start = self.ran[event as usize].start;
         let is_later = |other: usize| {
@@ -255,7 +235,8 @@ impl Search<'_, '_> {
     }
 }
 
-/// Keeps the better of two ways to a state; of equal ones that from the better state before.
+/// Keeps the better of two ways to a state; on a tie, the one whose previous state was reached
+/// first.
 fn offer(front: &mut Front, state: Used, how: Reached) {
     front
         .entry(state)

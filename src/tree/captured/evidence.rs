@@ -1,40 +1,41 @@
-//! A captured launch and a GPU event → how much speaks for it that the one has become the other.
+//! A captured launch and a GPU event → how strong the evidence is that the launch became the event.
 //!
-//! ROCm records the name of the kernel with the launch: then names decide. CUDA does not. Then the
-//! words of the op and of its kernel tell a part (`rms_norm`, `add_rmsnorm_kernel`), and the rest is
-//! learned from the sequences themselves: one op with one shape launches one kernel, in every layer.
+//! ROCm records the name of the kernel with the launch, so names decide. CUDA does not. There the
+//! words of the op and of its kernel help in some cases (`rms_norm`, `add_rmsnorm_kernel`). The
+//! rest is learned from the sequences themselves: one op with one shape launches the same kernel in
+//! every layer.
 
-use super::align::Alignment;
+use super::alignment::Alignment;
 use super::graphs::LaunchKind;
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What speaks for a pair, in sixteenths of a point.
+/// The evidence for a pair, in sixteenths of a point.
 pub(super) type Score = i32;
 
-/// The kinds agree.
+/// Score of a launch and an event of a possible pair, before any other evidence.
 const KIND: Score = 16;
-/// The recorded name is the kernel's.
+/// Score if the kernel name recorded with the launch is the name of the kernel.
 const NAME: Score = 128;
-/// The op has the kernel's name, as Triton's have.
+/// Score if the op and the kernel have the same name, as with Triton ops.
 const OP_IS_KERNEL: Score = 96;
-/// The op and the kernel do the same kind of work, by their words.
+/// Score if the op and the kernel do the same kind of work, according to the words in their names.
 const SAME_WORK: Score = 48;
-/// They do two kinds of work.
+/// Score if the op and the kernel do different kinds of work.
 const OTHER_WORK: Score = -24;
-/// A word of the op stands in the kernel's name.
+/// Score if a word of the op's name is part of the kernel's name.
 const SAME_WORD: Score = 32;
-/// Shorter words are parts of many others.
+/// Minimum length of such a word. Shorter words are part of many other words.
 const SHORTEST_WORD: usize = 3;
-/// Grid and block agree, where names are not recorded.
+/// Score if grid and block are equal. It is subtracted if they are not.
 const GRID: Score = 24;
-/// All launches like this one are paired with this kernel.
+/// Score if the previous alignment matched all launches of this context to this kernel.
 const LEARNED: Score = 80;
-/// None of them is.
+/// Score if it matched none of them to this kernel. Shares in between are interpolated.
 const NOT_LEARNED: Score = -24;
 
-/// Kinds of work, each by words of ops and by parts of kernel names.
+/// Kinds of work, each with words of ops and parts of kernel names.
 const WORK: [(&[&str], &[&str]); 17] = [
     (
         &["convolution", "conv", "conv1d", "conv2d", "conv3d"],
@@ -67,9 +68,10 @@ const WORK: [(&[&str], &[&str]); 17] = [
 /// What is known about which launch becomes which kernel.
 pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
-    /// What the words of a context and of a kernel say, worked out once.
+    /// Scores by the words of a context and of a kernel, computed once.
     words: FxHashMap<(u32, u32), Score>,
-    /// How often a context was paired with a kernel of this name, with one of this sort, and at all.
+    /// How often a context was matched to a kernel with this name and, under the same map, with
+    /// this name and grid. `contexts` has how often it was matched at all.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
     uses_grids: bool,
@@ -86,7 +88,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// What speaks for a pair; `None` where it cannot be one.
+    /// The evidence for a pair; `None` if it cannot be one.
     pub(super) fn score(&mut self, launched: &Launched, ran: &Ran) -> Option<Score> {
         if launched.kind != ran.kind && !self.may_be_written_as(launched.kind, ran) {
             return None;
@@ -102,7 +104,7 @@ impl<'a> Evidence<'a> {
             score += if planned == used { GRID } else { -GRID };
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
-            // The name and the grid count alike: without shapes one op has many grids.
+            // Name and grid have equal weight: without recorded shapes, one op has many grids.
             let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
@@ -110,7 +112,7 @@ impl<'a> Evidence<'a> {
         Some(score)
     }
 
-    /// ROCm runs some copies and memsets as kernels, and writes them so.
+    /// ROCm runs some copies and memsets as kernels, and records them as such.
     fn may_be_written_as(&self, kind: LaunchKind, ran: &Ran) -> bool {
         let name = self.alphabet.text(ran.name).to_ascii_lowercase();
         ran.kind == LaunchKind::Kernel
@@ -129,7 +131,7 @@ impl<'a> Evidence<'a> {
             .or_insert_with(|| words(alphabet.text(context), alphabet.text(kernel)))
     }
 
-    /// Learns from an alignment which launches become which kernels.
+    /// Learns from an alignment which launches became which kernels.
     pub(super) fn learn(&mut self, launched: &[Launched], ran: &[Ran], alignment: &Alignment) {
         self.pairs.clear();
         self.contexts.clear();
@@ -144,12 +146,13 @@ impl<'a> Evidence<'a> {
                 equal += u32::from(planned == used);
             }
         }
-        // Some recorders count blocks in one place and threads in the other.
+        // Some recorders give the grid of the launch in blocks and that of the kernel in threads, or
+        // vice versa.
         self.uses_grids = 2 * equal >= grids;
     }
 
-    /// Share of the pairs in which the kernel does the work that the op names or, where no word tells,
-    /// is the usual one for launches of its kind.
+    /// Share of the pairs in which the kernel does the work that the op names or, if no word
+    /// decides, is the most frequent one for launches of its kind.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],
@@ -171,7 +174,8 @@ impl<'a> Evidence<'a> {
             let (launch, ran) = (&launched[launch], &ran[at]);
             let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
             let words = self.words(launch.context, ran.name);
-            // Without shapes one op has several usual kernels; then the words must say that it is one.
+            // Without shapes one op has several usual kernels. If the kernel is not the most
+            // frequent one, the words must confirm it.
             let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));
             all += 1.0;
@@ -180,14 +184,14 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// What the words of the calls above a launch say about a kernel.
+/// The score of a kernel by the words of the calls above a launch.
 fn words(context: &str, kernel: &str) -> Score {
     let mut lines = context.lines();
     let op = lines.next().unwrap_or_default();
     if op == kernel {
         return OP_IS_KERNEL;
     }
-    // The second line holds shapes, which say nothing.
+    // The lines with shapes and launch counts are skipped, because they contain no names.
     let named: Vec<String> = std::iter::once(op)
         .chain(lines.skip_while(|line| line.starts_with(['[', '#'])))
         .map(str::to_ascii_lowercase)
@@ -209,7 +213,7 @@ fn words(context: &str, kernel: &str) -> Score {
     }
     let is_shared =
         |word: &&str| word.len() >= SHORTEST_WORD && *word != "aten" && kernel.contains(*word);
-    // The op's own name alone: frames have too many words.
+    // Only the words of the op's own name are compared, because frames have too many words.
     let of_op = op.to_ascii_lowercase();
     let mut own = of_op.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     match both {

@@ -1,15 +1,15 @@
-//! A trace → the graphs that were captured in it: for each the calls and launches between its begin
-//! and its end.
+//! A trace → the graphs that were captured in it, each with the calls and launches between its
+//! begin and its end.
 //!
-//! Calls that reach beyond the begin or the end stand around the graph. Launches of other threads
-//! (a backward pass) belong to it as well. A launch that has GPU events of its own ran beside the
-//! capture and does not.
+//! Calls that extend beyond the begin or the end enclose the graph and are not part of it. Launches
+//! on other threads (a backward pass) are part of it. A launch with GPU events of its own ran
+//! immediately instead of being captured, and is not part of it.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
 use std::sync::Arc;
 
-/// What a launch puts into a graph.
+/// The work that a launch adds to a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LaunchKind {
     /// A kernel.
@@ -21,7 +21,7 @@ pub enum LaunchKind {
 }
 
 impl LaunchKind {
-    /// What a runtime call of this name puts into a graph, if anything.
+    /// The work that a runtime call of this name adds to a graph, if any.
     pub fn of(name: &str) -> Option<LaunchKind> {
         let rest = ["cuda", "hip", "cu"].iter().find_map(|vendor| name.strip_prefix(vendor))?;
         if rest.contains("LaunchKernel") || rest.contains("LaunchCooperativeKernel") {
@@ -43,7 +43,7 @@ pub struct Capture {
     graphs: Vec<CapturedGraph>,
 }
 
-/// One graph of a capture: what was recorded between its begin and its end.
+/// One graph of a capture: the calls recorded between its begin and its end.
 #[derive(Debug, Clone)]
 pub struct CapturedGraph {
     pub(crate) begin: EventId,
@@ -53,7 +53,7 @@ pub struct CapturedGraph {
     pub(crate) is_whole: bool,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
-    /// The launches among the calls, by their positions, in the order of their starts.
+    /// The launches among the calls, as positions in `calls`, in the order of their starts.
     pub(crate) launches: Vec<(u32, LaunchKind)>,
 }
 
@@ -68,14 +68,14 @@ impl CapturedGraph {
         self.calls.len()
     }
 
-    /// Whether the capture's end is in the trace: a trace that is cut off lacks it.
+    /// Whether the end of the capture is in the trace. A truncated trace may lack it.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 }
 
 impl Capture {
-    /// Finds the graphs that were captured in a trace; none in a trace without
+    /// Finds the graphs that were captured in a trace. There are none in a trace without
     /// `cudaStreamBeginCapture` or `hipStreamBeginCapture`.
     pub fn of(trace: impl Into<Arc<Trace>>) -> Capture {
         let tree = CallTree::build(trace);
@@ -84,7 +84,7 @@ impl Capture {
         Capture { tree, graphs }
     }
 
-    /// Whether a graph was captured in the trace: quick to tell, without a tree.
+    /// Whether a graph was captured in the trace. Fast, because it needs no tree.
     pub fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }
@@ -104,7 +104,7 @@ impl Capture {
         &self.graphs
     }
 
-    /// Position of the call that began a capture, in `traceEvents`.
+    /// Position in `traceEvents` of the call that began a capture.
     pub fn begin(&self, graph: &CapturedGraph) -> Uid {
         self.trace().uid(graph.begin)
     }
@@ -118,7 +118,7 @@ fn is_end(name: &str) -> bool {
     name.contains("StreamEndCapture")
 }
 
-/// From where to where a graph was captured.
+/// The interval in which a graph was captured.
 #[derive(Debug, Clone, Copy)]
 struct Captured {
     begin: EventId,
@@ -127,8 +127,8 @@ struct Captured {
     is_whole: bool,
 }
 
-/// Each begin with the next end of its thread; one without end reaches to the next begin, or to the
-/// end of the trace.
+/// Matches each begin of a capture with the next end on its thread. A begin without an end extends
+/// to the next begin, or to the end of the trace.
 fn ranges(tree: &CallTree) -> Vec<Captured> {
     let trace = tree.trace();
     let mut marks: Vec<EventId> = tree
@@ -144,7 +144,8 @@ fn ranges(tree: &CallTree) -> Vec<Captured> {
         let start = trace.start(mark);
         let open = ranges.last_mut().filter(|last| last.thread == thread && last.span.1 > start);
         match (is_begin(trace.name(mark)), open) {
-            // The driver's call inside of the runtime's.
+            // A begin inside another begin is the driver call inside the runtime call, not a second
+            // capture.
             (true, Some(open)) if start < open.span.0 => {}
             (true, open) => {
                 if let Some(open) = open {
@@ -180,7 +181,7 @@ fn captured(tree: &CallTree, range: Captured) -> CapturedGraph {
     graph
 }
 
-/// The outermost calls inside of the range; of other threads only those that launch into a graph.
+/// The outermost calls within the range; on other threads only those that add launches to a graph.
 fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<CallId> {
     let trace = tree.trace();
     let mut tops = Vec::new();
@@ -202,14 +203,14 @@ fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<Ca
     tops
 }
 
-/// What a call put into the graph: a launch that ran on its own put nothing there.
+/// The work that a call added to the graph. A launch that ran on its own added nothing.
 fn launch_kind(tree: &CallTree, call: CallId) -> Option<LaunchKind> {
     let is_launch = tree.kind(call) == CallKind::Runtime && !tree.is_gpu_path(call);
     is_launch.then(|| LaunchKind::of(tree.name(call))).flatten()
 }
 
-/// Appends a call with all below; runtime calls that put nothing into the graph are the machinery of
-/// the capture and are left out, as is what ran beside it.
+/// Appends a call with everything below it. Runtime calls that add nothing to the graph are
+/// skipped: they belong to the capture itself, or ran while it was going on.
 fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
     let mut depths: Vec<(usize, u32)> = Vec::new();
     let mut at = top.index();
@@ -224,7 +225,8 @@ fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
         let Some(event) = tree.event(call) else { continue };
         match tree.kind(call) {
             CallKind::Runtime => {
-                // The driver's call inside of the runtime's is the same launch.
+                // Calls inside the runtime call are skipped: the driver call inside it is the same
+                // launch.
                 at = call.index() + tree.size(call);
                 if let Some(kind) = launch_kind(tree, call) {
                     graph.launches.push((graph.calls.len() as u32, kind));

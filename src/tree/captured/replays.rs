@@ -1,26 +1,26 @@
-//! What became of each graph launch of a trace: the captured graph that it replays, or why none.
+//! The graph launches of a trace → the captured graph that each one replays, or why there is none.
 
 use crate::trace::Uid;
 use std::fmt;
 
-/// One launch of a captured graph, and the capture that its calls are of.
+/// One launch of a captured graph, and the captured graph that it was matched to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
     /// The graph launch: a position in `traceEvents`.
     pub launch: Uid,
     /// Number of its GPU events.
     pub kernels: usize,
-    /// Number of its GPU events that stand below the captured call that launched them.
+    /// Number of its GPU events that are below the captured call that launched them.
     pub placed: usize,
-    /// Number of its GPU events that stand below the part of the program that they name; 0 where a captured graph
-    /// fits.
+    /// Number of its GPU events that are below the part of the program that they name; 0 if a
+    /// captured graph fits.
     pub named: usize,
-    /// The captured graph that it replays; `None` where none fits.
+    /// The captured graph that it replays; `None` if none fits.
     pub graph: Option<ReplayedGraph>,
-    /// How many other captured graphs fit as well, so that the order decided.
+    /// Number of other captured graphs that fit as well, in which case their order decided.
     pub equals: usize,
-    /// Of the captured graphs that do not fit the best one, and why not; `None` where one fits, and
-    /// where there is none at all.
+    /// The best of the captured graphs that do not fit, and why it does not; `None` if one fits,
+    /// and if there are no captured graphs.
     pub misfit: Option<(ReplayedGraph, Misfit)>,
 }
 
@@ -33,41 +33,45 @@ pub struct ReplayedGraph {
     pub number: usize,
     /// The call that began its capture: a position in the capture's `traceEvents`.
     pub begin: Uid,
-    /// Number of launches that were captured.
+    /// Number of captured launches.
     pub launches: usize,
-    /// The batch that it was captured for, where that is known.
+    /// The batch size that it was captured for, if it is known.
     pub batch: Option<u64>,
 }
 
 impl fmt::Display for ReplayedGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "graph {} of {} ({} launches", self.number, self.source, self.launches)?;
+        write!(f, "graph {} of {} (launches: {}", self.number, self.source, self.launches)?;
         match self.batch {
-            Some(batch) => write!(f, ", captured for a batch of {batch})"),
+            Some(batch) => write!(f, ", batch size: {batch})"),
             None => f.write_str(")"),
         }
     }
 }
 
-/// Why a captured graph is not the one that is replayed.
+/// Why a captured graph is not the one that was replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Misfit {
-    /// It was captured for another batch than was replayed.
+    /// It was captured for another batch size; the value is that of the replay.
     OtherBatch(u64),
-    /// Only so many of the GPU events could have been launched by it.
+    /// It could have launched only this many of the GPU events.
     OtherKernels(usize),
-    /// The numbers agree, but for only this share of the kernels the op above the launch does the
-    /// work of the kernel.
+    /// The numbers of launches and kernels agree, but the op above the launch does the work of the
+    /// kernel for only this share of the kernels.
     OtherWork(f64),
 }
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Misfit::OtherBatch(batch) => write!(f, "the replay has a batch of {batch}"),
-            Misfit::OtherKernels(placed) => write!(f, "only {placed} launches fit a kernel"),
+            Misfit::OtherBatch(batch) => write!(f, "the replay has batch size {batch}"),
+            Misfit::OtherKernels(placed) => write!(f, "too few launches match a kernel ({placed})"),
             Misfit::OtherWork(share) => {
-                write!(f, "only {:.0} % of the kernels do the work of their op", 100.0 * share)
+                write!(
+                    f,
+                    "only {:.0}% of the kernels match the op above their launch",
+                    100.0 * share
+                )
             }
         }
     }

@@ -5,7 +5,7 @@ use super::graphs::{Capture, CapturedGraph, LaunchKind};
 use crate::trace::{Category, EventId, Grid, Nanos, Stream, Trace};
 use rustc_hash::FxHashMap;
 
-/// Texts of several traces, each with one number.
+/// Interned texts of several traces.
 #[derive(Debug, Default)]
 pub(crate) struct Alphabet {
     ids: FxHashMap<String, u32>,
@@ -27,7 +27,7 @@ impl Alphabet {
         &self.texts[id as usize]
     }
 
-    /// The number of a kernel's name with its grid.
+    /// The number of a kernel name together with its grid.
     fn sort(&mut self, trace: &Trace, event: EventId) -> u32 {
         let grid = trace.grids().get(event).map_or("", |grid| trace.text(grid.grid));
         let text = format!("{}\n{grid}", trace.name(event));
@@ -48,12 +48,12 @@ pub(crate) struct Launched {
     /// Its position among the captured calls.
     pub(crate) at: u32,
     pub(crate) kind: LaunchKind,
-    /// The kernel's name, where it was recorded.
+    /// The kernel's name, if it was recorded.
     pub(crate) name: Option<u32>,
     pub(crate) grid: Option<u32>,
-    /// What the calls above it say of what it launches.
+    /// The names and arguments of the calls above it, which hint at what it launches.
     pub(crate) context: u32,
-    /// Whether the op that launched it launched the one before as well.
+    /// Whether the same op also launched the previous one.
     pub(crate) follows: bool,
 }
 
@@ -64,19 +64,20 @@ pub(crate) struct Ran {
     pub(crate) kind: LaunchKind,
     pub(crate) name: u32,
     pub(crate) grid: Option<u32>,
-    /// Name and grid: what an op launches with one shape.
+    /// The number of the kernel's name together with its grid: an op with one shape launches the
+    /// same combination in every layer.
     pub(crate) sort: u32,
     pub(crate) stream: Stream,
     pub(crate) start: Nanos,
-    /// The number of the graph's node, where it was recorded.
+    /// The number of the graph node, if it was recorded.
     pub(crate) node: Option<u64>,
 }
 
-/// Frames above a launch, besides its op, that may say what it launches.
+/// Maximum number of frames between a launch and its op that serve as hints.
 const FRAMES: usize = 3;
 
 impl Launched {
-    /// The launches of a captured graph, in their order.
+    /// The launches of a captured graph, in order.
     pub(crate) fn of(
         capture: &Capture,
         graph: &CapturedGraph,
@@ -104,7 +105,8 @@ impl Launched {
     }
 }
 
-/// The nearest op with its arguments and how many launches it had before, or the nearest frames.
+/// The nearest op with its arguments and the number of its earlier launches, then the nearest
+/// frames below that op.
 fn context(
     tree: &CallTree,
     launch: CallId,
@@ -139,7 +141,8 @@ fn context(
     alphabet.id(&text)
 }
 
-/// A frame without its line, and a module without its number: layers differ in nothing else.
+/// The name of a frame without its file and line, or of a module without its number. The same call
+/// in two layers differs in nothing else.
 fn plain_frame(name: &str) -> String {
     if let Some(module) = ModuleName::of(name) {
         return module.class.to_owned();

@@ -10,7 +10,7 @@ use crate::support::gated::check;
 use crate::support::splitmix::SplitMix;
 use crate::support::traces;
 use std::path::Path;
-use tracetree::gate::{Digest, Digester, Gate, Outcome};
+use tracetree::gate::{Gate, Outcome, Recorder, Recording};
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, Result, Trace};
 use ways::{Document, OF_BYTES, OF_GPU_WORK, OF_HOST_WORK, OF_ONE_SIDE, Way};
@@ -35,29 +35,25 @@ fn sound(path: &Path) -> Document {
     document
 }
 
-fn digest(bytes: &[u8]) -> Result<Digest> {
+fn record(bytes: &[u8]) -> Result<Recording> {
     let trace = Trace::from_reader("trace.json", bytes, &ReadOptions::default())?;
-    let mut digester = Digester::default();
-    digester.add(CallTree::build(trace))?;
-    Ok(digester.finish())
+    let mut recorder = Recorder::default();
+    recorder.add(CallTree::build(trace))?;
+    recorder.finish()
 }
 
-/// Why the gate does not pass; `None` where it does.
+/// Why the gate does not pass; `None` if it passes.
 fn reason(gate: &Gate) -> Option<String> {
     match gate.outcome {
         Outcome::Pass => None,
         Outcome::Inconclusive => gate.reasons.first().cloned(),
-        Outcome::Fail => gate
-            .checks
-            .iter()
-            .find_map(|check| check.findings.first())
-            .map(|finding| finding.what.clone()),
+        Outcome::Fail => gate.findings.first().map(|finding| finding.what.clone()),
     }
 }
 
-/// The runs that passed, or that gave no reason.
-fn passes(sound: &Digest, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec<String> {
-    let Ok(damaged) = digest(bytes) else { return Vec::new() };
+/// The sides on which this damage goes unnoticed: the gate passes, or gives no reason.
+fn passes(sound: &Recording, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec<String> {
+    let Ok(damaged) = record(bytes) else { return Vec::new() };
     let is_blind = |side: &&Damaged| {
         let gate = match side {
             Damaged::Candidate => check(sound, &damaged),
@@ -69,10 +65,10 @@ fn passes(sound: &Digest, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec<St
     sides.iter().filter(is_blind).map(|side| format!("{name} ({side:?})")).collect()
 }
 
-/// The passes over all ways and sides, with the number of runs.
+/// All damages that go unnoticed, over all ways and sides, and the number of runs.
 fn blind(file: &Path, ways: &[(&str, Way)], sides: &[Damaged]) -> (Vec<String>, usize) {
     let bytes = sound(file).bytes();
-    let whole = digest(&bytes).expect("a sound trace");
+    let whole = record(&bytes).expect("a sound trace");
     let same = check(&whole, &whole);
     assert_eq!((same.outcome, &same.reasons[..]), (Outcome::Pass, &[][..]), "{}", file.display());
     let mut passed = Vec::new();
@@ -91,25 +87,25 @@ fn five_steps() -> std::path::PathBuf {
 }
 
 #[test]
-fn gpu_work_that_is_missing_on_any_side_is_never_a_pass() {
+fn missing_gpu_work_on_any_side_never_passes() {
     assert_eq!(blind(&five_steps(), &OF_GPU_WORK, &EACH), (Vec::new(), 111));
 }
 
 #[test]
-fn calls_that_are_missing_with_their_work_on_one_side_are_never_a_pass() {
+fn calls_missing_with_their_work_on_one_side_never_pass() {
     assert_eq!(blind(&five_steps(), &OF_ONE_SIDE, &ONE), (Vec::new(), 32));
 }
 
 #[test]
-fn host_work_that_is_missing_on_one_side_is_never_a_pass() {
+fn missing_host_work_on_one_side_never_passes() {
     let file = traces::example("cnn.pt.trace.json.gz");
     assert_eq!(blind(&file, &OF_HOST_WORK, &ONE), (Vec::new(), 18));
 }
 
 #[test]
-fn bytes_that_are_missing_on_any_side_are_never_a_pass() {
+fn damaged_bytes_on_any_side_never_pass() {
     let bytes = sound(&five_steps()).bytes();
-    let whole = digest(&bytes).expect("a sound trace");
+    let whole = record(&bytes).expect("a sound trace");
     let passed: Vec<String> =
         OF_BYTES.iter().flat_map(|(name, way)| passes(&whole, name, &way(&bytes), &EACH)).collect();
     assert_eq!(passed, [""; 0]);

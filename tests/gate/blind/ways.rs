@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The parsed document of a trace.
 pub(super) struct Document(pub(super) Value);
 
-/// Which events a way is about.
+/// Selects the events that a way applies to.
 type Wanted<'a> = &'a dyn Fn(&Value) -> bool;
 
 impl Document {
@@ -22,12 +22,12 @@ impl Document {
         self.0["traceEvents"].as_array_mut().expect("a list of events")
     }
 
-    /// Removes every event of a sort.
+    /// Removes all selected events.
     pub(super) fn remove(&mut self, wanted: Wanted<'_>) {
         self.events().retain(|event| !wanted(event));
     }
 
-    /// Removes the events of a sort except the first `kept`.
+    /// Removes the selected events except the first `kept`.
     pub(super) fn keep_first(&mut self, kept: usize, wanted: Wanted<'_>) {
         let mut seen = 0;
         self.events().retain(|event| {
@@ -36,7 +36,7 @@ impl Document {
         });
     }
 
-    /// Removes one in `of` of the events of a sort, chosen by `random`; at least one.
+    /// Removes one in `of` of the selected events, chosen by `random`; at least one.
     pub(super) fn thin(&mut self, of: usize, random: &mut SplitMix, wanted: Wanted<'_>) {
         let all: Vec<usize> =
             (0..self.events().len()).filter(|&at| wanted(&self.events()[at])).collect();
@@ -49,14 +49,14 @@ impl Document {
         });
     }
 
-    /// Sets a field of every event of a sort.
+    /// Sets a field of all selected events.
     pub(super) fn set(&mut self, field: &str, value: &Value, wanted: Wanted<'_>) {
         for event in self.events().iter_mut().filter(|event| wanted(event)) {
             event[field] = value.clone();
         }
     }
 
-    /// Sets an argument of every event of a sort.
+    /// Sets an argument of all selected events.
     pub(super) fn set_argument(&mut self, name: &str, value: &Value, wanted: Wanted<'_>) {
         for event in self.events().iter_mut().filter(|event| wanted(event)) {
             event["args"][name] = value.clone();
@@ -72,7 +72,7 @@ impl Document {
         }
     }
 
-    /// Removes launches of a sort together with the GPU events that they launched.
+    /// Removes the selected launches together with the GPU events that they launched.
     pub(super) fn remove_work(&mut self, wanted: Wanted<'_>) {
         let ids: std::collections::BTreeSet<i64> =
             self.events().iter().filter(|event| wanted(event)).filter_map(correlation).collect();
@@ -82,7 +82,7 @@ impl Document {
         });
     }
 
-    /// Start and end of the recorded steps, by start.
+    /// Start and end of the recorded steps, sorted by start.
     pub(super) fn steps(&mut self) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = self
             .events()
@@ -144,7 +144,7 @@ pub(super) fn is_step(event: &Value) -> bool {
 /// A way to damage a parsed trace.
 pub(super) type Way = fn(&mut Document, &mut SplitMix);
 
-/// Ways that a trace with GPU work can be damaged, whichever side, or both.
+/// Ways to damage a trace with GPU work, on either side or on both.
 pub(super) const OF_GPU_WORK: [(&str, Way); 37] = [
     ("all GPU events but one gone", |d, _| d.keep_first(1, &is_gpu)),
     ("all GPU events gone", |d, _| d.remove(&is_gpu)),
@@ -213,7 +213,7 @@ pub(super) const OF_GPU_WORK: [(&str, Way); 37] = [
     ("step annotations of length 0", |d, _| d.set("dur", &json!(0), &is_step)),
 ];
 
-/// Ways that take calls out together with everything that shows them: visible only next to a whole side.
+/// Ways to remove calls together with all their traces: detectable only next to an undamaged side.
 pub(super) const OF_ONE_SIDE: [(&str, Way); 16] = [
     ("five launches gone", |d, _| {
         let mut seen = 0;

@@ -1,15 +1,15 @@
-//! A recording → one with new ops: beside the others, or around some of them.
+//! A recording → one with new ops, between existing calls or around them.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Rooms};
 use std::collections::BTreeMap;
 
-/// Length of a new op, in ns, and of what is inside it, relative to its start.
+/// Duration of a new op in ns, and the spans of its launch and kernel, relative to its start.
 const OP: i64 = 30_000;
 const LAUNCH: (i64, i64) = (8_000, 13_000);
 const KERNEL: (i64, i64) = (16_000, 24_000);
 
-/// Puts new ops, `percent` of those that are there, between calls anywhere.
+/// Inserts new ops between calls at random positions, as many as `percent` of the existing ops.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);
@@ -28,7 +28,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     Some(changed)
 }
 
-/// Puts a new op around `percent` of the ops, some with the one or two calls after them.
+/// Wraps `percent` of the ops in a new op, some together with the next one or two calls.
 pub(super) fn wrappers(
     recording: &Recording,
     percent: f64,
@@ -68,7 +68,7 @@ fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs
 }
 
-/// The op around a run, and where it must stand in the file: of equal spans the first is outside.
+/// The op around a run, and its position in the file: of two equal spans, the first is the outer one.
 fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usize, Event) {
     let span = (events[first].start, events[last].end);
     let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
@@ -77,7 +77,7 @@ fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usiz
     (fills.map_or(first, |parent| parent + 1), op)
 }
 
-/// Times between two calls, each with the call before it; one for each time.
+/// Points in time between two calls, each with the position of the call before it.
 fn free_spots(recording: &Recording, forest: &Forest) -> BTreeMap<i64, usize> {
     let events = &recording.events;
     let mut spots = BTreeMap::new();
@@ -112,7 +112,7 @@ impl<'a> OpMaker<'a> {
         OpMaker { events, ops, launch, correlation: recording.free_correlation() }
     }
 
-    /// Adds an op that starts at `start` beside `neighbour`, every second time with a kernel.
+    /// Adds an op that starts at `start` on the thread of `neighbour`, with a kernel in half of the cases.
     fn add(&mut self, start: i64, neighbour: usize, random: &mut SplitMix, to: &mut Vec<Event>) {
         let like = &self.events[self.ops[random.below(self.ops.len())]];
         let number = random.below(5);

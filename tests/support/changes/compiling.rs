@@ -1,17 +1,17 @@
-//! A recording → the same program compiled otherwise: kernels renumbered, fused, split.
+//! A recording → the same program compiled differently: kernels renumbered, fused, split.
 
 use super::renaming::other_kernel;
 use super::{Forest, Kind, Recording, SplitMix, portion};
 use crate::support::recording::{Event, Rooms};
 use std::collections::BTreeSet;
 
-/// Length of a launch that is put in, and of its kernel, in ns.
+/// Duration of an inserted launch, and of its kernel, in ns.
 const LAUNCH: i64 = 5_000;
 const KERNEL: i64 = 900;
-/// Most ops that one region replaces.
+/// Maximum number of ops that one region replaces.
 const LONGEST_REGION: usize = 5;
 
-/// One Triton kernel more somewhere before: all have the next number.
+/// Raises the numbers of all Triton kernels by one, as if there were another one before them.
 pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     let mut any = false;
@@ -24,8 +24,8 @@ pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     any.then_some(changed)
 }
 
-/// One Triton kernel is fused into the one before it: it is gone everywhere, the one before has its
-/// words besides, and later ones have lower numbers.
+/// Fuses one Triton kernel into the one before it: it is removed everywhere, the one before it also gets
+/// its words, and later ones get lower numbers.
 pub(super) fn triton_fused(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let names: BTreeSet<(u32, &str)> = recording
@@ -59,7 +59,8 @@ fn fused_name(kept: &str, gone: &str) -> Option<String> {
     Some(format!("{stem}{words}_{number}"))
 }
 
-/// What belongs to a kernel of this name: its op, or its launch where it is alone there.
+/// Marks all ops and kernels of this name with everything below them, and the launch of a kernel that
+/// starts nothing else.
 fn triton_calls(recording: &Recording, forest: &Forest, name: &str) -> Vec<bool> {
     let mut marked = vec![false; recording.events.len()];
     let of_name = |at: &usize| &*recording.events[*at].name == name;
@@ -82,8 +83,8 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
 
-/// `percent` of the ops that launch once launch twice, as a product does that is split along its
-/// inner dimension: the kernel has another name, and a shorter one runs beside it.
+/// Makes `percent` of the ops that launch once launch twice, like a product that is split along its inner
+/// dimension: the kernel gets another name, and a shorter one runs after it.
 pub(super) fn split_k(
     recording: &Recording,
     percent: f64,
@@ -115,7 +116,7 @@ fn again(like: &Event, name: &str, span: (i64, i64)) -> Event {
     Event::new(like.kind, &like.category, name, &like.lane, span)
 }
 
-/// Whether this is the only launch of an op, of one kernel, with room behind it.
+/// Whether this is the only launch of an op, starts one kernel, and ends before the op does.
 fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
     let Some(op) = forest.parents[at].filter(|&op| events[op].kind == Kind::Op) else {
         return false;
@@ -128,8 +129,8 @@ fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
         && events[at].end < events[op].end
 }
 
-/// Runs of ops beside each other, `percent` of the ops, are one compiled region each: one op with
-/// one kernel that is named after them.
+/// Compiles runs of adjacent ops, about `percent` of all ops, into one region each, with one kernel that is
+/// named after them.
 pub(super) fn regions(
     recording: &Recording,
     percent: f64,
@@ -137,7 +138,7 @@ pub(super) fn regions(
 ) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
-    // What was compiled already is not compiled again.
+    // Code that is already compiled is not compiled again.
     let compiled =
         |at: usize| ["triton_", "Torch-Compiled"].iter().any(|part| events[at].name.contains(part));
     let eager = |&at: &usize| {
@@ -168,7 +169,7 @@ pub(super) fn regions(
     (!runs.is_empty()).then_some(changed)
 }
 
-/// The region that stands for a run of ops: itself, its launch and its kernel.
+/// The events that replace a run of ops: the region, the generated op in it, its launch and its kernel.
 fn region(events: &[Event], run: &[usize], below: &[usize], id: i64) -> Option<[Event; 4]> {
     let (first, last) = (&events[*run.first()?], &events[*run.last()?]);
     let of_kind = |kind| below.iter().map(|&at| &events[at]).find(|event| event.kind == kind);

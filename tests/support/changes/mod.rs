@@ -1,7 +1,7 @@
 //! A recording and a seed → the same recording changed in one known way.
 //!
-//! Events keep their `origin`, so [`super::score::Truth`] knows every true partner. All changes
-//! keep spans nested: time is inserted for what is added, and gaps stay where calls were dropped.
+//! Events keep their `origin`, so [`super::score::Truth`] knows every true counterpart. All changes keep
+//! spans nested: time is inserted for added calls, and dropped calls leave gaps.
 
 mod adding;
 mod compiling;
@@ -21,70 +21,70 @@ use super::splitmix::SplitMix;
 pub enum Change {
     /// Nothing changes.
     Nothing,
-    /// Another run of the same code: other addresses, process and correlation ids, other times.
+    /// Another run of the same code: different addresses, process and correlation ids, and times.
     OtherRun,
-    /// The first op and all below it is gone.
+    /// The first op is removed, with everything below it.
     DropFirstOp,
-    /// Ops anywhere are gone, with all below them.
+    /// Random ops are removed, with everything below them.
     DropOps(f64),
-    /// Ops anywhere are gone; what was below them moves up.
+    /// Random ops are removed; the calls below them move up.
     UnwrapOps(f64),
-    /// Runs of one to three calls stand below a new op.
+    /// Random runs of one to three calls are wrapped in a new op.
     WrapOps(f64),
-    /// New ops anywhere, half of them with a kernel.
+    /// New ops are added at random positions, half of them with a kernel.
     InsertOps(f64),
-    /// Ops anywhere have another name.
+    /// Random ops have another name.
     RenameOps(f64),
     /// Kernels and runtime calls have the names of another platform.
     OtherPlatform,
-    /// Neighbours anywhere change places.
+    /// Random neighbours are swapped.
     SwapNeighbours(f64),
-    /// A third of the recorded steps runs once more.
+    /// Random steps are repeated, one for every three steps of the recording.
     RepeatSteps,
     /// Five steps instead of three.
     MoreSteps,
     /// Three steps instead of five.
     FewerSteps,
-    /// Launches anywhere are gone, with their kernels.
+    /// Random launches are removed, with their kernels.
     DropLaunches(f64),
     /// A module runs twice as two instances, and later instances have higher numbers.
     InsertModule,
-    /// A layer among equal ones runs twice as two instances.
+    /// One of several equal layers runs twice, as two instances.
     InsertLayer,
-    /// A layer among equal ones is gone.
+    /// A layer among equal ones is removed.
     DropLayer,
-    /// Two modules of one class run in the other order; the profiler numbers them by their order.
+    /// Two modules of one class are swapped. The profiler numbers instances in the order in which they run.
     SwapBranches,
-    /// A module is called by what called its parent.
+    /// A module is called by the caller of its parent.
     MoveModule,
-    /// Recorded without Python stacks.
+    /// The trace is recorded without Python stacks.
     ForgetStacks,
-    /// Scripts in another folder, another Python, other lines.
+    /// Scripts are in another folder, with another version of Python and other line numbers.
     OtherCheckout,
-    /// Other numbers of threads, devices and streams.
+    /// Threads, devices and streams have other numbers.
     OtherNumbers,
     /// The running numbers of Triton kernels are raised by one.
     RenumberTriton,
-    /// One Triton kernel is fused into another, later ones are renumbered.
+    /// One Triton kernel is fused into another, and later ones are renumbered.
     FuseTriton,
-    /// Ops that launch once launch twice, as a product that is split.
+    /// Random ops launch twice instead of once, like a matrix product that is split.
     SplitLaunches(f64),
-    /// Runs of ops are compiled into one region with one kernel.
+    /// Random runs of ops are compiled into one region with one kernel each.
     CompileRegions(f64),
     /// The batch is four times as large.
     LargerBatch,
-    /// Another precision, with casts before some ops.
+    /// Ops run in another precision, with casts before some of them.
     LowerPrecision(f64),
-    /// Each thread is slower by a factor of its own.
+    /// Each thread is slower by its own factor.
     StretchThreads,
     /// The later half of the busiest thread runs on a new one.
     SplitThread,
-    /// One after the other, under this name.
+    /// Several changes, applied one after the other, with a name for all.
     Several(&'static str, Vec<Change>),
 }
 
 impl Change {
-    /// Every single change at the usual strength, then several at once.
+    /// All changes of one kind at the usual strength, followed by combinations of several.
     pub fn all() -> Vec<Change> {
         vec![
             Change::Nothing,
@@ -137,8 +137,8 @@ impl Change {
         Change::Several("several at once", parts)
     }
 
-    /// Several at once: other lowering of some ops, on another platform. No launch is dropped: of
-    /// two kernels whose names are unknown nothing says which one is gone.
+    /// Several at once: some ops are lowered differently, on another platform. No launch is dropped, because
+    /// nothing says which of two kernels with unknown names is missing.
     pub fn other_backend() -> Change {
         let parts = vec![
             Change::UnwrapOps(2.0),
@@ -151,7 +151,7 @@ impl Change {
         Change::Several("several on another platform", parts)
     }
 
-    /// Several at once: a later version that somebody recorded without stacks.
+    /// Several at once: a later version that was recorded without stacks.
     pub fn forgotten_stacks() -> Change {
         let parts = vec![Change::later_version(), Change::ForgetStacks];
         Change::Several("several, stacks on one side", parts)
@@ -194,7 +194,7 @@ impl Change {
         }
     }
 
-    /// The changed recording; `None` where it has nothing that could be changed so.
+    /// The changed recording; `None` if there is nothing to which the change applies.
     pub fn apply(&self, recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
         match self {
             Change::Nothing => Some(recording.clone()),
@@ -232,7 +232,7 @@ impl Change {
     }
 }
 
-/// Applies what can be applied; `None` where nothing can.
+/// Applies the changes that are applicable; `None` if none is.
 fn apply_all(changes: &[Change], first: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let mut changed = None;
     for change in changes {

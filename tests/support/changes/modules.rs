@@ -1,4 +1,4 @@
-//! A recording → one in which whole modules are gone, in another order, or below another parent.
+//! A recording → one in which whole modules are removed, reordered, or moved to another parent.
 
 use super::repeating::{MODULE, module_number, numbers_of, renumber};
 use super::{Forest, Kind, Recording, SplitMix};
@@ -6,10 +6,10 @@ use crate::support::recording::Event;
 use crate::support::score::{contents, without_addresses};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Instances that stand beside each other before one of them is a layer among equal ones.
+/// Minimum number of siblings of one class for each of them to be a layer among equal ones.
 const LAYERS: usize = 3;
 
-/// The modules that stand among at least two others of their class: the places of each.
+/// The modules with at least two siblings of their class: the positions of the calls of each.
 pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut layers: BTreeSet<&str> = BTreeSet::new();
@@ -31,7 +31,7 @@ pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> 
     found
 }
 
-/// Takes out one layer among equal ones, everywhere; later instances have lower numbers.
+/// Removes one layer among equal ones, everywhere; later instances get lower numbers.
 pub(super) fn drop_layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&layers(recording, &forest))?.clone();
@@ -50,8 +50,8 @@ pub(super) fn drop_layer(recording: &Recording, random: &mut SplitMix) -> Option
     Some(changed)
 }
 
-/// Lets two modules of one class that differ in what they hold run in the other order, everywhere;
-/// the profiler numbers instances by their order, so that the numbers stay in place.
+/// Swaps two modules of one class with different contents, everywhere. The profiler numbers instances in the
+/// order in which they run, so the numbers stay in place.
 pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let branches = branches(recording, &forest);
@@ -71,8 +71,8 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
     Some(changed)
 }
 
-/// Pairs of neighbouring instances of one class under one parent, that hold different things and no
-/// modules: two whole layers that differ in one op are as well the same layers, and the op moved.
+/// Pairs of neighbouring instances of one class under one parent, with different contents and no modules
+/// inside. Swapping two whole layers that differ in one op would look the same as moving that op.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
     let plain = |name: &str| match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_'))
@@ -98,7 +98,7 @@ fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     found
 }
 
-/// Exchanges the first and the last of a row of siblings; those between move along.
+/// Swaps the first and the last of a row of siblings, and shifts those between them.
 fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
     let (first, last) = (&recording.events[row[0]], &recording.events[row[row.len() - 1]]);
     let longer = (last.end - last.start) - (first.end - first.start);
@@ -109,7 +109,7 @@ fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
     moves[row[row.len() - 1]] = first.start - last.start;
 }
 
-/// Numbers the instances of each class as they come, with the numbers that they came with before.
+/// Renumbers the instances of each class in the order in which they now run, with the same numbers.
 fn number_by_order(before: &Recording, after: &mut Recording) {
     let (old, new) = (order_of_instances(&before.events), order_of_instances(&after.events));
     let mut numbers: BTreeMap<(String, u32), u32> = BTreeMap::new();
@@ -124,7 +124,7 @@ fn number_by_order(before: &Recording, after: &mut Recording) {
     }
 }
 
-/// The numbers of each class, by when they come first.
+/// The instance numbers of each class, in the order in which they first appear.
 fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
     let mut modules: Vec<(i64, &str, u32)> = events
         .iter()
@@ -143,7 +143,7 @@ fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
     order
 }
 
-/// Lets a module that its parent calls last be called by what called the parent, everywhere.
+/// Moves a module that its parent calls last up to the caller of the parent, everywhere.
 pub(super) fn move_module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

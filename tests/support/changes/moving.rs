@@ -5,7 +5,7 @@ use crate::support::recording::{Event, Lane};
 use crate::support::score::{contents, without_addresses};
 use std::collections::BTreeMap;
 
-/// Lets `percent` of the calls, ops and frames, change places with the next one.
+/// Swaps ops and frames with their next sibling, as many as `percent` of the ops.
 pub(super) fn neighbours(
     recording: &Recording,
     percent: f64,
@@ -17,8 +17,8 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     let contents = contents(events, &forest, without_addresses);
-    // Two instances of one module class, or two calls of one function, are numbered by their
-    // order: exchanged they are a new numbering. Equal ops cannot be told apart at all.
+    // Instances of one module class and calls of one function are numbered in their order, so swapping two
+    // of them only renumbers them. Equal ops cannot be distinguished at all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
         Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {
@@ -40,7 +40,7 @@ pub(super) fn neighbours(
     (!pairs.is_empty()).then(|| moved(recording, &forest, moves))
 }
 
-/// Makes every thread and stream slower by a factor of its own, between 1 and 3.
+/// Makes each thread and stream slower by its own factor, between 1 and 3.
 pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let mut factors: BTreeMap<Lane, i64> = BTreeMap::new();
@@ -53,8 +53,8 @@ pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording
     changed
 }
 
-/// Moves the later half of the busiest thread's calls to a new thread, from the place in its call
-/// stack where most of its work branches.
+/// Moves about the later half of the busiest thread's calls to a new thread. The cut is at the level of the
+/// call stack at which most of the work branches.
 pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let weight = |list: &[usize]| list.iter().map(|&at| forest.sizes[at]).sum::<u32>();
@@ -79,7 +79,7 @@ fn without_digits(name: &str) -> String {
     name.replace(|c: char| c.is_ascii_digit(), "")
 }
 
-/// Moves each event by what it and all above it move.
+/// Moves each event by the sum of its own move and those of its ancestors.
 pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recording {
     let mut changed = recording.clone();
     for &at in &forest.preorder {
@@ -90,7 +90,7 @@ pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>)
     changed
 }
 
-/// A thread id that the process does not use.
+/// A lane of the same process with an unused thread id.
 fn free_lane(events: &[Event], beside: &Lane) -> Lane {
     let used = events.iter().filter_map(|event| event.lane.1.parse::<i64>().ok()).max();
     (beside.0.clone(), (used.unwrap_or(0) + 1).to_string().into())

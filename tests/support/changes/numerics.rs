@@ -6,16 +6,17 @@ use crate::support::recording::{Event, Rooms};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// How many times as large the batch is.
+/// The factor by which the batch grows.
 const BATCH: i64 = 4;
-/// Length of a cast, in ns, and of what is inside it, relative to its start.
+/// Duration of a cast in ns, and the spans of the events inside it, relative to its start.
 const CAST: i64 = 40_000;
 const INSIDE: [(i64, i64); 4] =
     [(2_000, 38_000), (4_000, 36_000), (8_000, 13_000), (16_000, 19_000)];
 /// The ops of a cast, outermost first.
 const CASTS: [&str; 3] = ["aten::to", "aten::_to_copy", "aten::copy_"];
 
-/// The first input of every op, and inputs of the same length, are four times as long.
+/// Multiplies the first dimension of each op's first input by [`BATCH`], and that of its other inputs if it
+/// is equal.
 pub(super) fn batch(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     let mut any = false;
@@ -41,8 +42,8 @@ fn lengthen(dims: &mut Value) -> bool {
     true
 }
 
-/// In bfloat16 instead of float: other types, other kernels, and casts before `percent` of the ops
-/// that have work on the GPU.
+/// Runs in bfloat16 instead of float: other types, other kernels, and casts before `percent` of the ops that
+/// launch GPU work.
 pub(super) fn bfloat16(
     recording: &Recording,
     percent: f64,

@@ -1,4 +1,4 @@
-//! A recording → the same calls as another recorder, machine or checkout writes them down.
+//! A recording → the same calls as recorded by another recorder, machine or checkout.
 
 use super::{Recording, SplitMix};
 use crate::support::recording::{Event, Kind, Lane};
@@ -6,17 +6,17 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Lines by which code in a file moves between two versions.
+/// Maximum number of lines by which code moves between two versions.
 const LINES: u32 = 7;
-/// How far the numbers of devices and streams move.
+/// The offset added to device and stream numbers.
 const OTHER_GPU: i64 = 3;
 
-/// Recorded without Python stacks, as it happens when somebody forgets `with_stack`.
+/// Recorded without Python stacks, as without `with_stack`.
 pub(super) fn without_stacks(recording: &Recording) -> Option<Recording> {
     recording.has_python().then(|| recording.without_python())
 }
 
-/// The scripts stand in another folder, Python has another version, and lines moved.
+/// The scripts are in another folder, Python has another version, and line numbers have shifted.
 pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let shift = 1 + random.below(LINES as usize) as u32;
     let mut changed = recording.clone();
@@ -28,7 +28,7 @@ pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<R
     recording.has_python().then_some(changed)
 }
 
-/// `run/train.py(12): step` → `run_v2/train.py(15): step`; packages keep their place.
+/// `run/train.py(12): step` → `run_v2/train.py(15): step`; packages stay in their folder.
 fn elsewhere(name: &str, shift: u32) -> Option<String> {
     let (place, function) = name.split_once("): ")?;
     let (path, line) = place.rsplit_once('(')?;
@@ -46,7 +46,7 @@ fn is_package(path: &str) -> bool {
     path.starts_with("torch/") || path.contains("-packages/")
 }
 
-/// Threads, devices and streams have other numbers, which are in another order.
+/// Gives threads, devices and streams other numbers; those of threads are also in another order.
 pub(super) fn numbers(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut threads: BTreeMap<Lane, Lane> = BTreeMap::new();
     let on_host = recording.events.iter().filter(|event| event.kind.is_host());

@@ -1,12 +1,12 @@
-//! A recording → one in which calls are gone, alone or with all below them.
+//! A recording → one without some of its calls, with or without everything below them.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use std::collections::BTreeSet;
 
-/// Of all host calls, at most one in so many goes with one op.
+/// An op is only removed if its subtree is at most one in this many of the recording's host calls.
 const LARGEST_SUBTREE: usize = 20;
 
-/// Takes out the first op of the busiest thread, with all below it.
+/// Removes the first op of the busiest thread that is small enough, with everything below it.
 pub(super) fn first_op(recording: &Recording) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let calls = |roots: &&Vec<usize>| roots.iter().map(|&root| forest.sizes[root]).sum::<u32>();
@@ -19,7 +19,7 @@ pub(super) fn first_op(recording: &Recording) -> Option<Recording> {
     Some(without(recording, &marked))
 }
 
-/// Takes out ops with all below them, until `percent` of the ops are gone.
+/// Removes ops with everything below them, until `percent` of the ops are gone.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);
@@ -37,7 +37,8 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     (!small.is_empty()).then(|| without(recording, &marked))
 }
 
-/// Takes out `percent` of the ops that have something below, and leaves that in place.
+/// Removes ops that have calls below them, `percent` of all ops, and keeps those calls. The ops that mark steps
+/// are kept, because the calls of a step without a counterpart are not compared.
 pub(super) fn only_calls(
     recording: &Recording,
     percent: f64,
@@ -45,13 +46,14 @@ pub(super) fn only_calls(
 ) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);
-    let inner: Vec<usize> =
-        all.iter().copied().filter(|&at| !forest.children[at].is_empty()).collect();
+    let is_step = |at: usize| recording.events[at].name.starts_with("ProfilerStep#");
+    let is_inner = |&at: &usize| !forest.children[at].is_empty() && !is_step(at);
+    let inner: Vec<usize> = all.iter().copied().filter(is_inner).collect();
     let chosen = random.sample(&inner, portion(all.len(), percent));
     mark_each(recording, &chosen)
 }
 
-/// Takes out `percent` of the launches, with what they started on the GPU.
+/// Removes `percent` of the launches, with their GPU events.
 pub(super) fn launches(
     recording: &Recording,
     percent: f64,
@@ -66,14 +68,14 @@ pub(super) fn launches(
     mark_each(recording, &below)
 }
 
-/// Ops whose subtrees are small enough to be taken out.
+/// Ops whose subtrees are small enough to be removed.
 fn small_ops(recording: &Recording, forest: &Forest) -> BTreeSet<usize> {
     let calls = recording.events.iter().filter(|event| event.kind.is_host()).count();
     let small = |at: &usize| forest.sizes[*at] as usize * LARGEST_SUBTREE <= calls;
     ops_of(recording, forest).into_iter().filter(small).collect()
 }
 
-/// Marks what is below `root` and returns what was not marked before.
+/// Marks the subtree of `root` and returns the events that were not marked before.
 fn mark_subtree(forest: &Forest, root: usize, marked: &mut [bool]) -> Vec<usize> {
     let mut fresh = forest.subtree(root);
     fresh.retain(|&at| !std::mem::replace(&mut marked[at], true));

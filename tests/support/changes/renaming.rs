@@ -6,7 +6,7 @@ use serde_json::json;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Longest pause between two events of another run, in ns.
+/// Longest pause inserted between two events of another run, in ns.
 const LONGEST_PAUSE: usize = 9_000;
 
 /// Gives `percent` of the ops another name.
@@ -36,7 +36,7 @@ pub(super) fn platform(recording: &Recording) -> Option<Recording> {
     recording.has_gpu().then_some(changed)
 }
 
-/// The same program run again: other addresses, ids of processes and correlations, and pauses.
+/// The same program run again: other addresses, other process and correlation ids, and pauses.
 pub(super) fn other_run(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let calls = recording.events.iter().filter(|event| event.kind.is_host());
@@ -64,7 +64,7 @@ fn give_other_ids(event: &mut Event, shift: i64) {
     }
 }
 
-/// Moves a process or thread id; 0, texts and the small ids of GPUs stay.
+/// Shifts a process or thread id. Text and numbers below 100, such as the ids of GPUs, stay.
 fn other_number(id: &Arc<str>, shift: i64) -> Arc<str> {
     match id.parse::<i64>() {
         Ok(number) if number > 99 => (number + shift).to_string().into(),
@@ -72,22 +72,24 @@ fn other_number(id: &Arc<str>, shift: i64) -> Arc<str> {
     }
 }
 
+/// Shifts the addresses in a name. The `0x` in a tile size such as `256x160x64` does not start an address.
 fn with_other_addresses(name: &str, shift: u64) -> String {
     let mut parts = name.split("0x");
     let mut renamed = parts.next().unwrap_or_default().to_owned();
     for part in parts {
+        let is_address = !renamed.ends_with(|c: char| c.is_ascii_alphanumeric());
         let rest = part.trim_start_matches(|c: char| c.is_ascii_hexdigit());
         let digits = &part[..part.len() - rest.len()];
-        match u64::from_str_radix(digits, 16) {
-            Ok(address) => renamed.push_str(&format!("0x{:x}", address.wrapping_add(shift))),
-            Err(_) => renamed.push_str(&format!("0x{digits}")),
+        match u64::from_str_radix(digits, 16).ok().filter(|_| is_address) {
+            Some(address) => renamed += &format!("0x{:x}{rest}", address.wrapping_add(shift)),
+            None => renamed += &format!("0x{part}"),
         }
-        renamed.push_str(rest);
     }
     renamed
 }
 
-/// Launches by the API that the other platform uses for the same, the rest by their prefix.
+/// The name of the corresponding API of the other platform: for launches from a table, otherwise by
+/// exchanging the prefix.
 fn other_api(name: &str) -> String {
     match name {
         "hipExtModuleLaunchKernel" => return "cuLaunchKernel".to_owned(),
@@ -104,7 +106,8 @@ fn other_api(name: &str) -> String {
     }
 }
 
-/// One name for each name, which says nothing of it.
+/// The name of another kernel. It is derived from a hash of `name`, so that equal kernels keep equal names,
+/// but nothing in it resembles the old one.
 pub(super) fn other_kernel(name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

@@ -1,23 +1,23 @@
-//! A recording → one in which a module or a recorded step runs once more.
+//! A recording → one in which a module or a recorded step runs once more, or steps are missing.
 
 use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::{Event, Rooms};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands before the class and number of a module, and before the number of a step.
+/// The prefixes of the names of modules and of steps.
 pub(super) const MODULE: &str = "nn.Module: ";
 const STEP: &str = "ProfilerStep#";
-/// Of all host calls, at most one in so many is in the module that is repeated.
+/// A module is only repeated if it contains at most one in this many of the recording's host calls.
 const LARGEST_MODULE: usize = 10;
 
-/// Lets a module run a second time after itself, everywhere, as an instance of its own.
+/// Repeats a module after each of its calls, as a separate instance.
 pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&repeatable_modules(recording, &forest))?.clone();
     Some(module_again(recording, &forest, &places))
 }
 
-/// The same with a layer among equal ones.
+/// Like [`module`], but with a layer among equal ones.
 pub(super) fn layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let mut layers = super::modules::layers(recording, &forest);
@@ -50,13 +50,13 @@ fn module_again(recording: &Recording, forest: &Forest, places: &[usize]) -> Rec
     changed
 }
 
-/// Whether a copy of a call has room behind it in the call above.
+/// Whether a call ends before its parent does, so that a copy can follow it.
 fn has_room(recording: &Recording, forest: &Forest, at: usize) -> bool {
     let end = |at: usize| recording.events[at].end;
     forest.parents[at].is_none_or(|parent| end(at) < end(parent))
 }
 
-/// Takes out the calls of two fifths of the recorded steps, on all threads.
+/// Removes the calls of two fifths of the recorded steps, on all threads.
 pub(super) fn fewer_steps(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let count = recording.events.iter().filter(|event| step_number(event).is_some()).count();
     let mut changed = None;
@@ -87,7 +87,7 @@ fn drop_step(recording: &Recording, which: usize) -> Option<Recording> {
     Some(changed)
 }
 
-/// Lets `more` of each `among` recorded steps run once more, each after itself, on all threads.
+/// Repeats `more` of each `among` recorded steps, each after itself, on all threads.
 pub(super) fn steps(
     recording: &Recording,
     (more, among): (usize, usize),
@@ -128,15 +128,15 @@ fn repeat_step(recording: &Recording, which: usize) -> Option<Recording> {
     Some(changed)
 }
 
-/// Where the calls of a step stand, and where a copy of them has room, in ns.
+/// The span of the calls of a step, and where a copy of them can start, in ns.
 struct Place {
     from: i64,
     until: i64,
     at: i64,
 }
 
-/// When the calls of a step begin and end: those that start during it, on its thread, in the
-/// innermost call (the training loop) that holds all steps.
+/// The span of the calls of a step: those that start during it, on its thread, directly below the innermost
+/// call (the training loop) that contains all steps.
 fn place_of_step(recording: &Recording, steps: &[&Event], step: &Event) -> Option<Place> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -183,7 +183,7 @@ fn is_inside(
     }
 }
 
-/// Modules that can run twice: the places of each, none within another of them.
+/// Modules that can run twice: the positions of the calls of each, none nested in another of them.
 fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -235,13 +235,13 @@ pub(super) fn module_number(event: &Event) -> Option<(&str, u32)> {
     Some((class, number.parse().ok().filter(|_| event.kind == Kind::Frame)?))
 }
 
-/// The number of a recorded step, as the host saw it.
+/// The number of a recorded step, from its annotation on the host.
 fn step_number(event: &Event) -> Option<u32> {
     let on_host = event.kind == Kind::Annotation && &*event.category == "user_annotation";
     event.name.strip_prefix(STEP)?.parse().ok().filter(|_| on_host)
 }
 
-/// Copies events, with correlation ids of their own.
+/// Copies events and gives the copies new correlation ids.
 struct Copier {
     next: i64,
 }

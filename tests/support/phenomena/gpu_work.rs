@@ -1,11 +1,11 @@
-//! GPU work that stands at odd places of the tree: beside it, without op, at the same time, or nowhere.
+//! GPU work in unusual positions: outside the tree, without an op, overlapping, or absent.
 
 use super::pair;
 use crate::support::trace_builder::{Op, TraceBuilder};
 use serde_json::json;
 use tracetree::PerSide;
 
-/// The trace begins while kernels of the step before still run.
+/// The trace begins while kernels of the previous step are still running.
 pub(super) fn unlinked_gpu_events() -> PerSide<String> {
     let relu = Op::new("aten::relu").dims(&[&[64]]);
     let other = relu.clone();
@@ -38,7 +38,7 @@ pub(super) fn launch_without_op() -> PerSide<String> {
     )
 }
 
-/// Two streams work for one op at the same time in the candidate.
+/// In the candidate, two streams work for one op at the same time.
 pub(super) fn overlapping_kernels() -> PerSide<String> {
     let split = Op::new("aten::matmul").dims(&[&[256, 256], &[256, 256]]);
     let other = split.clone();

@@ -1,4 +1,4 @@
-//! One op, two back ends: what stands below it has other names, other depths, other launches.
+//! One op, two back ends: the calls below the op have different names, depths and launches.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -11,7 +11,7 @@ const FLASH: &str =
     "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)";
 const EFFICIENT: &str = "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(AttentionKernel::Params)";
 
-/// Attention takes another back end: the op below it is the same work under another name.
+/// Attention uses another back end: the op below it does the same work under another name.
 pub(super) fn rename() -> PerSide<String> {
     let attention = |backend: &'static str, kernel: &'static str, micros: f64| {
         TraceBuilder::cuda().thread("main", move |t| {
@@ -89,7 +89,7 @@ pub(super) fn memset_on_one_side() -> PerSide<String> {
     )
 }
 
-/// A captured step: all its kernels hang below one graph launch, one more on the other side.
+/// A captured step: all its kernels are below one graph launch. The candidate has one more kernel.
 pub(super) fn graph_launch() -> PerSide<String> {
     let replay = |trace: TraceBuilder, api: &'static str, last: &'static [&'static str]| {
         trace.thread("main", move |t| {

@@ -1,7 +1,7 @@
-//! What real pairs of traces differ in, each as two traces that are as small as they can be.
+//! Differences found in real pairs of traces, each as two traces that are as small as possible.
 //!
-//! A phenomenon is a folder of `tests/fixtures`: a README that says what it shows, and the two
-//! traces, which the program `make_fixtures` writes from the closures here.
+//! Each phenomenon has a folder in `tests/fixtures` with a README that describes it and the two traces,
+//! which the example `make_fixtures` writes from the closures here.
 
 mod gpu_work;
 mod lowering;
@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use tracetree::PerSide;
 
-/// One thing in which two traces differ.
+/// One way in which two traces differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Phenomenon {
     /// Name of its folder and of its snapshot.
@@ -54,12 +54,12 @@ impl Phenomenon {
     /// The phenomenon of this name.
     ///
     /// # Panics
-    /// If there is none: a test has misspelt it.
+    /// If there is none, because a test misspells the name.
     pub fn of(name: &str) -> Phenomenon {
         *ALL.iter().find(|known| known.name == name).expect("the name of a phenomenon")
     }
 
-    /// The text of both traces, one event a line.
+    /// The text of both traces, with one event per line.
     pub fn texts(&self) -> PerSide<String> {
         (self.build)().map(|json| one_event_a_line(&json))
     }
@@ -75,12 +75,12 @@ impl Phenomenon {
     }
 }
 
-/// Both traces of builders.
+/// The JSON texts of two traces.
 fn pair(baseline: TraceBuilder, candidate: TraceBuilder) -> PerSide<String> {
     PerSide::new(baseline.json(), candidate.json())
 }
 
-/// A trace as a person would lay it out, so that a change of it can be read.
+/// The trace with one event per line, so that a diff of the file is readable.
 fn one_event_a_line(json: &str) -> String {
     let mut trace: Value = serde_json::from_str(json).expect("the builder writes JSON");
     let fields = trace.as_object_mut().expect("a trace is an object");

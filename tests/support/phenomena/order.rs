@@ -1,4 +1,4 @@
-//! Siblings that are dropped, inserted, exchanged, or the same under other numbers.
+//! Siblings that are dropped, inserted, swapped or renumbered.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -11,7 +11,7 @@ fn pointwise(t: &mut HostThread<'_>, name: &str, micros: f64) {
     });
 }
 
-/// A block whose ops stand below one common op, as in an autograd function.
+/// A block whose ops are below one common op, as in an autograd function.
 fn block(names: &[&str]) -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.op("MyBlock", |t| {
@@ -22,12 +22,12 @@ fn block(names: &[&str]) -> TraceBuilder {
     })
 }
 
-/// The candidate has lost the scaling.
+/// The candidate has lost its `aten::mul`.
 pub(super) fn dropped_op() -> PerSide<String> {
     pair(block(&["aten::mul", "aten::exp", "aten::sum"]), block(&["aten::exp", "aten::sum"]))
 }
 
-/// The candidate clamps as well.
+/// The candidate has an additional `aten::clamp`.
 pub(super) fn inserted_op() -> PerSide<String> {
     pair(
         block(&["aten::exp", "aten::exp", "aten::exp", "aten::sum"]),
@@ -35,7 +35,7 @@ pub(super) fn inserted_op() -> PerSide<String> {
     )
 }
 
-/// Two independent ops run in the other order.
+/// Two independent ops run in reverse order.
 pub(super) fn moved_neighbours() -> PerSide<String> {
     pair(
         block(&["aten::exp", "aten::cos", "aten::sin", "aten::sum"]),
@@ -43,7 +43,7 @@ pub(super) fn moved_neighbours() -> PerSide<String> {
     )
 }
 
-/// A new first layer: the old ones have the next instance number.
+/// A new first layer raises the instance numbers of the old ones by one.
 pub(super) fn module_numbers() -> PerSide<String> {
     let network = |layers: &'static [(usize, &'static str, i64)]| {
         TraceBuilder::cuda().thread("main", |t| {

@@ -1,15 +1,15 @@
-//! The same program as recorders of other years wrote it down, and what their clocks do to nesting.
+//! The same program as recorders of different years wrote it, and the effect of their clocks on nesting.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::{Map, Value, json};
 use tracetree::PerSide;
 
-/// 2021-11-20, in µs since the epoch: what recorders wrote before times had a base.
+/// 2021-11-20 in µs since the epoch. Recorders wrote such times before traces had a base time.
 const EPOCH: i64 = 1_637_400_000_000_000;
 
-/// Two ops with a launch each, without Python frames, as the old recorders had none. The query in
-/// front makes the correlations run ahead of the numbers of the ops.
+/// Two ops with one launch each. There are no Python frames because old recorders wrote none. The query in
+/// front makes the correlation ids differ from the external ids of the ops.
 fn program() -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.call("cudaStreamIsCapturing");
@@ -23,17 +23,17 @@ fn launching(t: &mut HostThread<'_>, op: &str, kernel: &str, micros: f64) {
     t.op(Op::new(op).dims(&[&[8, 64]]).types(&["float"]), |t| t.kernel(kernel, micros));
 }
 
-/// The profiler of 2021 against that of today.
+/// The profiler of 2021, compared with today's.
 pub(super) fn format_2021() -> PerSide<String> {
     PerSide::new(rewritten(&program().json(), to_2021), program().json())
 }
 
-/// torch 1.12 to 2.2: `External id` of a GPU event repeats its correlation and names a wrong op.
+/// torch 1.12 to 2.2: the `External id` of a GPU event repeats its correlation id, so it names a wrong op.
 pub(super) fn external_id_era() -> PerSide<String> {
     PerSide::new(rewritten(&program().json(), to_external_id_era), program().json())
 }
 
-/// Rewrites each event, and the times of all to whole µs since the epoch.
+/// Applies `change` to each event, and converts all times to whole µs since the epoch.
 fn rewritten(json: &str, change: fn(&mut Map<String, Value>)) -> String {
     let mut trace: Value = serde_json::from_str(json).expect("the builder writes JSON");
     let fields = trace.as_object_mut().expect("a trace is an object");
@@ -48,7 +48,7 @@ fn rewritten(json: &str, change: fn(&mut Map<String, Value>)) -> String {
     trace.to_string()
 }
 
-/// Start and end are cut to whole µs, as the recorder did.
+/// Truncates start and end to whole µs, as those recorders did.
 fn whole_micros(event: &mut Map<String, Value>) {
     let number = |event: &Map<String, Value>, key: &str| event.get(key).and_then(Value::as_f64);
     let Some(start) = number(event, "ts") else { return };
@@ -65,7 +65,7 @@ fn to_2021(event: &mut Map<String, Value>) {
         "cpu_op" => "Operator",
         "cuda_runtime" => "Runtime",
         "kernel" => "Kernel",
-        other => panic!("no program here has a {other}"),
+        other => panic!("unexpected category {other}"),
     });
     let Some(category) = category else { return };
     event.insert("cat".to_owned(), json!(category));
@@ -87,7 +87,7 @@ fn to_external_id_era(event: &mut Map<String, Value>) {
     }
 }
 
-/// Clocks that disagree: by up to 1 µs that is noise, beyond it an artefact that is counted.
+/// Clocks that disagree. An overlap of up to 1 µs is noise; a larger one is an artefact that is counted.
 pub(super) fn bleeding_calls() -> PerSide<String> {
     let ops = |starts: [f64; 4]| {
         let [relu, sum, exp, copy] = starts;

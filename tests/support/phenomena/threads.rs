@@ -4,7 +4,7 @@ use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::PerSide;
 
-/// Two threads that start in the other order and so have each other's number.
+/// In the candidate, two threads start in reverse order, so each has the other's number.
 pub(super) fn threads_exchanged() -> PerSide<String> {
     let start = TraceBuilder::cuda;
     pair(
@@ -28,7 +28,7 @@ fn compute(t: &mut HostThread<'_>) {
     });
 }
 
-/// Forward on the main thread, backward on a thread of autograd; the candidate has a second layer.
+/// Forward on the main thread, backward on the autograd thread. The candidate has a second layer.
 pub(super) fn backward_thread() -> PerSide<String> {
     pair(training(&[1]), training(&[1, 2]))
 }
@@ -64,7 +64,7 @@ fn backward(t: &mut HostThread<'_>, sequence: i64) {
     });
 }
 
-/// Layers of different widths: the number of the layer is in the shape.
+/// The width of a layer depends on its number, so all layers differ in their shapes.
 fn linear(name: &str, layer: i64) -> Op {
     Op::new(name).dims(&[&[32, 64 * layer], &[64 * layer, 64]])
 }

@@ -1,4 +1,4 @@
-//! Calls that stand around other calls on one side only, and calls that have no counterpart at all.
+//! Calls that enclose other calls on one side only, and calls that have no counterpart at all.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -7,7 +7,7 @@ use tracetree::PerSide;
 const GEMM: &str = "gemm_bf16_128x64";
 const NORM: &str = "layer_norm_kernel";
 
-/// The work that stays the same: a linear layer and a norm.
+/// A linear layer. Both sides contain it, as well as [`norm`].
 fn linear(t: &mut HostThread<'_>) {
     t.op(Op::new("aten::linear").dims(&[&[32, 128], &[64, 128]]), |t| {
         t.op("aten::addmm", |t| t.kernel(GEMM, 20.0));
@@ -56,7 +56,7 @@ pub(super) fn wrappers_in_wrappers() -> PerSide<String> {
     )
 }
 
-/// Each side has a wrapper of its own around another layer.
+/// Each side has its own wrapper, around a different layer.
 pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     pair(
         trace(|t| {
@@ -70,7 +70,7 @@ pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     )
 }
 
-/// An op on one side only, with no op above it that both sides have.
+/// An op on one side only, without a common op above it.
 pub(super) fn nothing_in_common() -> PerSide<String> {
     pair(
         trace(|t| {

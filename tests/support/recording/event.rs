@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What an event is to a change.
+/// The kind of an event, as changes distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// `cpu_op`.
@@ -16,7 +16,7 @@ pub enum Kind {
     Runtime,
     /// A kernel, memcpy or memset.
     Gpu,
-    /// A user annotation, on the host or as the GPU saw it.
+    /// A user annotation, on the host or on the GPU.
     Annotation,
     /// Metadata: it has no time and never changes.
     Other,
@@ -28,7 +28,7 @@ impl Kind {
         matches!(self, Kind::Op | Kind::Frame | Kind::Runtime)
     }
 
-    /// The kind of a complete event of this category, in both eras' names.
+    /// The kind of a complete event of this category, by its old and new names.
     fn of(category: &str) -> Option<Kind> {
         match category {
             "cpu_op" | "Operator" => Some(Kind::Op),
@@ -95,7 +95,7 @@ impl Event {
         })
     }
 
-    /// A host call that is new.
+    /// A new event, without arguments.
     pub fn new(kind: Kind, category: &str, name: &str, lane: &Lane, span: (i64, i64)) -> Event {
         Event {
             origin: None,
@@ -151,7 +151,7 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// ns from a field in µs, number or text. Whole numbers are exact, also where a double is not.
+/// ns from a field in µs, which is a number or text. Whole numbers are exact even if a double is not.
 pub(super) fn nanos(value: Option<&Value>) -> Option<i64> {
     if let Some(micros) = whole(value) {
         return micros.checked_mul(1000);

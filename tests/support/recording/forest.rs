@@ -1,4 +1,4 @@
-//! The events of a recording → who is below whom: host calls by time, GPU events by correlation.
+//! The events of a recording → their nesting: host calls by time, GPU events by correlation.
 
 use super::event::{Event, Kind};
 use std::cmp::Reverse;
@@ -9,20 +9,20 @@ use std::collections::HashMap;
 pub struct Forest {
     /// The call above, or the launch of a GPU event.
     pub parents: Vec<Option<usize>>,
-    /// What is directly below, in time order.
+    /// The events directly below, in time order.
     pub children: Vec<Vec<usize>>,
-    /// Host calls with nothing above, by time: a list for each thread.
+    /// Host calls without a parent, by time; one list per thread.
     pub threads: Vec<Vec<usize>>,
     /// Host calls and linked GPU events, each after its parent.
     pub preorder: Vec<usize>,
-    /// How many host calls are in the subtree, itself counted.
+    /// The number of host calls in the subtree, including the event itself.
     pub sizes: Vec<u32>,
     /// Whether a GPU event is in the subtree.
     pub on_gpu_path: Vec<bool>,
 }
 
 impl Forest {
-    /// Nests the events by time and links what ran on the GPU.
+    /// Nests the events by time and links GPU events to their launches.
     pub fn of(events: &[Event]) -> Forest {
         let mut forest = Forest {
             parents: vec![None; events.len()],
@@ -39,7 +39,7 @@ impl Forest {
         forest
     }
 
-    /// All positions below `root`, itself first.
+    /// All positions in the subtree of `root`, `root` first.
     pub fn subtree(&self, root: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let mut open = vec![root];
@@ -50,7 +50,7 @@ impl Forest {
         found
     }
 
-    /// All lists of calls that stand beside each other, with the call above them.
+    /// All lists of siblings, each with the call above them.
     pub fn sibling_lists(&self) -> impl Iterator<Item = (Option<usize>, &[usize])> {
         let tops = self.threads.iter().map(|roots| (None, roots.as_slice()));
         let below = self.children.iter().enumerate().map(|(at, list)| (Some(at), list.as_slice()));

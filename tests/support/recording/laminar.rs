@@ -1,18 +1,18 @@
-//! Host calls as recorded → the same calls, none of which bleeds out of its parent.
+//! Host calls as recorded → the same calls, none of which ends after its parent.
 //!
 //! ```text
 //! parent |--------|          parent |--------|
-//! noise         |----|   →   noise           |--|    (bleeds up to 1 µs: a sibling)
-//! artefact   |-------|   →   artefact   |----|       (bleeds more: a child)
+//! noise         |----|   →   noise           |--|    (overlaps by up to 1 µs: a sibling)
+//! artefact   |-------|   →   artefact   |----|       (overlaps by more: a child)
 //! ```
 
 use super::event::{Event, Lane};
 use super::forest::by_lane_and_time;
 
-/// Up to here, in ns, a span that bleeds out of its parent is timer noise.
+/// An overlap of up to this many ns with an earlier call that ends first is timer noise.
 const NOISE: i64 = 1_000;
 
-/// Clips the spans of host calls so that any two of one thread are nested or apart.
+/// Clips the spans of host calls so that any two on one thread are nested or disjoint.
 pub(super) fn clip(events: &mut [Event]) {
     let order = by_lane_and_time(events, |event| event.kind.is_host());
     let mut stack: Vec<usize> = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn clip(events: &mut [Event]) {
     }
 }
 
-/// Pops what ended before the event, and clips the event to what is still open.
+/// Pops the calls that ended before the event, and clips the event to the calls that are still open.
 fn fit(events: &mut [Event], stack: &mut Vec<usize>, at: usize) {
     while let Some(&top) = stack.last() {
         let (open, open_end) = (events[top].start, events[top].end);

@@ -1,8 +1,8 @@
-//! The JSON of any trace → its host calls, GPU events and annotations, which may then be changed
-//! and written again. Each event remembers which one of the first trace it is.
+//! The JSON of any trace → its host calls, GPU events and annotations, which can then be changed and written
+//! again. Each event remembers its number in the trace that was read.
 //!
-//! Spans that bleed out of their parent are clipped on the way in, so that every change of a
-//! recording keeps its nesting; flow arrows and counters are left out.
+//! Spans that end after their parent are clipped when reading, so that changes of a recording preserve its
+//! nesting. Flow arrows and counters are left out.
 
 mod event;
 mod forest;
@@ -71,13 +71,13 @@ impl Recording {
         self.events.iter().any(|event| event.kind == Kind::Gpu)
     }
 
-    /// Takes out the events that are marked.
+    /// Removes the marked events.
     pub fn remove(&mut self, marked: &[bool]) {
         let mut marks = marked.iter();
         self.events.retain(|_| !marks.next().is_some_and(|&marked| marked));
     }
 
-    /// Puts each event in front of the event that stands at its position now.
+    /// Inserts each event before the event that is currently at its position.
     pub fn insert(&mut self, mut inserted: Vec<(usize, Event)>) {
         inserted.sort_by_key(|(position, _)| *position);
         let mut inserted = inserted.into_iter().peekable();
@@ -92,7 +92,7 @@ impl Recording {
         self.events = events;
     }
 
-    /// Lets time stand still in each of the `rooms`: what comes later moves, what spans it grows.
+    /// Inserts the `rooms` into the timeline: later events move, and events that span a room grow.
     pub fn make_room(&mut self, rooms: &Rooms) {
         for event in self.events.iter_mut().filter(|event| event.kind != Kind::Other) {
             let start = event.start + rooms.until(event.start);
@@ -110,9 +110,9 @@ impl Recording {
 /// Stretches of time to be inserted, in ns.
 #[derive(Debug)]
 pub struct Rooms {
-    /// When, rising.
+    /// The times at which the stretches are inserted, in ascending order.
     at: Vec<i64>,
-    /// Sum of the lengths before this one; one more than there are rooms.
+    /// For each room, the total length of the rooms before it; at the end, that of all rooms.
     sums: Vec<i64>,
 }
 
@@ -127,18 +127,18 @@ impl Rooms {
         Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
     }
 
-    /// How far what starts at `time` moves.
+    /// By how much an event that starts at `time` moves.
     pub fn until(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// How far what ends at `time` moves; also where a room at `time` begins.
+    /// By how much an event that ends at `time` moves. A room at `time` begins at `time` plus this.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }
 }
 
-/// The fields beside the events, and the events. A `metadata` block may hold secrets: left out.
+/// The other fields, and the events. The `metadata` block is left out because it may contain secrets.
 fn split(trace: Value) -> Option<(Map<String, Value>, Vec<Value>)> {
     match trace {
         Value::Array(events) => Some((Map::new(), events)),

@@ -5,7 +5,7 @@ use super::lowering::{Conv, elements};
 use super::{BATCH, CLASSES, Script, kernels};
 use crate::support::trace_builder::HostThread;
 
-/// What a forward op left for its backward op.
+/// What a forward op saved for its backward op.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Saved {
     Conv(Conv),
@@ -162,7 +162,7 @@ impl Script {
         t.leaf(op("aten::view", &[Arg::Tensor(&[1, CLASSES]), Arg::List("[10]")]));
     }
 
-    /// `aten::t` of a matrix, with a sequence number where it is a forward op.
+    /// `aten::t` of a matrix, with a sequence number if it is a forward op.
     pub(super) fn transpose(&self, t: &mut HostThread<'_>, dims: &[i64], forward: Option<i64>) {
         let matrix = [Arg::Tensor(dims), Arg::Scalar("0"), Arg::Scalar("1")];
         let outer = op("aten::t", &matrix[..1]);
@@ -175,7 +175,7 @@ impl Script {
     }
 }
 
-/// Shapes of the parameters whose gradients a node hands on.
+/// Shapes of the parameters whose gradients a node produces.
 fn parameters_of(saved: Saved) -> Vec<Vec<i64>> {
     match saved {
         Saved::Conv(conv) => vec![conv.weight.to_vec(), vec![conv.weight[0]]],

@@ -1,9 +1,9 @@
-//! Bytes or operations → how long a kernel takes on a GPU, with the scatter of a real one.
+//! Bytes or operations → the duration of a kernel on a GPU, with realistic scatter.
 
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
 
-/// How fast a GPU is on kernels of this size.
+/// A model of the speed of a GPU.
 pub(super) struct Gpu {
     platform: Platform,
     random: SplitMix,
@@ -38,7 +38,7 @@ impl Gpu {
         self.scatter(1.6 + bytes as f64 / 21_000.0)
     }
 
-    /// Up to 3 % more or less, on a grid of 1 ns.
+    /// Adds or subtracts up to 3%, in whole ns.
     fn scatter(&mut self, micros: f64) -> f64 {
         let factor = 0.97 + self.random.below(601) as f64 / 10_000.0;
         (micros * factor * 1000.0).round() / 1000.0

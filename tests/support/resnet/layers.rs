@@ -1,4 +1,4 @@
-//! The network, module by module → the forward pass, with what backward needs put on the tape.
+//! The network, module by module → the forward pass, which records on the tape what backward needs.
 
 use super::arguments::{Arg, op};
 use super::autograd::Saved;
@@ -196,7 +196,7 @@ impl<'s> Layers<'s> {
         self.linear(t, &features);
     }
 
-    /// What this platform's branch of the script adds: an op that the other side does not have.
+    /// An op that only this platform's branch of the script has.
     fn copy_features(&mut self, t: &mut HostThread<'_>, features: &[i64; 2]) {
         let args = [Arg::Tensor(features), Arg::Nothing];
         t.op(op("aten::clone", &args), |t| {

@@ -4,7 +4,7 @@ use super::arguments::{Arg, op};
 use super::{Script, kernels};
 use crate::support::trace_builder::{HostThread, Platform};
 
-/// A convolution: (batch, channels, height, width), (out, in, height, width), step of the window.
+/// A convolution: (batch, channels, height, width), (out, in, height, width), stride of the window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conv {
     pub(super) input: [i64; 4],
@@ -13,13 +13,13 @@ pub(super) struct Conv {
 }
 
 impl Conv {
-    /// Shape of the result; the image keeps its size but for the stride.
+    /// Shape of the result. Only the stride changes the size of the image.
     pub(super) fn output(&self) -> [i64; 4] {
         let [batch, _, height, width] = self.input;
         [batch, self.weight[0], height / self.stride, width / self.stride]
     }
 
-    /// The texts of the arguments, to be borrowed.
+    /// The arguments, which own the texts that the lists borrow.
     pub(super) fn arguments(&self) -> ConvArguments {
         ConvArguments {
             conv: *self,
@@ -34,7 +34,7 @@ impl Conv {
         elements(&self.output()) * elements(&self.weight[1..])
     }
 
-    /// The size of tile that a library would take for so many channels.
+    /// The tile size that a library would choose for this number of channels.
     fn tile(&self) -> i64 {
         if self.weight[0] >= 64 { 128 } else { 64 }
     }
@@ -51,8 +51,8 @@ pub(super) struct ConvArguments {
 }
 
 impl ConvArguments {
-    /// As `aten::_convolution` has them: image, weight, bias, stride, padding, dilation, transposed,
-    /// output padding, groups, four flags of the backends. `aten::convolution` has the first nine.
+    /// As `aten::_convolution` takes them: image, weight, bias, stride, padding, dilation, transposed,
+    /// output padding, groups, four flags of the backends. `aten::convolution` takes the first nine.
     pub(super) fn list(&self) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -62,7 +62,7 @@ impl ConvArguments {
         list
     }
 
-    /// As `aten::conv2d` has them: image, weight, bias, stride, padding, dilation, groups.
+    /// The arguments as `aten::conv2d` takes them: image, weight, bias, stride, padding, dilation, groups.
     pub(super) fn of_conv2d(&self) -> Vec<Arg<'_>> {
         let mut list = self.tensors();
         list.extend(self.window());
@@ -70,7 +70,7 @@ impl ConvArguments {
         list
     }
 
-    /// As `aten::convolution_backward` has them, behind the gradient: image, weight, sizes of the bias,
+    /// As `aten::convolution_backward` takes them after the gradient: image, weight, sizes of the bias,
     /// stride, padding, dilation, transposed, output padding, groups, and which gradients are wanted.
     pub(super) fn of_backward(&self) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
@@ -81,7 +81,7 @@ impl ConvArguments {
         list
     }
 
-    /// As the backends have them: the padding before the stride; cuDNN takes no bias.
+    /// The arguments as the backends take them: the padding before the stride, and no bias for cuDNN.
     fn of_backend(&self, platform: Platform) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -109,7 +109,7 @@ impl ConvArguments {
 }
 
 impl Script {
-    /// What stands below `aten::_convolution`: on ROCm the bias is added inside the backend's op.
+    /// The calls below `aten::_convolution`: on ROCm, the bias is added inside the backend's op.
     pub(super) fn convolve(&mut self, t: &mut HostThread<'_>, conv: &Conv) {
         let arguments = conv.arguments();
         let args = arguments.of_backend(self.platform);
@@ -146,7 +146,7 @@ impl Script {
         );
     }
 
-    /// What stands below `aten::convolution_backward`.
+    /// The calls below `aten::convolution_backward`.
     pub(super) fn convolve_backward(&mut self, t: &mut HostThread<'_>, conv: &Conv) {
         let (output, weight) = (conv.output(), Arg::Tensor(&conv.weight));
         match self.platform {
@@ -172,7 +172,7 @@ impl Script {
         });
     }
 
-    /// MIOpen's implicit product between transposed copies.
+    /// MIOpen's implicit matrix product, between transposing copies.
     fn igemm(&mut self, t: &mut HostThread<'_>, direction: &str, conv: &Conv) {
         let tile = conv.tile();
         let product = format!(
@@ -189,7 +189,7 @@ impl Script {
         t.launch(api).kernel("batched_transpose_32x16_dword", back);
     }
 
-    /// cuDNN's implicit product between copies in the other layout.
+    /// cuDNN's implicit matrix product, between copies that change the layout.
     fn xmma(&mut self, t: &mut HostThread<'_>, direction: &str, conv: &Conv) {
         let tile = conv.tile();
         let product = format!(
@@ -270,7 +270,7 @@ impl Script {
         }
     }
 
-    /// What stands below `aten::addmm` or `aten::mm` for (rows, inner, columns).
+    /// The calls below `aten::addmm` or `aten::mm` for (rows, inner, columns).
     pub(super) fn multiply(&mut self, t: &mut HostThread<'_>, [rows, inner, columns]: [i64; 3]) {
         let micros = self.gpu.product(rows * inner * columns);
         match self.platform {
@@ -288,7 +288,7 @@ impl Script {
     }
 }
 
-/// What cuDNN asks before it launches.
+/// The queries that cuDNN makes before it launches.
 fn ask_stream(t: &mut HostThread<'_>) {
     for api in ["cudaEventRecord", "cudaStreamIsCapturing", "cudaStreamGetPriority"] {
         t.call(api);

@@ -1,7 +1,7 @@
 //! A platform → the trace of some training steps of a small ResNet on it.
 //!
-//! One script, two lowerings. What PyTorch does is the same on both sides; what differs is what a
-//! recording shows to differ:
+//! One script, two lowerings. PyTorch does the same on both sides, and the differences are those that
+//! recordings show:
 //!
 //! ```text
 //! aten::_convolution                       aten::_convolution
@@ -9,7 +9,7 @@
 //!     ├── hipExtModuleLaunchKernel …       │   ├── cudaLaunchKernelExC …
 //!     └── aten::add_   (the bias)          └── aten::add_   (the bias)
 //! ```
-//! and so for batch norm, matrix products, memsets, launch APIs, streams, line numbers and steps.
+//! The same goes for batch norm, matrix products, memsets, launch APIs, streams, line numbers and steps.
 
 mod arguments;
 mod autograd;
@@ -41,7 +41,7 @@ pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
     let mut script = Script { platform, gpu: Gpu::new(platform), tape: Tape::new() };
     let mut trace = TraceBuilder::on(platform).with_flows();
     if platform == Platform::Rocm {
-        // The queue of this side is long: the end of an earlier step runs in the window.
+        // The queue on this side is long, so the end of an earlier step runs in the profiled window.
         for _ in 0..3 {
             trace = trace.unlinked_kernel(kernels::MUL_LIST, 11.2);
         }
@@ -57,7 +57,7 @@ pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
     })
 }
 
-/// The training script and the state that it keeps.
+/// The training script and its state.
 struct Script {
     platform: Platform,
     gpu: Gpu,

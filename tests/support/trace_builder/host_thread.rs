@@ -12,7 +12,7 @@ const BETWEEN: i64 = 130;
 /// Host time of a runtime call that launches nothing, in ns.
 const QUERY: i64 = 450;
 
-/// A host thread at the place in the call stack where the closure stands.
+/// A host thread, at the current position in its call stack.
 #[derive(Debug)]
 pub struct HostThread<'a> {
     pub(super) trace: &'a mut TraceBuilder,
@@ -20,7 +20,7 @@ pub struct HostThread<'a> {
 }
 
 impl HostThread<'_> {
-    /// A Python frame, such as `train.py(3): step`, around what `body` does.
+    /// A Python frame, such as `train.py(3): step`, around the calls of `body`.
     pub fn frame(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
         self.trace.last_python_id += 1;
         let id = self.trace.last_python_id;
@@ -43,7 +43,7 @@ impl HostThread<'_> {
         self.frame(&format!("nn.Module: {name}"), body);
     }
 
-    /// An op around what `body` does.
+    /// An op around the calls of `body`.
     pub fn op(&mut self, op: impl Into<Op>, body: impl FnOnce(&mut Self)) {
         let Op { name, mut args } = op.into();
         self.trace.last_external_id += 1;
@@ -61,7 +61,7 @@ impl HostThread<'_> {
         self.op(op, |_| {});
     }
 
-    /// A `user_annotation` around what `body` does; it is an interval and no call.
+    /// A `user_annotation` around the calls of `body`; it is an interval and not a call.
     pub fn annotation(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
         self.trace.last_external_id += 1;
         let id = self.trace.last_external_id;
@@ -76,7 +76,7 @@ impl HostThread<'_> {
         self.annotation(&format!("ProfilerStep#{number}"), body);
     }
 
-    /// A runtime call that puts nothing on the GPU, such as `cudaEventRecord`.
+    /// A runtime call that starts nothing on the GPU, such as `cudaEventRecord`.
     pub fn call(&mut self, api: &str) {
         self.call_for(api, QUERY as f64 / 1000.0);
     }
@@ -89,7 +89,7 @@ impl HostThread<'_> {
         self.close(slot, 0);
     }
 
-    /// Starts a launch with this API; the launch says what runs on the GPU.
+    /// Begins a launch with this API. A method of the result says what runs on the GPU.
     pub fn launch(&mut self, api: &str) -> Launch<'_> {
         Launch::new(self.trace, self.index, api)
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// Host time of a launch, in ns.
 const LAUNCH: i64 = 4_700;
 
-/// A launch that waits to be told what it starts.
+/// A launch whose GPU work is still to be specified.
 #[derive(Debug)]
 pub struct Launch<'a> {
     host: HostThread<'a>,
@@ -64,7 +64,7 @@ impl<'a> Launch<'a> {
         self.end();
     }
 
-    /// Nothing on the GPU: the call is recorded alone.
+    /// Nothing on the GPU: only the call is recorded.
     pub fn nothing(self) {
         self.end();
     }
@@ -121,7 +121,7 @@ impl Graph<'_, '_> {
         self.launch.run("kernel", name, micros, Map::new());
     }
 
-    /// The next kernel of the graph, with these arguments besides its own: an object.
+    /// The next kernel of the graph, with additional arguments, which must be an object.
     pub fn annotated(&mut self, name: &str, micros: f64, arguments: &Value) {
         let details = arguments.as_object().expect("arguments are an object").clone();
         self.launch.run("kernel", name, micros, details);

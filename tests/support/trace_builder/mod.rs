@@ -9,8 +9,8 @@
 //!     })
 //!     .json();
 //! ```
-//! Every call costs a fixed host time and every kernel starts when its launch and its stream allow,
-//! so the same closures give the same bytes.
+//! Each call takes a fixed host time, and each kernel starts as soon as its launch and its stream allow, so
+//! the same closures give the same bytes.
 
 mod host_thread;
 mod launch;
@@ -41,7 +41,7 @@ pub struct TraceBuilder {
     last_python_id: i64,
 }
 
-/// A host thread: its name and how far its time has come, in ns.
+/// A host thread: its name and its current time in ns.
 #[derive(Debug)]
 struct ThreadClock {
     name: String,
@@ -50,7 +50,7 @@ struct ThreadClock {
     open_ops: Vec<i64>,
     /// `Python id` of the frames that are open, outermost first.
     open_frames: Vec<i64>,
-    /// Where launches go now.
+    /// The stream to which launches currently go.
     stream: i64,
 }
 
@@ -61,7 +61,7 @@ struct StreamClock {
     free: i64,
 }
 
-/// Something that a stream is to run; times in ns.
+/// Work for a stream; times in ns.
 #[derive(Debug)]
 struct GpuWork<'a> {
     category: &'a str,
@@ -113,14 +113,14 @@ impl TraceBuilder {
         self
     }
 
-    /// Sets a field beside `traceEvents`.
+    /// Sets a field next to `traceEvents`.
     #[must_use]
     pub fn header(mut self, key: &str, value: Value) -> Self {
         self.header.insert(key.to_owned(), value);
         self
     }
 
-    /// What the host thread of this name does next. A new name is a new thread.
+    /// Lets the host thread of this name run `body`. A new name adds a thread.
     #[must_use]
     pub fn thread(mut self, name: &str, body: impl FnOnce(&mut HostThread<'_>)) -> Self {
         let index = self.thread_index(name);
@@ -145,16 +145,15 @@ impl TraceBuilder {
         self
     }
 
-    /// Adds an event as it is, for what no method writes.
+    /// Adds an event unchanged, for events that no method writes.
     #[must_use]
     pub fn event(mut self, event: Value) -> Self {
         self.events.push(event);
         self
     }
 
-    /// The whole trace as JSON text, an event on each line. Events stand in the order in which
-    /// they began to be written, so a host call stands before what is below it; names of threads
-    /// come last.
+    /// The whole trace as JSON text, with one event per line. Events are in the order in which they were
+    /// begun, so a host call comes before the calls below it. Names of threads come last.
     pub fn json(mut self) -> String {
         self.name_threads();
         let fields = self.header.iter().map(|(key, value)| format!("{}: {value},\n", json!(key)));
@@ -202,7 +201,7 @@ impl TraceBuilder {
         self.last_correlation
     }
 
-    /// Queues work on its stream and returns when it starts: when it is ready and the stream free.
+    /// Queues work on its stream and returns its start: as soon as it is ready and the stream is free.
     fn run_on_gpu(&mut self, mut work: GpuWork<'_>) -> i64 {
         let clock = self.stream_index(work.stream);
         let start = work.ready.max(self.streams[clock].free);

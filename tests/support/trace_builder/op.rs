@@ -1,4 +1,4 @@
-//! A name → an op with its arguments and its place in the autograd graph.
+//! A name → an op with its arguments and its position in the autograd graph.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ impl Op {
         Op { name: name.to_owned(), args: Map::new() }
     }
 
-    /// Shapes of the inputs; `&[]` stands for a scalar or a list.
+    /// Shapes of the inputs; `&[]` for a scalar or a list.
     #[must_use]
     pub fn dims(self, dims: &[&[i64]]) -> Self {
         self.arg("Input Dims", json!(dims))
@@ -33,7 +33,7 @@ impl Op {
         self.arg("Input type", json!(types))
     }
 
-    /// Values of the inputs that are no tensors; `""` for the others.
+    /// Values of the inputs that are not tensors; `""` for the others.
     #[must_use]
     pub fn concrete(self, values: &[&str]) -> Self {
         self.arg("Concrete Inputs", json!(values))

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Whose GPU the trace is of.
+/// The vendor of the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
     /// NVIDIA.
@@ -44,7 +44,7 @@ impl Platform {
         }
     }
 
-    /// Under which argument the number of a runtime function stands.
+    /// The argument that contains the number of a runtime function.
     pub fn function_key(self) -> &'static str {
         match self {
             Platform::Cuda => "cbid",
@@ -101,7 +101,7 @@ impl Platform {
         }
     }
 
-    /// The fields beside `traceEvents`.
+    /// The fields next to `traceEvents`.
     pub(super) fn header(self) -> Map<String, Value> {
         let fields = match self {
             Platform::Cuda => json!({

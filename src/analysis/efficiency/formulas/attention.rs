@@ -1,27 +1,27 @@
-//! Attention: two products of `queries × keys` pairs, forward; five, backward.
+//! Attention: two products over `queries × keys` pairs forward, five backward.
 //!
 //! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` forward, and 2.5
-//! times that backward, where the scores are computed anew. Of a causal mask only the pairs below it
+//! times as much backward, where the scores are recomputed. With a causal mask only the pairs below it
 //! count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i + 1, keys)` from the
-//! bottom right. The softmax is left out, as everywhere. Grouped heads need nothing special: the
-//! products are those of the query's heads, the bytes those of the keys that there are.
+//! bottom right. The softmax is ignored, as usual. Grouped heads need no special case: the
+//! products are those of the query's heads, the bytes those of the existing keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// In which order the dimensions of a tensor stand.
+/// Order of the dimensions of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Layout {
     /// Batch, heads, sequence, head size.
     Bhsd,
-    /// Batch, sequence, heads, head size; without a batch, tokens of several sequences in a row.
+    /// Batch, sequence, heads, head size; without a batch, the tokens of several consecutive sequences.
     Bshd,
 }
 
-/// From which corner a causal mask starts where there are more keys than queries.
+/// Corner at which a causal mask starts if the numbers of keys and queries differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 enum Corner {
@@ -30,7 +30,7 @@ enum Corner {
     BottomRight,
 }
 
-/// Which arguments of an attention are what.
+/// Positions of the arguments of an attention op.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Attention {
@@ -38,13 +38,13 @@ pub(in crate::analysis::efficiency) struct Attention {
     key: usize,
     value: usize,
     layout: Layout,
-    /// A flag that says whether the mask is causal.
+    /// Flag for a causal mask.
     causal: Option<usize>,
     #[serde(default)]
     corner: Corner,
     /// An added mask or bias, which is read.
     bias: Option<usize>,
-    /// Offsets of the sequences of queries and keys, and the longest of each: packed sequences.
+    /// For packed sequences: offsets of the sequences of queries and keys, and the longest of each.
     packed: Option<Packed>,
 }
 
@@ -62,7 +62,7 @@ struct Sizes {
     heads: f64,
     queries: u64,
     keys: u64,
-    /// Head sizes of query and value together.
+    /// Sum of the head sizes of query and value.
     head_sizes: f64,
 }
 
@@ -123,8 +123,8 @@ fn all(sizes: Sizes) -> f64 {
 }
 
 impl Packed {
-    /// Batch and lengths where all sequences are as long as the longest: of others only the sum of
-    /// the lengths is recorded, and the pairs need the sum of their squares.
+    /// Batch and lengths if all sequences are as long as the longest. Otherwise only the sum of
+    /// the lengths is recorded, while the pairs need the sum of their squares.
     fn even(self, inputs: &Inputs, tokens: [u64; 2]) -> Option<(u64, [u64; 2])> {
         let batch = inputs.tensor(self.offsets[0])?.dims.first()?.checked_sub(1)?;
         let mut longest = [0; 2];
@@ -141,9 +141,9 @@ impl Packed {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct AttentionBackward {
-    /// The gradient of the result.
+    /// Gradient of the result.
     grad: usize,
-    /// The result of the forward pass.
+    /// Result of the forward pass.
     out: usize,
     forward: Attention,
 }
@@ -159,7 +159,7 @@ impl AttentionBackward {
     }
 }
 
-/// Attention over a cache of pages: the lengths are in an annotation, not in the shapes.
+/// Attention over a paged cache: the lengths are in an annotation, not in the shapes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct PagedAttention {
@@ -194,7 +194,7 @@ fn token_bytes(cache: &Tensor) -> Option<f64> {
     Some(*heads as f64 * *size as f64 * f64::from(cache.dtype?.bytes))
 }
 
-/// Pairs of query and key: a prompt's token sees what came before it, a generated one everything.
+/// Pairs of query and key: a prompt token sees the tokens before it, a generated token sees all.
 fn pairs(lengths: Lengths) -> f64 {
     let [prompts, generated] = lengths.products.map(|products| products as f64);
     let masked = (lengths.queries_squared[0] as f64 - lengths.queries[0] as f64) / 2.0;

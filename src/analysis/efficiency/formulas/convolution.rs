@@ -1,9 +1,9 @@
-//! A convolution of any rank: two operations for each weight that each output element meets.
+//! A convolution of any rank: two operations for each weight applied to each output element.
 //!
 //! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. A
 //! transposed convolution is the same with input and output exchanged. Each gradient of a backward
-//! pass is one more convolution of as many operations; it is a kernel of its own in every library,
-//! so each reads the gradient of the output anew.
+//! pass is another convolution with as many operations. In every library it is a separate kernel,
+//! so each reads the gradient of the output again.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
@@ -21,10 +21,10 @@ pub(in crate::analysis::efficiency) struct Convolution {
     padding: usize,
     dilation: Option<usize>,
     groups: Option<usize>,
-    /// A flag that says whether the convolution is transposed.
+    /// Flag for a transposed convolution.
     transposed: Option<usize>,
     output_padding: Option<usize>,
-    /// Whether it always is.
+    /// Whether it is always transposed.
     #[serde(default)]
     is_transposed: bool,
 }
@@ -87,14 +87,14 @@ impl Convolution {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct ConvolutionBackward {
-    /// The gradient of the output.
+    /// Gradient of the output.
     grad: usize,
     input: Option<usize>,
     weight: Option<usize>,
-    /// A flag that says whether the convolution was transposed.
+    /// Flag for a transposed convolution.
     transposed: Option<usize>,
-    /// Which gradients are asked for: input, weight, bias. Without it, those of the tensors given:
-    /// an op that is given no weight computes that of the weight.
+    /// Which gradients are requested: input, weight, bias. If not recorded, those of input and
+    /// weight are assumed.
     mask: Option<usize>,
 }
 
@@ -105,7 +105,7 @@ impl ConvolutionBackward {
             (Some(input), Some(weight)) => {
                 self.both(inputs, grad, inputs.tensor(input)?, inputs.tensor(weight)?)
             }
-            // The gradient of the input, whose shape is not recorded, has the channels of the weight.
+            // The shape of the input's gradient is not recorded, but its channels are those of the weight.
             (None, Some(weight)) => {
                 let flops = grad.elements() * per_element(inputs.tensor(weight)?)?;
                 Some(Demand::matrix(flops, None, grad.dtype))
@@ -138,7 +138,8 @@ impl ConvolutionBackward {
             bytes = sum([bytes, grad.read(), input.read(), weight.written()]);
         }
         if for_bias {
-            // Its few bytes are written by what reads the gradient for the weight.
+            // The bytes of the bias gradient are too few to count, and the kernel for the weight already
+            // reads the output gradient.
             flops += grad.elements();
         }
         Some(Demand::matrix(flops, bytes, grad.dtype))
@@ -146,7 +147,7 @@ impl ConvolutionBackward {
 
     fn mask(&self, inputs: &Inputs) -> Option<[bool; 3]> {
         let recorded = self.mask.map_or("", |at| inputs.concrete(at));
-        // Traces of before 2023 have no values: both products, as all layers but the first have.
+        // Traces from before 2023 have no values. Both products are assumed, as in all layers but the first.
         if recorded.is_empty() {
             return Some([true, true, false]);
         }
@@ -156,8 +157,8 @@ impl ConvolutionBackward {
     }
 }
 
-/// Where the flag was not recorded: a weight starts with the channels of the output, and of a
-/// transposed convolution with those of the input. `None` where both fit and it matters.
+/// Decides from the channels if the flag was not recorded: the first dimension of a weight is the channels
+/// of the output, or of the input if transposed. `None` if that is ambiguous and it matters.
 fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
     let first = weight.dims.first()?;
     match (grad.dims.get(1)? == first, input.dims.get(1)? == first) {
@@ -176,12 +177,12 @@ fn flag_of(text: &str) -> Option<bool> {
     }
 }
 
-/// Operations for each element that meets the weight: two for each of its other dimensions.
+/// Operations for each element that the weight is applied to: two for each of the weight's other dimensions.
 fn per_element(weight: &Tensor) -> Option<f64> {
     Some(2.0 * product(weight.dims.get(1..)?))
 }
 
-/// Sizes of the input and of the kernel, axis by axis.
+/// Sizes of input and kernel, axis by axis.
 fn axes<'a>(
     input: &'a Tensor,
     weight: &'a Tensor,
@@ -190,7 +191,7 @@ fn axes<'a>(
     same.then(|| input.dims[2..].iter().zip(&weight.dims[2..]))
 }
 
-/// The value of an axis; one value stands for all axes.
+/// The value for an axis; a single value applies to all axes.
 fn value(inputs: &Inputs, at: usize, axis: usize) -> Option<u64> {
     let values = inputs.integers(at)?;
     let value = values.get(axis).or_else(|| values.first().filter(|_| values.len() == 1))?;

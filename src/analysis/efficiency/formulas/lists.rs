@@ -11,9 +11,9 @@ pub(in crate::analysis::efficiency) struct Lists {
     /// Operations for each element of the first list that is read.
     #[serde(default)]
     flops: f64,
-    /// Lists that are read; arguments that are absent are not.
+    /// Lists that are read; absent arguments are ignored.
     reads: Vec<usize>,
-    /// Lists that are overwritten, or that new tensors are like.
+    /// Lists that are overwritten, or that new tensors have the shape of.
     writes: Vec<usize>,
 }
 

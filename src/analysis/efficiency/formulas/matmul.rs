@@ -1,4 +1,4 @@
-//! A product of matrices: `2·B·M·N·K` operations, and `B·M·N` more where something is added.
+//! A matrix product: `2·B·M·N·K` operations, plus `B·M·N` if something is added.
 //!
 //! Source: each of the `B·M·N` elements of the result is a sum of `K` products.
 
@@ -12,15 +12,15 @@ use serde::Deserialize;
 pub(in crate::analysis::efficiency) struct Matmul {
     /// `[…, M, K]`, or `[K]`.
     a: usize,
-    /// `[…, K, N]`, or `[K]`; `[…, N, K]` where it is given transposed.
+    /// `[…, K, N]`, or `[K]`; `[…, N, K]` if it is passed transposed.
     b: usize,
     #[serde(default)]
     b_transposed: bool,
-    /// What is added to the product.
+    /// The addend.
     add: Option<usize>,
     /// A tensor that the result is written to.
     out: Option<usize>,
-    /// A scalar that names the type of the result; without it, and `out`, that of `a`.
+    /// A scalar for the type of the result; without it and `out`, the type of `a`.
     out_dtype: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
-//! The arguments of one op → what it must do at least: floating-point operations, and bytes moved.
+//! Computes the minimum work of an op from its arguments: floating-point operations, and bytes moved.
 //!
-//! Bytes are the least possible: every input read once, every output written once, whatever caches
-//! hold and libraries copy. A formula gives nothing where it would have to guess.
+//! Bytes are a minimum: every input read once, every output written once, regardless of caches and of
+//! copies in libraries. A formula returns nothing rather than guess.
 
 mod attention;
 mod convolution;
@@ -22,8 +22,8 @@ use super::inputs::Inputs;
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// How much of the work below an op a model accounts for: an op whose work is done by an op below
-/// it that has a model of the same weight, or a greater one, is not counted itself.
+/// How much of the work below an op its model covers. An op is not counted if its work is done by an op below
+/// it whose model has the same or a greater weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::analysis::efficiency) enum Weight {
     /// Copies and fills.
@@ -36,7 +36,7 @@ pub(in crate::analysis::efficiency) enum Weight {
     Heavy,
 }
 
-/// How the demand of an op follows from its arguments. The numbers are positions of arguments.
+/// How to compute the demand of an op from its arguments. The numbers are positions of arguments.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Formula {
@@ -56,18 +56,18 @@ pub(super) enum Formula {
     Triton(triton::Triton),
 }
 
-/// An op as a formula sees it.
+/// The input of a formula.
 pub(super) struct Op<'a> {
     pub(super) name: &'a str,
     pub(super) inputs: &'a Inputs,
-    /// What its kernels' names say of the elements of tensor lists, whose types are not recorded.
+    /// Element type of tensor lists, from kernel names, because it is not recorded with the op.
     pub(super) list_dtype: Option<Dtype>,
-    /// Lengths of the requests that it works on, where an annotation says them.
+    /// Lengths of the requests that it works on, if an annotation records them.
     pub(super) lengths: Option<Lengths>,
 }
 
 impl Formula {
-    /// What the op must do at least; `None` where its arguments do not tell.
+    /// The minimum work of the op; `None` if its arguments are insufficient.
     pub(super) fn demand(&self, op: &Op<'_>) -> Option<Demand> {
         let demand = match self {
             Formula::Matmul(formula) => formula.demand(op.inputs),
@@ -108,12 +108,12 @@ impl Formula {
         }
     }
 
-    /// Whether the types of its tensors may stand in the names of its kernels alone.
+    /// Whether the types of its tensors may only be available from the names of its kernels.
     pub(super) fn takes_lists(&self) -> bool {
         matches!(self, Formula::Lists(_))
     }
 
-    /// Whether it depends on the lengths of requests, which annotations tell.
+    /// Whether it depends on the lengths of requests, which annotations record.
     pub(super) fn takes_lengths(&self) -> bool {
         matches!(self, Formula::PagedAttention(_))
     }

@@ -11,22 +11,22 @@ pub(in crate::analysis::efficiency) struct Pointwise {
     /// Operations for each element of the result.
     #[serde(default = "one")]
     pub(super) flops: f64,
-    /// What is read; without it, all tensors.
+    /// Tensors that are read; all if `None`.
     reads: Option<Vec<usize>>,
-    /// The tensor that is overwritten; without it, a new one is made.
+    /// The tensor that is overwritten; if `None`, a new one is created.
     into: Option<usize>,
-    /// A tensor that the result is written to, where it is given: `out=`.
+    /// A tensor that the result is written to, if passed: `out=`.
     out: Option<usize>,
-    /// Type of a new result; without it, that which the inputs promote to.
+    /// Type of a new result; if `None`, the type that the inputs promote to.
     result: Option<ResultType>,
-    /// A flag or type number that makes the new result 32 bits wide where it is set.
+    /// A flag or type number; if set, the new result is 32 bits wide.
     widens: Option<usize>,
-    /// More bytes written for each element of the result, such as a mask.
+    /// Additional bytes written for each element of the result, such as a mask.
     #[serde(default)]
     extra_bytes: f64,
 }
 
-/// The type of a result that does not follow from the inputs.
+/// A result type that does not depend on the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ResultType {
@@ -68,7 +68,7 @@ impl Pointwise {
         Some(Demand::vector(self.flops * elements, bytes, dtype))
     }
 
-    /// `None` where a shape cannot be read, or a list stands in place of a tensor.
+    /// `None` if a shape is unreadable, or if an argument is a list instead of a tensor.
     fn reads<'i>(&self, inputs: &'i Inputs) -> Option<Vec<&'i Tensor>> {
         let positions: Vec<usize> = match &self.reads {
             Some(positions) => positions.clone(),
@@ -91,8 +91,8 @@ impl Pointwise {
     }
 }
 
-/// The type that tensors promote to: tensors with dimensions before those without, then floats
-/// before integers before flags, then the wider one.
+/// The type that tensors promote to: tensors with dimensions win over those without, then floats
+/// over integers over booleans, then the wider type.
 fn promoted(tensors: &[&Tensor]) -> Option<Dtype> {
     let types: Option<Vec<(bool, Class, u8, Dtype)>> = tensors
         .iter()

@@ -4,7 +4,7 @@ use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
 use serde::Deserialize;
 
-/// A window slides over the last dimensions.
+/// A window that slides over the last dimensions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Pool {
@@ -13,9 +13,9 @@ pub(in crate::analysis::efficiency) struct Pool {
     stride: usize,
     padding: usize,
     dilation: Option<usize>,
-    /// A flag: whether a window that is not full counts.
+    /// Flag: whether partial windows count.
     ceil: Option<usize>,
-    /// More bytes written for each element of the result, such as an index.
+    /// Additional bytes written for each element of the result, such as an index.
     #[serde(default)]
     extra_bytes: f64,
 }
@@ -36,7 +36,7 @@ impl Pool {
 
     fn results(&self, inputs: &Inputs, axis: usize, size: i64) -> Option<i64> {
         let kernel = value(inputs, self.kernel, axis)?;
-        // An empty stride is the kernel's size.
+        // An empty stride means the kernel size.
         let stride = value(inputs, self.stride, axis).unwrap_or(kernel);
         let dilation = self.dilation.and_then(|at| value(inputs, at, axis)).unwrap_or(1);
         let span = dilation.checked_mul(kernel.checked_sub(1)?)?.checked_add(1)?;
@@ -48,7 +48,7 @@ impl Pool {
     }
 }
 
-/// The last dimensions change to given sizes.
+/// Resizes the last dimensions to given sizes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Resize {

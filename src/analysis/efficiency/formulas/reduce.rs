@@ -1,4 +1,4 @@
-//! A reduction: one operation for each element, all of them read, few written.
+//! A reduction: one operation for each element; all are read, few are written.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Input, Inputs, Tensor};
@@ -9,13 +9,13 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Reduce {
     input: usize,
-    /// The dimensions that vanish; without them, all.
+    /// The reduced dimensions; all if `None`.
     dims: Option<usize>,
     #[serde(default = "one")]
     flops: f64,
-    /// Type of the result; without it, that of the input.
+    /// Type of the result; if `None`, that of the input.
     result: Option<ResultType>,
-    /// More bytes written for each element of the result, such as an index.
+    /// Additional bytes written for each element of the result, such as an index.
     #[serde(default)]
     extra_bytes: f64,
 }
@@ -39,7 +39,8 @@ impl Reduce {
         if matches!(inputs.at(at), Input::Tensor(_)) {
             return None;
         }
-        // Without values recorded at all, what remains is not known; an empty list means all.
+        // If no values were recorded, the remaining dimensions are unknown; an empty list means all are
+        // reduced.
         let gone = match inputs.concrete(at) {
             "" if inputs.positions().len() > at && !inputs.has_values() => return None,
             "" => Vec::new(),

@@ -1,4 +1,4 @@
-//! Rows of a table by index: the index is read, what it selects is read and written, no more.
+//! Selects rows of a table by index: the index is read, and only the selected rows are read and written.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, product};
@@ -9,17 +9,17 @@ use serde::Deserialize;
 pub(in crate::analysis::efficiency) struct Select {
     table: usize,
     index: usize,
-    /// What an element of the index selects.
+    /// The elements that one index selects.
     takes: Takes,
 }
 
-/// What an element of an index selects.
+/// The elements that one index selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Takes {
-    /// Everything behind the first dimension.
+    /// Everything after the first dimension.
     Row,
-    /// Everything outside of the dimension whose number is the value at this position.
+    /// All other dimensions; the selected dimension is the value at this position.
     Along(usize),
     /// One element.
     Element,

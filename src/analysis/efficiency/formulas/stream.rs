@@ -1,4 +1,4 @@
-//! Work that passes over whole tensors: what is read, what is written, operations for each element.
+//! Work that streams over whole tensors: tensors read, tensors written, operations for each element.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Input, Inputs, Tensor, product};
@@ -7,37 +7,38 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Stream {
-    /// The tensors whose elements are counted; statistics are those of the first.
+    /// The tensors whose elements are counted; statistics are over the first.
     elements: Vec<usize>,
     /// Operations for each element.
     #[serde(default)]
     flops: f64,
-    /// Tensors that are read; arguments that are absent are not.
+    /// Tensors that are read; absent arguments are ignored.
     #[serde(default)]
     reads: Vec<usize>,
     /// Tensors that are written.
     #[serde(default)]
     writes: Vec<usize>,
-    /// New tensors are written that have the shape and type of these.
+    /// New tensors are written with the shapes and types of these.
     #[serde(default)]
     like: Vec<usize>,
-    /// New values are written: as many as the first has elements, of the type of the second.
+    /// Pairs of tensors. For each, new values are written: as many as the first has elements, with the type
+    /// of the second.
     #[serde(default)]
     as_type: Vec<[usize; 2]>,
-    /// Rows of a table that are read: as many as the first has elements, from the second.
+    /// Pairs of tensors. For each, rows of the second are read: as many as the first has elements.
     #[serde(default)]
     rows_of: Vec<[usize; 2]>,
-    /// What one statistic is taken over.
+    /// The elements that one statistic covers.
     statistic: Option<Statistic>,
     /// Operations for each statistic.
     #[serde(default)]
     statistic_flops: f64,
-    /// Values of 32 bits that are written for each statistic.
+    /// 32-bit values written for each statistic.
     #[serde(default)]
     statistics_saved: f64,
 }
 
-/// What a statistic is taken over.
+/// The elements that one statistic covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Statistic {
@@ -47,7 +48,7 @@ enum Statistic {
     Row,
     /// The last dimensions, whose sizes are the value at this position.
     Shape(usize),
-    /// A group of channels of one sample; the value at this position says how many groups.
+    /// A group of channels of one sample; the value at this position is the number of groups.
     Group(usize),
 }
 
@@ -71,7 +72,7 @@ impl Stream {
             let row = product(table.dims.get(1..).unwrap_or_default());
             Some(inputs.tensor(index)?.elements() * row * bytes_of(table)?)
         });
-        // Statistics are kept in 32 bits, or 64 where the input has them.
+        // Statistics are kept in 32 bits, or in the type of the input if it is wider.
         let wide = counted.dtype.map_or(4.0, |dtype| f64::from(dtype.bytes).max(4.0));
         let saved = Some(self.statistics_saved * statistics * wide);
         let bytes = sum(moved.chain(made).chain(typed).chain(rows).chain([saved]));
@@ -80,7 +81,7 @@ impl Stream {
         Some(Demand::vector(flops, bytes, counted.dtype))
     }
 
-    /// How many statistics there are.
+    /// Number of statistics.
     fn statistics(&self, inputs: &Inputs, counted: &Tensor) -> Option<f64> {
         let per = |size: f64| if size > 0.0 { counted.elements() / size } else { 0.0 };
         match self.statistic {
@@ -89,7 +90,7 @@ impl Stream {
             Some(Statistic::Row) => Some(per(*counted.dims.last()? as f64)),
             Some(Statistic::Shape(at)) => {
                 let sizes = inputs.integers(at).unwrap_or_default();
-                // Where values are not recorded, almost every norm is over the last dimension.
+                // If values are not recorded, assume the last dimension, as for almost every norm.
                 let size = match sizes.is_empty() {
                     true => *counted.dims.last()? as f64,
                     false => sizes.iter().map(|&size| size as f64).product(),

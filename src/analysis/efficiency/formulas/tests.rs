@@ -1,4 +1,4 @@
-//! The built-in models, against counts by hand.
+//! Compares the built-in models with manually computed counts.
 
 use super::Op;
 use crate::analysis::efficiency::demand::{Demand, Unit};
@@ -7,7 +7,7 @@ use crate::analysis::efficiency::inputs::Inputs;
 use crate::analysis::efficiency::rules::Models;
 use crate::program::Lengths;
 
-/// The demand of an op; types and strides may be left out at the end.
+/// The demand of an op, without list types and request lengths.
 fn demand(name: &str, dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Demand> {
     with(name, dims, types, strides, concrete, None, None)
 }
@@ -97,7 +97,7 @@ fn a_convolution_of_any_rank_with_groups_counts_what_each_output_is_a_sum_of() {
 fn a_transposed_convolution_spreads_each_input_over_the_kernel() {
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "True", "[1, 1]", "1""#;
     let (flops, bytes) = figures(convolution("[1, 6, 5, 5], [6, 4, 3, 3], []", values));
-    // (5 − 1)·2 + 2 + 1 + 1 − 2 = 10 a side.
+    // (5 − 1)·2 + 2 + 1 + 1 − 2 = 10 on each side.
     assert_eq!((flops, bytes), (2.0 * 150.0 * 36.0, 4.0 * (150.0 + 216.0 + 400.0)));
 }
 
@@ -120,7 +120,7 @@ fn a_backward_convolution_counts_the_gradients_that_are_asked_for() {
     let one = 2.0 * 128.0 * 27.0;
     assert_eq!(of("[True, True, False]"), (2.0 * one, 4.0 * 2.0 * (128.0 + 192.0 + 216.0)));
     assert_eq!(of("[False, True, True]"), (one + 128.0, 4.0 * (128.0 + 192.0 + 216.0)));
-    // Values that were not recorded: both products, and the channels say that it is no transposed one.
+    // Without recorded values: both products, and the channels show that it is not transposed.
     let bare = figures(demand("aten::convolution_backward", dims, types, "", ""));
     assert_eq!(bare.0, 2.0 * one);
 }
@@ -188,7 +188,7 @@ fn paged_attention_takes_its_pairs_from_the_lengths_of_the_requests() {
     let types = r#"["c10::Half", "c10::Half", "c10::Half", "c10::Half"]"#;
     let dims = "[[7, 4, 8], [7, 2, 8], [7, 2, 8], [7, 4, 8]]";
     let name = "vllm::unified_attention_with_output";
-    // A prompt of 5 tokens after 1, masked; two requests of one token that look at 20 each.
+    // A prompt of 5 tokens after 1, masked; two single-token requests that attend to 20 tokens each.
     let lengths =
         Lengths { queries: [5, 2], keys: [6, 40], queries_squared: [25, 2], products: [30, 40] };
     let found = figures(with(name, dims, types, "", "", None, Some(lengths)));
@@ -279,7 +279,7 @@ fn lists_of_tensors_take_their_type_from_the_kernel() {
     assert_eq!(figures(known), (10.0, 4.0 * 30.0));
     let unknown = demand("aten::_foreach_add_", dims, types, "", "").expect("operations at least");
     assert_eq!((unknown.flops, unknown.bytes), (10.0, None));
-    // Beside a list that was not recorded, nothing is known.
+    // If a list was not recorded, nothing is known.
     assert_eq!(demand("aten::_foreach_add_", "[[], [], []]", types, "", ""), None);
 }
 
@@ -298,7 +298,7 @@ fn a_compiled_kernel_counts_the_ops_in_its_name_and_the_tensors_that_it_is_given
     let found =
         figures(demand("triton_poi_fused_add_silu_0", "[[4, 8], [4, 8], []]", types, "", ""));
     assert_eq!(found, (5.0 * 32.0, 4.0 * 64.0));
-    // A result of a product, read under another shape, stands last: the first tensor is changed.
+    // A product's result read under another shape comes last, so the first tensor is changed in place.
     let found = figures(demand(
         "triton_poi_fused__unsafe_view_mul_1",
         "[[2, 2, 8], [4, 8], []]",
@@ -353,4 +353,55 @@ fn sizes_beyond_all_numbers_do_not_wrap() {
     assert_eq!(demand("aten::relu", &many, r#"["float"]"#, "", ""), None, "not finite");
     let values = format!(r#""[1, 1]", "[{big}, 1]", "[1, 1]", "False", "[0, 0]", "1""#);
     assert_eq!(convolution("[1, 3, 8, 8], [8, 3, 3, 3], []", &values), None);
+}
+
+#[test]
+fn a_compiled_kernel_that_takes_a_part_of_a_tensor_counts_that_part() {
+    let types = r#"["float", "float", "Scalar"]"#;
+    let dims = "[[4, 24], [4, 8], []]";
+    let found = |name: &str, launched: &str| {
+        let concrete = format!(r#"["", "", "{launched}"]"#);
+        figures(demand(name, dims, types, "", &concrete))
+    };
+    // 32 values of one third are read, and 32 written.
+    assert_eq!(found("triton_poi_fused_add_slice_0", "32"), (32.0, 4.0 * 64.0));
+    // Without a slice, a kernel reads all of its arguments, whatever its launch size.
+    assert_eq!(found("triton_poi_fused_max_pool2d_0", "32").1, 4.0 * 128.0);
+    // If the launch size is not recorded, it cannot limit the elements.
+    assert_eq!(found("triton_poi_fused_add_slice_0", "").1, 4.0 * 128.0);
+    // A gate reads both halves.
+    let (_, gate) = figures(demand(
+        "triton_poi_fused_mul_silu_slice_1",
+        "[[4, 16], [4, 8], []]",
+        types,
+        "",
+        r#"["", "", "32"]"#,
+    ));
+    assert_eq!(gate, 4.0 * 96.0);
+}
+
+#[test]
+fn a_compiled_embedding_reads_the_rows_that_it_takes_and_not_its_table() {
+    let dims = "[[2, 4], [5000, 16], [2, 4, 16], [], []]";
+    let types = r#"["long int", "float", "float", "Scalar", "Scalar"]"#;
+    let concrete = r#"["", "", "", "8", "16"]"#;
+    let found = demand("triton_per_fused_embedding_0", dims, types, "", concrete);
+    assert_eq!(figures(found).1, 8.0 * 8.0 + 4.0 * (128.0 + 128.0));
+}
+
+#[test]
+fn the_gradient_of_a_loss_writes_one_value_for_each_target() {
+    let dims = "[[], [4096, 8000], [4096], [], [], [], []]";
+    let types = r#"["float", "float", "long int", "", "Scalar", "Scalar", "float"]"#;
+    let found = demand("aten::nll_loss_backward", dims, types, "", "");
+    // One gradient, plus a target and a value for each of 4096; another op fills in zeros.
+    assert_eq!(figures(found), (4096.0, 4.0 + 4096.0 * (8.0 + 4.0)));
+}
+
+#[test]
+fn the_two_factors_of_addcmul_are_read_once_since_optimizers_pass_one_tensor_twice() {
+    let types = r#"["float", "float", "float", "Scalar"]"#;
+    let of = |name| figures(demand(name, "[[8, 4], [8, 4], [8, 4], []]", types, "", ""));
+    assert_eq!(of("aten::addcmul_"), (96.0, 4.0 * 32.0 * 3.0));
+    assert_eq!(of("aten::addcdiv_"), (96.0, 4.0 * 32.0 * 4.0));
 }

@@ -34,7 +34,7 @@ function nest(t) {
   }
 }
 
-// Sums over subtrees, from the end of preorder.
+// Sums over subtrees, computed in reverse preorder.
 function addUp(t) {
   for (let at = t.size - 1; at >= 0; at--) {
     t.all1[at] += t.own1[at];
@@ -50,7 +50,7 @@ function addUp(t) {
   }
 }
 
-// Idle time at and below each node: it is no GPU time and stands in a column of its own.
+// Idle time including the nodes below. It is not GPU time and has a column of its own.
 function addIdle(t, entries) {
   t.idle1 = new Float64Array(t.size);
   t.idle2 = new Float64Array(t.size);
@@ -64,8 +64,8 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether a call is there on one side only because something else replaced it: the nearest call above
-// that both sides have holds one-sided work of both.
+// Whether an unmatched call was replaced by other calls: the nearest call above that both sides have
+// contains unmatched work of both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
   let above = at;
@@ -82,7 +82,7 @@ function hasBoth(at) {
   return one && two;
 }
 
-// The nodes directly below; -1 asks for the roots.
+// The direct children of a node; -1 returns the roots.
 function childrenOf(at) {
   const list = [];
   const end = at < 0 ? tree.size : tree.end[at];
@@ -90,14 +90,14 @@ function childrenOf(at) {
   return list;
 }
 
-// A node and those above it, outermost first.
+// A node and its ancestors, outermost first.
 function pathTo(at) {
   const path = [];
   for (let node = at; node >= 0; node = tree.parent[node]) path.push(node);
   return path.reverse();
 }
 
-// The id of a node in the merged tree, and back; -1 where this page does not have it.
+// The id of a node in the merged tree, and the reverse; -1 if this page does not have the node.
 function idOf(at) {
   return tree.id.length ? tree.id[at] : at;
 }
@@ -113,7 +113,7 @@ function positionOf(id) {
   return tree.id[low] === id ? low : -1;
 }
 
-// The name of a node; `a | b` where it was renamed.
+// The name of a node; `a | b` if it was renamed.
 function nodeName(at) {
   return page.texts[tree.name[at]];
 }

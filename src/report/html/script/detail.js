@@ -1,11 +1,11 @@
-// One group or row of the table -> what stands below it when it is open.
+// One group or row of the table -> the details shown below it when it is open.
 
 const MEMBERS_SHOWN = 30;
-// Names and shapes that a comparison lists.
+// Number of names and shapes listed in a comparison.
 const KERNELS_SHOWN = 12;
 const ARGUMENTS = ["shapes", "concrete inputs", "strides", "types"];
 
-// One comparison of all that a group holds, and behind it the rows one by one.
+// One comparison of everything in a group, followed by its rows one by one.
 function groupDetail(group) {
   const cell = element("td", { colspan: HEADS.length });
   if (group.members.length === 1) {
@@ -13,7 +13,7 @@ function groupDetail(group) {
   } else {
     const opened = group.members.some((row) => rows.id[row] === stateNumber("row"));
     const list = element("details", { class: "instances" },
-      element("summary", {}, `each of the ${group.members.length} rows`));
+      element("summary", {}, `all ${group.members.length} rows`));
     const fillList = () => list.open && list.children.length === 1 && list.append(memberList(group));
     list.open = opened;
     list.addEventListener("toggle", fillList);
@@ -23,7 +23,7 @@ function groupDetail(group) {
   return element("tr", { class: "detail" }, cell);
 }
 
-// The kernels of both sides with counts and medians, what was done how fast, shapes, lowering.
+// The kernels of both sides with counts and medians, the modelled work and rate, shapes, lowering.
 function aggregate(members) {
   const box = element("div", { class: "detail aggregate" });
   const grid = element("div", { class: "detail-grid" });
@@ -49,8 +49,8 @@ function aggregateSide(members, side) {
   const line = (kernel) => [name(kernel.text), `${kernel.count}`, time(kernel.median), time(kernel.ns)];
   const rest = kernels.length - shown.length;
   return element("div", { class: "half" }, element("h3", {}, title),
-    kernels.length ? smallTable(["name", "count", "median", `sum, ${page.unit}`], shown.map(line)) : element("p", { class: "dim" }, "nothing on this side"),
-    rest > 0 ? element("p", { class: "dim" }, `${rest} more names`) : "");
+    kernels.length ? smallTable(["name", "count", "median", `sum, ${page.unit}`], shown.map(line)) : element("p", { class: "dim" }, "none on this side"),
+    rest > 0 ? element("p", { class: "dim" }, `${rest} more ${rest === 1 ? "name" : "names"}`) : "");
 }
 
 function smallTable(titles, lines) {
@@ -60,8 +60,8 @@ function smallTable(titles, lines) {
     element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
 }
 
-// Kernels by name, most time first. A row knows the mean time of its launches of a kernel: the median
-// is that of the launches, each at its row's mean.
+// Kernels by name, most time first. A row only has the mean time of its launches of a kernel, so the
+// median treats every launch as taking its row's mean.
 function kernelsOf(members, side) {
   const known = new Map();
   for (const row of members) {
@@ -73,14 +73,14 @@ function kernelsOf(members, side) {
       kernel.means.push([ns / count, count]);
     }
   }
-  // What a row tells as `(45 more names)` is no kernel: it comes last.
+  // The entry `(45 more names)` is not a kernel and comes last.
   const isRest = (kernel) => /^\(\d+ more names\)$/.test(kernel.text);
   const list = [...known.values()].sort((a, b) => isRest(a) - isRest(b) || b.ns - a.ns || (a.text < b.text ? -1 : 1));
   for (const kernel of list) kernel.median = weightedMedian(kernel.means);
   return list;
 }
 
-// The median of values that count so many times each.
+// The median of values with the given weights.
 function weightedMedian(values) {
   const sorted = [...values].sort((a, b) => a[0] - b[0]);
   const total = sorted.reduce((sum, [, count]) => sum + count, 0);
@@ -91,7 +91,7 @@ function weightedMedian(values) {
   return total === 0 ? 0 : (at(Math.ceil(total / 2) - 1) + at(Math.floor(total / 2))) / 2;
 }
 
-// `, 163 TFLOP/s`: what had to be done over the time, where all of the rows have a model.
+// `, 163 TFLOP/s`: modelled work divided by time; empty unless all rows have a model.
 function rateOf(members, side) {
   const sums = [0, 0, 0];
   for (const row of members) {
@@ -108,7 +108,7 @@ function rateOf(members, side) {
   return sums[0] > 0 ? `, ${tera(sums[0])} TFLOP/s` : `, ${tera(sums[1] / 1e3)} TB/s`;
 }
 
-// The rows by their shapes, the largest difference first; null where there is but one without any.
+// The rows by shape, largest difference first; null if the only group has no shape.
 function shapeTable(members) {
   const known = new Map();
   for (const row of members) {
@@ -125,7 +125,7 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names, "difference"], lines);
 }
 
-// The ops below the rows at which the traces part: [name, times].
+// The ops below the rows where the traces diverge: [name, times].
 function lowering(members) {
   const known = new Map();
   for (const row of members) {
@@ -159,7 +159,7 @@ function memberList(group) {
   }
   if (members.length > shown.length) {
     list.append(element("p", { class: "dim" },
-      `… and ${members.length - shown.length} rows with smaller differences; group by “nothing” to see each`));
+      `… and ${members.length - shown.length} more with smaller differences; group by “no grouping” to see each row`));
   }
   return list;
 }
@@ -181,7 +181,7 @@ function memberLine(row, open) {
     element("span", { class: "dim title" }, folded(text)));
 }
 
-// What tells a row from the others of its name.
+// What distinguishes a row from the others of its name.
 function rowTitle(row) {
   const facets = rows.facets
     .map((facet) => [facet.title, page.texts[facet.value[row]]])
@@ -208,12 +208,12 @@ function rowDetail(row) {
 function sideTitle(row, side) {
   const uid = rows["uid" + side][row];
   const count = rows["count" + side][row];
-  return `${page.names[side - 1]}: ${time(rows["time" + side][row])} ${page.unit}, ${count} events${rateOf([row], side)}` + (uid < 0 ? "" : `, uid ${uidText(side, uid)}`);
+  return `${page.names[side - 1]}: ${time(rows["time" + side][row])} ${page.unit}, ${count} ${count === 1 ? "event" : "events"}${rateOf([row], side)}` + (uid < 0 ? "" : `, uid ${uidText(side, uid)}`);
 }
 
 function kernelList(row, side) {
   const kernels = rows["kernels" + side][row];
-  if (!kernels.length) return element("p", { class: "dim" }, "nothing on this side");
+  if (!kernels.length) return element("p", { class: "dim" }, "none on this side");
   return element("ul", { class: "kernel-list" }, ...kernels.map(([text, count, ns]) =>
     element("li", {}, name(page.texts[text]), element("span", { class: "time" }, `×${count}  ${time(ns)}`))));
 }
@@ -232,10 +232,10 @@ function argumentTable(row) {
   return list;
 }
 
-// The calls from the row outwards; the lowest common node is marked.
+// The call stack of a row, innermost first, with the lowest common node marked.
 function stack(row) {
   const at = rows.node[row];
-  if (at < 0) return element("p", { class: "dim" }, "left out of this page; see merged_tree_output.txt");
+  if (at < 0) return element("p", { class: "dim" }, "omitted from this page; see merged_tree_output.txt");
   const common = rows.common[row];
   return element("ol", { class: "stack-list", tabindex: "0", role: "list", "aria-label": "stack" }, ...pathTo(at).reverse().map((node) =>
     element("li", {}, name(nodeName(node)), ...nodeTags(node).flatMap((tag) => [" ", tag]),

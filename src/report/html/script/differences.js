@@ -1,4 +1,4 @@
-// The rows -> a table of groups: filtered, searched, sorted; a group opens its rows.
+// The rows -> a table of groups that can be filtered, searched, sorted and expanded.
 
 const PAGE_OF_GROUPS = 60;
 const COLUMNS = [
@@ -10,7 +10,7 @@ const COLUMNS = [
   { key: "signed", title: "difference", value: (g) => g.time2 - g.time1 },
   { key: "ratio", title: "ratio", value: (g) => (g.time1 > 0 && g.time2 > 0 ? g.time2 / g.time1 : 0) },
 ];
-// Which groups are shown: [value, text, test].
+// The filters for groups: [value, text, test].
 const CHANGES = [
   ["", "all", () => true],
   ["slower", "slower only", (g) => change(g.time1, g.time2).word === "more"],
@@ -26,12 +26,12 @@ function presence(row) {
   return "both";
 }
 
-// What rows can be grouped by: [value, text, key of a row].
+// The properties rows can be grouped by: [value, text, key of a row].
 function groupings() {
   return [
     ["name", "name", (row) => String(rows.name[row])],
     ["shape", "name and arguments", (row) => rows.name[row] + " " + rows.arguments[row]],
-    ["row", "nothing: each row", (row) => String(row)],
+    ["row", "no grouping", (row) => String(row)],
     ...rows.facets.map((facet) => ["f." + facet.key, facet.title, (row) => String(facet.value[row])]),
   ];
 }
@@ -81,7 +81,7 @@ function groupRows() {
   return sortGroups([...groups.values()].filter(which ? which[2] : () => true));
 }
 
-// The shapes of a row: one text where both sides have the same.
+// The shapes of a row; one text if both sides agree.
 function argumentsText(row) {
   const [first, second] = rows.argument_table[rows.arguments[row]].map((text) => page.texts[text]);
   return first === second || !second ? first : !first ? second : `${first} → ${second}`;
@@ -122,10 +122,11 @@ function drawFilters() {
   document.getElementById("filters").replaceChildren(...controls);
 }
 
-// Titles that can be clicked: the difference has one for its size and its sign.
+// Clickable titles. The column `difference` sorts by magnitude and by sign.
 const HEADS = COLUMNS.filter((column) => column.key !== "signed");
 
-// A click turns the order; on the difference it goes by size, most time more first, most time less first.
+// A click reverses the order. On the difference it cycles: by magnitude, largest increase first, largest
+// decrease first.
 function nextOrder(column, current, up) {
   if (column.key !== "diff") return { sort: column.key, dir: (current ? !up : column.key === "name") ? "up" : "down" };
   if (!current) return { sort: "diff", dir: "down" };
@@ -166,7 +167,7 @@ function drawRows() {
   };
   const line = document.getElementById("rows-more");
   const search = searchOf(state.get("q") || "");
-  const count = search.error ? `no path query: ${search.error}`
+  const count = search.error ? `not a path query: ${search.error}`
     : groups.length === 0 ? "nothing found" : groups.length === 1 ? "1 line" : `${groups.length} lines`;
   line.replaceChildren(groups.length > shown.length ? `${shown.length} of ${count} ` : count);
   if (groups.length > shown.length) line.append(element("button", { type: "button", onclick: more }, "show more"));
@@ -184,7 +185,7 @@ function groupRow(group, open) {
   const button = element("button", {
     type: "button", "aria-expanded": String(open), "data-open": rows.id[group.members[0]], onclick: toggle,
   }, element("span", { class: "open-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), name(group.name));
-  // The whole line opens; the button is for the keyboard. A text that is being selected does not.
+  // Clicking anywhere on the line opens it; the button is for the keyboard. Selecting text does not open it.
   const openLine = (event) => {
     if (!event.target.closest("button, a, summary, details") && getSelection().isCollapsed) toggle();
   };

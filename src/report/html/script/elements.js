@@ -1,4 +1,4 @@
-// Values -> text and elements. Names of traces become text nodes and nothing else.
+// Values -> text and elements. Names from traces only ever become text nodes.
 
 // An element with properties (class, dataset, on…, aria-…) and children (elements or text).
 function element(tag, properties, ...children) {
@@ -16,7 +16,7 @@ function name(text) {
   return element("bdi", { class: "name" }, text);
 }
 
-// A select with a label; choices are [value, text].
+// A labelled select; choices are [value, text].
 function choice(label, key, choices, preset, changed) {
   const select = element("select", { "data-key": key, onchange: () => changed(select.value) });
   for (const [value, text] of choices) select.append(element("option", { value }, text));
@@ -25,7 +25,7 @@ function choice(label, key, choices, preset, changed) {
   return element("label", {}, label, select);
 }
 
-// A text field with a label; `changed` is called a moment after the last key.
+// A labelled text field; `changed` is called shortly after the last key press.
 function field(label, key, changed) {
   let waiting = 0;
   const input = element("input", {
@@ -50,7 +50,7 @@ function ratio(time1, time2) {
   return time1 > 0 && time2 > 0 ? (time2 / time1).toFixed(2) + "x" : "";
 }
 
-// How a time changed: a sign, and a style by how much of the larger time the difference is.
+// How a time changed: a sign, a word, and a style by the difference relative to the larger time.
 function change(time1, time2) {
   const difference = time2 - time1;
   const part = Math.abs(difference) / Math.max(time1, time2, 1);
@@ -61,18 +61,18 @@ function change(time1, time2) {
     : { sign: "▼", word: "less", style: "less" + strength };
 }
 
-// A button that puts a text into the clipboard and says so.
+// A button that copies a text to the clipboard and confirms it.
 function copyButton(what, text) {
   const button = element("button", { type: "button", class: "copy", "data-copy": what, onclick: async (event) => {
     event.stopPropagation();
     const done = await copyText(typeof text === "function" ? text() : text);
-    button.textContent = done ? "copied" : "cannot copy";
+    button.textContent = done ? "copied" : "copy failed";
     setTimeout(() => { button.textContent = "copy " + what; }, 1500);
   } }, "copy " + what);
   return button;
 }
 
-// A page from a file may have no clipboard: then a selection and the browser's own command.
+// A page opened from a file may have no clipboard; then falls back to a selection and the copy command.
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -88,7 +88,7 @@ async function copyText(text) {
   }
 }
 
-// A long text folded behind its beginning.
+// A long text, collapsed to its beginning.
 const FOLD = 80;
 function folded(text) {
   if (text.length <= FOLD) return name(text);
@@ -96,7 +96,7 @@ function folded(text) {
     element("summary", {}, name(text.slice(0, FOLD - 10) + "…")), name(text));
 }
 
-// A box to tick.
+// A checkbox.
 function tick(label, key, changed) {
   const box = element("input", { type: "checkbox", "data-key": key, onchange: () => changed(box.checked ? "1" : "") });
   box.checked = state.get(key) === "1";

@@ -1,5 +1,5 @@
-// The merged tree -> an icicle: calls of one name below one stack are one frame, width is time.
-// Frames that hold nothing but one other are drawn as one, since nothing forks there.
+// The merged tree -> an icicle: calls with the same stack of names are one frame, and width is time.
+// A frame with a single child of the same time is merged with it, since the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
 const LEAST_WIDTH = 0.0006;
@@ -11,8 +11,8 @@ const IDLE = "(idle)";
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");
 
-// A frame: pairs of [node, node whose own time counts]. From the thread down both are the same, and all
-// below a node counts; from the kernels up the first walks towards the thread. The root holds all.
+// A frame: pairs of [node, node whose own time counts]. From the thread down the two are the same, and all
+// time below a node counts; from the kernels up the first one walks towards the thread. The root has all.
 function frameOf(key, nodes, parent) {
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, idle: 0 };
   for (const [node, leaf] of nodes) {
@@ -36,7 +36,7 @@ function idleOf(column, node) {
 
 function rootFrame() {
   const nodes = isUp() ? leaves() : childrenOf(-1).map((node) => [node, node]);
-  return { ...frameOf(isUp() ? "all that took time" : "all threads", nodes, null), root: true };
+  return { ...frameOf(isUp() ? "everything that took time" : "all threads", nodes, null), root: true };
 }
 
 // The nodes with time of their own.
@@ -46,14 +46,14 @@ function leaves() {
   return list;
 }
 
-// What counts as one frame: with layers merged, instances of one module class.
+// The key that calls share to become one frame; with layers merged, instances of one module class share one.
 function keyOf(node) {
   const text = nodeName(node);
   return state.get("layers") === "1" && isModule(node)
     ? text.replace(/nn\.Module: (.*?)_[0-9]+(?= \| |$)/g, "nn.Module: $1_*") : text;
 }
 
-// The frames directly below, in the order of the calls.
+// The frames directly below, in call order.
 function framesBelow(frame, join = collapsed) {
   const groups = new Map();
   const add = (key, pair) => groups.has(key) ? groups.get(key).push(pair) : groups.set(key, [pair]);
@@ -80,7 +80,7 @@ function framesBelow(frame, join = collapsed) {
   return frames;
 }
 
-// A frame with the frames below it that hold the same time and stand alone.
+// A frame merged with the chain of only children below it that have the same time.
 function collapsed(frame) {
   if (state.get("chains") === "all") return frame;
   for (;;) {
@@ -102,7 +102,7 @@ function breadth(frame) {
   return state.get("width") === "trace1" ? frame.time1 : frame.time2;
 }
 
-// The frame of the stack of one node; from the kernels up that of its name.
+// The frame for a node's stack; from the kernels up, the frame for its name.
 function frameAt(node) {
   let frame = rootFrame();
   if (isUp()) return framesBelow(frame).find((below) => below.key === keyOf(node)) || frame;
@@ -141,10 +141,10 @@ function drawFlame() {
   }
   flameView.style.height = level * FRAME_HEIGHT + 2 + "px";
   flameView.replaceChildren(...made);
-  if (total === 0) flameInfo.textContent = "No time on this side here: switch the width to the other trace.";
+  if (total === 0) flameInfo.textContent = "This side has no time here. Set the width to the other trace.";
 }
 
-// Frames below with their place as parts of the whole width; what is too narrow is left out.
+// The frames below with their position and width as fractions of the whole; those too narrow are left out.
 function placeBelow(frame, left, total) {
   const placed = [];
   for (const below of framesBelow(frame)) {
@@ -174,7 +174,8 @@ function zoomOf(frame) {
   return frame.root || !frame.nodes.length ? "" : idOf(frame.nodes[0][0]);
 }
 
-// All of its calls stand on one side, for others on the other side: new is not slower.
+// Whether all calls of the frame are unmatched and replace others, or were replaced: new does not mean
+// slower.
 function isReplacedFrame(frame) {
   return !frame.root && frame.nodes.length > 0 && frame.nodes.every(([node]) => isReplaced(node));
 }
@@ -184,16 +185,16 @@ function isFound(frame) {
   return wanted !== "" && frame.chain.some((title) => title.toLowerCase().includes(wanted));
 }
 
-// What tells most in little room: no folders, no prefix that all modules have.
+// The most informative part of a name: without folders and without the prefix that all modules have.
 function shortName(title) {
   return title.replace(/^nn\.Module: /, "").replace(/^(?:[^\s():]*\/)+(?=[^\s():]+\(\d+\): )/, "");
 }
 
 function describe(frame, how) {
-  const replaced = isReplacedFrame(frame) ? `, in place of other calls ${bothTimes(frame)}` : "";
+  const replaced = isReplacedFrame(frame) ? `, replaces or is replaced by other calls ${bothTimes(frame)}` : "";
   const figures = `${time(frame.time1)} → ${time(frame.time2)} ${page.unit}, ${how.sign} ${signed(frame.time2 - frame.time1)}`;
   const factor = ratio(frame.time1, frame.time2);
-  const calls = frame.isIdle ? "no device ran anything" : frame.nodes.length === 1 ? "1 call" : `${frame.nodes.length} calls`;
+  const calls = frame.isIdle ? "all devices idle" : frame.nodes.length === 1 ? "1 call" : `${frame.nodes.length} calls`;
   const names = frame.chain.length > 4 ? [frame.chain[0], `${frame.chain.length - 2} calls`, frame.chain[frame.chain.length - 1]] : frame.chain;
   flameInfo.replaceChildren(name(names.join(" › ")), element("br"), `${figures}${factor ? ", " + factor : ""}, ${calls}${replaced}`);
 }
@@ -202,7 +203,7 @@ function describe(frame, how) {
 function bothTimes(frame) {
   let above = frame.nodes[0][0];
   while (above >= 0 && "12".includes(tree.relation[above])) above = tree.parent[above];
-  return above < 0 ? "" : `(${time(tree.all1[above])} → ${time(tree.all2[above])} ${page.unit} in all below ${shortName(nodeName(above))})`;
+  return above < 0 ? "" : `(${time(tree.all1[above])} → ${time(tree.all2[above])} ${page.unit} in total below ${shortName(nodeName(above))})`;
 }
 
 function zoomTo(frame) {
@@ -219,7 +220,7 @@ function showInFlame(at) {
   document.getElementById("flame").scrollIntoView();
 }
 
-// Arrow keys move between frames by place; Escape zooms out.
+// Arrow keys move between frames spatially; Escape zooms out.
 function flameKey(event) {
   const current = event.target.closest(".frame");
   if (!current) return;
@@ -244,7 +245,7 @@ function flameKey(event) {
   }
 }
 
-// Marks the frames of a name, and tells how many there are and what they take together.
+// Marks the frames whose name matches, and shows their number and total time.
 function seekInFlame(text) {
   setState({ seek: text });
   drawFlame();
@@ -255,7 +256,7 @@ function tellFound() {
   const wanted = (state.get("seek") || "").toLowerCase();
   const line = document.getElementById("flame-found");
   if (!wanted) return line.replaceChildren();
-  // Of calls within found calls the outer ones count.
+  // Of nested matches only the outermost counts.
   let count = 0, one = 0, two = 0;
   for (let at = 0; at < tree.size; at++) {
     if (!nodeName(at).toLowerCase().includes(wanted)) continue;
@@ -264,7 +265,7 @@ function tellFound() {
     two += tree.all2[at];
     at = tree.end[at] - 1;
   }
-  line.textContent = count === 0 ? `nothing is named like “${state.get("seek")}”`
+  line.textContent = count === 0 ? `no name matches “${state.get("seek")}”`
     : `${count === 1 ? "1 call" : count + " calls"}: ${time(one)} → ${time(two)} ${page.unit}`;
 }
 
@@ -275,11 +276,11 @@ function drawFlameControls() {
   };
   const reset = element("button", { type: "button", onclick: () => zoomTo(rootFrame()) }, "reset zoom");
   const controls = [
-    choice("width is the time of", "width", WIDTHS, "", redraw("width")),
+    choice("width shows the time of", "width", WIDTHS, "", redraw("width")),
     choice("view", "view", VIEWS, "", redraw("view")),
-    choice("calls without a fork", "chains", CHAINS, "", redraw("chains")),
-    field("mark frames named like", "seek", seekInFlame),
-    tick("layers of one class as one", "layers", redraw("layers")),
+    choice("chains of only children", "chains", CHAINS, "", redraw("chains")),
+    field("highlight frames by name", "seek", seekInFlame),
+    tick("merge layers of one class", "layers", redraw("layers")),
   ];
   if (page.idle.length) controls.push(tick("with idle time", "idle", redraw("idle")));
   document.getElementById("flame-controls").replaceChildren(...controls, reset,

@@ -1,8 +1,7 @@
-"use strict";
-// Heat maps of a fleet: a row for each rank, a column for each step or collective.
+// Heat maps of a fleet: one row per rank, one column per step or collective.
 const maps = JSON.parse(document.getElementById("data").textContent);
 
-// What most cells are apart from each other decides the scale: one odd cell must not hide the others.
+// The 99th percentile sets the scale, so that a single outlier does not hide the other cells.
 function scale(values) {
   const sizes = values.filter((value) => value !== null).map(Math.abs).sort((a, b) => a - b);
   return sizes[Math.floor(sizes.length * 0.99)] || sizes[sizes.length - 1] || 1;
@@ -35,7 +34,7 @@ for (const section of document.querySelectorAll(".map")) {
   let [row, column] = [0, 0];
   const tell = () => {
     const value = map.values[row * map.columns.length + column];
-    const text = value === null ? "nothing" : `${value} ${map.unit}`;
+    const text = value === null ? "no value" : `${value} ${map.unit}`;
     told.textContent = `${map.rows[row]}, ${map.columns[column]}: ${text}`;
   };
   const go = (toRow, toColumn) => {

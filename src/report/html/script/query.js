@@ -1,10 +1,10 @@
-// A path query -> the nodes that it names on either side: the grammar of `tracetree tree --find`.
-// A text that is none is a search for words.
+// A path query -> the nodes it matches on either side, with the grammar of `tracetree tree --find`.
+// Any other text is a word search.
 
 const QUERY_WORDS = ["module", "frame", "op", "call", "kernel"];
 const QUERY_BEGINS = /^\s*(module|frame|op|call|kernel)\s*\(/;
 
-// The parts of a query; { error } where it is written wrong, null where the text begins like none.
+// The parts of a query; { error } for a syntax error, null if the text does not start like a query.
 function parseQuery(text) {
   if (!QUERY_BEGINS.test(text)) return null;
   const parts = [];
@@ -17,18 +17,18 @@ function parseQuery(text) {
     parts.push({ word: found[1], like: globOf(found[2]) });
     rest = rest.slice(found[0].length);
     if (!rest) return parts;
-    if (rest[0] !== "/") return { error: `expected / or the end, found ${rest}` };
+    if (rest[0] !== "/") return { error: `expected / or the end of the query, found ${rest}` };
     rest = rest.slice(1).trimStart();
   }
 }
 
-// A pattern for whole names: * stands for any letters, ? for one, | parts two patterns.
+// A pattern for whole names: * matches any text, ? one character, | separates alternatives.
 function globOf(pattern) {
   const choices = pattern.split("|").map((choice) => [...choice.trim()]);
   return (name) => choices.some((choice) => isLike([...name], choice));
 }
 
-// Goes back to the last * where a letter does not fit: no more than name × pattern steps.
+// Backtracks to the last * on a mismatch, so it takes at most name × pattern steps.
 function isLike(letters, pattern) {
   let at = 0, inPattern = 0, star = null;
   while (at < letters.length) {
@@ -56,7 +56,7 @@ function isModule(at) {
   return tree.kind[at] === "f" && nodeName(at).startsWith(MODULE_PREFIX);
 }
 
-// The name of a node on a side; null where that side does not have it.
+// The name of a node on a side; null if that side does not have it.
 function sideName(at, side) {
   const relation = tree.relation[at];
   if (relation === (side === 1 ? "2" : "1")) return null;
@@ -88,7 +88,7 @@ function partMatches(part, word, name, chain) {
   }
 }
 
-// The nodes that a query names on either side, as a sorted list.
+// The nodes that a query matches on either side, as a sorted list.
 function findNodes(parts, sides = [1, 2]) {
   const found = new Set();
   const last = parts.length - 1;
@@ -132,7 +132,7 @@ function touches(nodes, at) {
   return low < list.length && list[low] < tree.end[at];
 }
 
-// What a text asks for: { nodes } of a query, { words } to find, or { error }.
+// What a text searches for: { nodes } for a query, { words } for a word search, or { error }.
 let askedText = null, askedAnswer = null;
 function searchOf(text) {
   if (text === askedText) return askedAnswer;
@@ -146,7 +146,7 @@ function searchOf(text) {
   return askedAnswer;
 }
 
-// The path query of a node: the modules around it, and itself.
+// The path query of a node: the enclosing modules, and the node itself.
 function queryOf(at) {
   const side = tree.relation[at] === "2" ? 2 : 1;
   const part = (node) => {

@@ -1,4 +1,4 @@
-// Draws everything from the fragment, and again when the fragment changes.
+// Draws everything from the fragment, and redraws it when the fragment changes.
 
 function drawAll() {
   readState();
@@ -16,8 +16,8 @@ function drawAll() {
   showPlace(node);
 }
 
-// The place that a link was copied at: so far below the top of a part, which stands elsewhere in a
-// window of another width.
+// Scrolls to the position saved in a link: an offset below the top of a section, since the top itself moves
+// with the width of the window.
 function showPlace(node) {
   const part = document.getElementById(state.get("at") || "");
   if (!part) return;
@@ -29,7 +29,7 @@ function showPlace(node) {
   }
 }
 
-// Keeps the part and the place in it in the address, a moment after the last movement.
+// Saves the current section and the offset in it in the address, shortly after scrolling stops.
 let scrolling = 0;
 function keepPlace() {
   clearTimeout(scrolling);
@@ -41,7 +41,7 @@ function keepPlace() {
   }, 150);
 }
 
-// The contents bar tells where the reader is.
+// Highlights the current section in the contents bar.
 function markPart(part) {
   for (const link of links) {
     if (part && link.getAttribute("href") === "#" + part.id) link.setAttribute("aria-current", "true");

@@ -1,11 +1,10 @@
-"use strict";
 // The fragment of the address <-> the state of the view, so that a link shows what its sender saw.
-// Keys: at, y, q, only, group, sort, dir, presence, f.<facet>, open, row, show, order, find, node, zoom, width,
-// view, chains, layers, idle, seek, t, slice.
+// Keys: at, y, q, only, group, sort, dir, presence, f.<facet>, open, row, show, order, find, node, zoom,
+// width, view, chains, layers, idle, seek, t, slice.
 
 const state = new URLSearchParams();
 
-// Takes over the fragment; a bare name such as #tree is the part to show.
+// Reads the fragment; a bare name such as #tree is the section to show.
 function readState() {
   for (const key of [...state.keys()]) state.delete(key);
   const text = location.hash.slice(1);

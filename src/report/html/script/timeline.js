@@ -1,19 +1,19 @@
-// One step of both sides -> lanes on a canvas, each side from the step's start. What can be seen by
-// pointing can be walked by keys, and stands in a list as well.
+// One step of both sides -> lanes on a canvas, each side from the start of its step. Everything that can be
+// pointed at can also be reached by keyboard, and is in a list.
 
 const SLICE_HEIGHT = 13;
 const LANE_HEAD = 15;
 const SIDE_HEAD = 22;
 const AXIS = 20;
 const LISTED = 40;
-const NEAREST = 100; // ns that fill the width at most zoom
+const NEAREST = 100; // ns across the view at maximum zoom
 
 const timeline = page.timeline ? layTimeline(page.timeline) : null;
 const timelineView = document.getElementById("timeline-view");
 const timelineInfo = document.getElementById("timeline-info");
 let pointed = -1;
 
-// The lanes with their height, and the slices of each row by start, of each node by side.
+// Computes the position of each lane, the slices of each row by start, and those of each node by side.
 function layTimeline(data) {
   const slices = data.slices;
   const rowsOf = data.lanes.map((lane) => Array.from({ length: lane.rows }, () => []));
@@ -39,7 +39,7 @@ function sliceSide(at) {
   return timeline.lanes[timeline.slices.lane[at]].side;
 }
 
-// The slice of the other side, or -1.
+// The matching slice of the other side, or -1.
 function partnerOf(at) {
   return timeline.byNode.get(timeline.slices.node[at]).find((other) => sliceSide(other) !== sliceSide(at)) ?? -1;
 }
@@ -48,7 +48,7 @@ function sliceName(at) {
   return page.texts[timeline.slices.name[at]];
 }
 
-// What is in view: [from, to] in ns since the step began.
+// The visible range: [from, to] in ns since the start of the step.
 function timelineRange() {
   const found = /^(-?\d+)\.\.(-?\d+)$/.exec(state.get("t") || "");
   const [from, to] = found ? [Number(found[1]), Number(found[2])] : [0, timeline.whole];
@@ -65,7 +65,7 @@ function setRange(from, to) {
   drawTimeline();
 }
 
-// Zooms by a factor around a moment, the middle if none is told.
+// Zooms by a factor around a moment, by default the middle.
 function zoomTimeline(factor, around) {
   const [from, to] = timelineRange();
   const at = around ?? (from + to) / 2;
@@ -136,7 +136,7 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// A moment in the unit that fits it, or that fits the distance of two marks.
+// A time in the unit that fits it, or that fits the distance between two marks.
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];
@@ -181,7 +181,7 @@ function sideText(side, room = Infinity) {
   return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
 }
 
-// Where the host left the step on each side: what stands behind runs after it.
+// Where the host left the step on each side; work to the right of the mark runs after it.
 function drawEnds({ pen, colours, x }) {
   timeline.lanes.forEach((lane, at) => {
     pen.fillStyle = colours.dim;
@@ -201,7 +201,7 @@ function drawCauses(view) {
       if (box.right < 0 || box.left > width) continue;
       pen.fillStyle = colours.hit;
       pen.fillRect(box.left, box.top + SLICE_HEIGHT - 3, Math.max(box.right - box.left, 2), 2);
-      // Causes at one call stand beside each other.
+      // Causes at the same call are placed side by side.
       const left = beside.get(at) ?? Math.max(box.left, 0);
       pen.fillRect(left, box.top - 2, 10, 11);
       pen.fillStyle = colours.card;
@@ -217,7 +217,7 @@ function sliceBox({ x }, at) {
   return { left, right: Math.max(x(start[at] + time[at]), left + 1), top: timeline.tops[lane[at]] + row[at] * SLICE_HEIGHT };
 }
 
-// A slice and its partner, joined.
+// Outlines a slice and its counterpart, and connects them.
 function drawPair(view, at) {
   const { pen, colours, width } = view;
   const boxes = [at, partnerOf(at)].filter((one) => one >= 0).map((one) => sliceBox(view, one));
@@ -242,17 +242,17 @@ function drawPair(view, at) {
 
 function timelineText() {
   const [from, to] = timelineRange();
-  const shown = from === 0 && to === timeline.whole ? "all of it" : `${span(from)} to ${span(to)}`;
-  return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view ${shown}. Left and right arrows move, plus and minus zoom, 0 shows all; with Shift the arrows go from call to call, Enter zooms to it, Escape leaves it. The list below has the same calls.`;
+  const shown = from === 0 && to === timeline.whole ? "everything" : `${span(from)} to ${span(to)}`;
+  return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move, plus and minus zoom, 0 shows everything. With Shift, the arrow keys go from call to call; Enter zooms to the call, Escape deselects it. The list below has the same calls.`;
 }
 
-// Both times of a pair, or whose a call is.
+// Both times of a matched pair, or which side a call is on.
 function sliceFigures(at) {
   const { start, time: times, relation } = timeline.slices;
   const other = partnerOf(at);
-  if (relation[at] === "o") return `${span(times[at])} at ${span(start[at])}, launched outside of this step`;
+  if (relation[at] === "o") return `${span(times[at])} at ${span(start[at])}, launched outside this step`;
   if (other < 0) {
-    const paired = "12".includes(relation[at]) ? `only in ${page.names[sliceSide(at) - 1]}` : "its partner is not in this picture";
+    const paired = "12".includes(relation[at]) ? `only in ${page.names[sliceSide(at) - 1]}` : "its counterpart is not in view";
     return `${span(times[at])} at ${span(start[at])}, ${paired}`;
   }
   const [one, two] = sliceSide(at) === 1 ? [at, other] : [other, at];
@@ -263,7 +263,7 @@ function sliceFigures(at) {
 }
 
 function describeSlice(at) {
-  if (at < 0) return timelineInfo.replaceChildren("Point at a call for its figures and its partner; drag to move, double click to zoom.");
+  if (at < 0) return timelineInfo.replaceChildren("Point at a call to see its figures and its counterpart. Drag to move, double-click to zoom.");
   const node = timeline.slices.node[at];
   const buttons = at === chosenSlice() && positionOf(node) >= 0
     ? [" ", element("button", { type: "button", onclick: () => showInTree(positionOf(node)) }, "show in the merged tree")] : [];
@@ -277,7 +277,7 @@ function chooseSlice(at) {
   drawTimeline();
 }
 
-// The calls in view, one line a pair, the largest difference first.
+// The calls in view, one line per pair, largest difference first.
 function listedPairs() {
   const [from, to] = timelineRange();
   const { start, time: times } = timeline.slices;
@@ -305,7 +305,7 @@ function drawTimelineList() {
     element("span", { class: "dim" }, ` ${page.texts[timeline.lanes[timeline.slices.lane[at]].name]}: ${sliceFigures(at)}`));
   const more = all.length - LISTED;
   box.append(element("div", {},
-    element("p", { class: "dim" }, `${Math.min(all.length, LISTED)} of ${all.length} calls in view, the largest difference first${more > 0 ? "; zoom in for the others" : ""}`),
+    element("p", { class: "dim" }, `${Math.min(all.length, LISTED)} of ${all.length} calls in view, largest difference first${more > 0 ? "; zoom in for the others" : ""}`),
     element("ol", { class: "timeline-lines" }, ...all.slice(0, LISTED).map(line))));
 }
 
@@ -359,7 +359,7 @@ function point(at) {
   drawTimeline();
 }
 
-// Zooms with Ctrl, as a pinch does; moves sideways; the page scrolls as ever.
+// Zooms with Ctrl, as a pinch gesture does; also scrolls sideways. Otherwise the page scrolls as usual.
 function timelineWheel(event) {
   const box = timelineView.getBoundingClientRect();
   const [from, to] = timelineRange();
@@ -371,7 +371,7 @@ function timelineWheel(event) {
   event.preventDefault();
 }
 
-// From call to call: beside it in its row, or to the nearest in the next row that has one.
+// Moves from call to call: to the neighbour in its row, or to the nearest one in the next row that has any.
 function stepSlice(key) {
   const at = chosenSlice();
   if (at < 0) return chooseSlice(listedPairs()[0] ?? -1);
@@ -386,7 +386,7 @@ function stepSlice(key) {
     ArrowUp: here > 0 ? nearest(rows[here - 1]) : undefined,
     ArrowDown: here + 1 < rows.length ? nearest(rows[here + 1]) : undefined }[key];
   if (next === undefined) return;
-  // The state names a pair: going to its other half goes on from there.
+  // The state names a pair, so the chosen half is put first.
   const node = timeline.slices.node[next];
   timeline.byNode.set(node, [next, ...timeline.byNode.get(node).filter((other) => other !== next)]);
   chooseSlice(next);
@@ -426,12 +426,12 @@ function timelineKey(event) {
 
 // ---- causes and controls
 
-// What of a cause has both sides to compare: the GPU event, else the call.
+// The node to compare for a cause: its GPU event if both sides have it, otherwise the call.
 function causeNode({ node, event }) {
   return (timeline.byNode.get(event) || []).length > 1 ? event : node;
 }
 
-// The place of a cause, with as much around it as it is long.
+// Zooms to a cause, with half its length on each side.
 function showInTimeline(place) {
   const { from, to } = place;
   setState({ at: "timeline", slice: causeNode(place) });
@@ -464,7 +464,7 @@ function causeName(at) {
   return document.querySelectorAll("[data-cause]")[at]?.querySelector(".name").textContent ?? "";
 }
 
-// Once: everything that the canvas answers to, and a button at each cause that stands in it.
+// Called once: registers the handlers of the canvas, and adds a button to each cause shown in it.
 function startTimeline() {
   if (!timeline) return;
   for (const type of ["pointerdown", "pointermove", "pointerup", "pointerleave", "pointercancel"]) {

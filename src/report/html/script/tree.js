@@ -1,13 +1,13 @@
-// The merged tree -> lines, made when they are first seen: a tree of 100,000 calls costs what is open.
+// The merged tree -> lines, created on demand, so that a tree of 100,000 calls costs only what is open.
 
 const CHILDREN_SHOWN = 100;
-const SHOWS = [["work", "calls with accounted work"], ["changed", "calls that differ"], ["all", "all calls"]];
-const ORDERS = [["", "as called"], ["diff", "largest difference first"]];
+const SHOWS = [["work", "calls with attributed work"], ["changed", "calls that differ"], ["all", "all calls"]];
+const ORDERS = [["", "call order"], ["diff", "largest difference first"]];
 
 const treeView = document.getElementById("tree-view");
-// Node -> its line, and the box of the lines below it.
+// Node -> its line, and the box with the lines below it.
 const lines = new Map();
-// Nodes that a link or a search asked for: they are shown whatever the choice.
+// Nodes requested by a link or a search, which are shown regardless of the filter.
 const asked = new Set();
 
 function isShown(at) {
@@ -32,17 +32,17 @@ function nodeTags(at) {
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
 
-// The captured calls of a graph launch have uids from some number on.
+// The uids of the captured calls of a graph launch start at a fixed number per launch.
 function capturedRange(side, uid) {
   return page.captured[side - 1].findLast(([first]) => uid >= first);
 }
 
-// A captured call was recorded when its graph was captured: it has no time of its own.
+// A captured call was recorded when its graph was captured, so it has no time of its own.
 function isCaptured(at) {
   return [1, 2].some((side) => capturedRange(side, tree["uid" + side][at]));
 }
 
-// As the command line names it: the position of the launch and that in the capture's file.
+// As on the command line: the position of the launch and the position in the capture's file.
 function uidText(side, uid) {
   const range = capturedRange(side, uid);
   return range ? `${range[1]}:${uid - range[0]}` : String(uid);
@@ -69,12 +69,12 @@ function fill(box, at, indent, limit) {
   const rest = children.length - limit;
   const made = box.querySelectorAll(":scope > .branch").length;
   box.querySelector(":scope > .show-more")?.remove();
-  // Only a fork indents: chains of single calls would walk out of the page.
+  // Only branches indent; otherwise chains of single calls would leave the page.
   const next = indent + (children.length > 1 ? 1 : 0);
   for (const child of children.slice(made, limit)) box.append(branch(child, next));
   if (rest > 0) {
     const more = () => fill(box, at, indent, limit + 5 * CHILDREN_SHOWN);
-    // A tree holds items and nothing else, be they buttons.
+    // A tree may contain only tree items, so the button gets that role.
     box.append(element("button", { type: "button", role: "treeitem", class: "show-more", onclick: more }, `${rest} more calls`));
   }
 }
@@ -96,7 +96,7 @@ function label(at, opens, indent) {
   const box = element("span", { class: "label" },
     element("span", { class: "toggle", "aria-hidden": "true" }, opens ? "▸" : ""),
     element("span", {}, name(nodeName(at)), ...nodeTags(at).flatMap((tag) => [" ", tag]),
-      hidden ? element("span", { class: "dim" }, ` (${hidden} left out)`) : null));
+      hidden ? element("span", { class: "dim" }, ` (${hidden} omitted)`) : null));
   box.style.paddingLeft = Math.min(indent, 24) * 0.8 + "em";
   return box;
 }
@@ -124,7 +124,7 @@ function isOpen(at) {
   return lines.has(at) && lines.get(at).line.getAttribute("aria-expanded") === "true";
 }
 
-// Opens a call, and the single calls below it down to the next fork; or closes it.
+// Expands a call and its chain of only children down to the next branch; or collapses it.
 function toggle(at) {
   const open = !isOpen(at);
   setOpen(at, open);
@@ -142,7 +142,7 @@ function focusLine(at) {
   lines.get(at).line.focus({ preventScroll: true });
 }
 
-// Opens everything above a node and brings it into view.
+// Expands all ancestors of a node and scrolls to it.
 function reveal(at) {
   const path = pathTo(at);
   if (!path.every(isShown)) {
@@ -167,7 +167,7 @@ function showInTree(at) {
   reveal(at);
 }
 
-// The next node after the current one whose name holds the text.
+// The next node after the current one that the text or path query matches.
 function findNext(text) {
   const wanted = text.toLowerCase();
   if (!wanted) return;
@@ -183,8 +183,8 @@ function findNext(text) {
   }
   for (let at = 0; at <= next; at++) if (fits(at)) place++;
   const line = document.getElementById("tree-found");
-  line.textContent = search.error ? `no path query: ${search.error}`
-    : count === 0 ? `nothing is named like “${text}”` : `${place} of ${count}`;
+  line.textContent = search.error ? `not a path query: ${search.error}`
+    : count === 0 ? `no name matches “${text}”` : `${place} of ${count}`;
   if (next >= 0) reveal(next);
 }
 
@@ -215,7 +215,7 @@ function drawTreeControls() {
     setState({ [key]: value });
     drawTree();
   };
-  const find = field("find a name or a path query (Enter: next)", "find", (text) => setState({ find: text }));
+  const find = field("find by name or path query (Enter: next)", "find", (text) => setState({ find: text }));
   find.querySelector("input").addEventListener("keydown", (event) => {
     if (event.key === "Enter") findNext(event.target.value);
   });

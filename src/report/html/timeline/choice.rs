@@ -1,5 +1,5 @@
-//! All calls of a step → as many as a page can hold: half of them the longest, half of them the longest
-//! near the causes. A pair is kept as a whole.
+//! All calls of a step → as many as fit in a page: half of them the longest overall, half the longest near
+//! the causes. Both calls of a matched node are kept or dropped together.
 
 use super::Slice;
 use super::places::CausePlace;
@@ -12,11 +12,11 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Most nodes of the merged tree among the calls of the host, and as many among the GPU events: some 40
-/// bytes for each of both sides.
+/// Maximum number of merged-tree nodes among host calls, and the same number among GPU events; about 40
+/// bytes for each call drawn.
 const NODES: usize = 1_500;
 
-/// What is drawn of the calls in the step, the baseline's first, in their order.
+/// The calls of the step to draw, the baseline's first, in order.
 pub(super) fn choose(
     analysis: &Analysis,
     shown: &Shown,
@@ -41,7 +41,7 @@ pub(super) fn choose(
         let of_kind = if is_gpu { &mut gpu } else { &mut host };
         of_kind.offer(id, longest, is_any_near);
     };
-    // Nodes whose call of the candidate was not looked at yet.
+    // Nodes whose candidate call has not been processed yet.
     let mut is_left = vec![false; merged.len()];
     for &call in &calls.candidate {
         is_left[merged.of(Side::Candidate, call).index()] = true;
@@ -72,7 +72,7 @@ pub(super) fn choose(
     slices
 }
 
-/// Where the causes are, and as far around as they are long.
+/// The intervals around the causes, extended by each cause's length on both sides.
 fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     let around = |cause: &CausePlace| {
         let length = cause.to - cause.from;
@@ -81,12 +81,12 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     causes.iter().map(around).collect()
 }
 
-/// Half of the room is for the longest nodes of all, half for the longest near the causes; what these leave
-/// is for the others.
+/// Half of the room is for the longest nodes overall, half for the longest near the causes; room left in the
+/// second half goes to other nodes.
 struct Longest {
-    /// By time and id; whether it is near goes with it.
+    /// The longest nodes overall, by time and id. The flag says whether a node is near a cause.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
-    /// Those that are not near stand behind the others.
+    /// The longest of the remaining nodes. Nodes that are not near a cause come after all others.
     of_rest: First<(bool, Reverse<Nanos>, MergedId)>,
 }
 
@@ -107,7 +107,7 @@ impl Longest {
     }
 }
 
-/// So many of the keys that were offered: the first in their order.
+/// The first `room` of the keys offered, in key order.
 struct First<K> {
     room: usize,
     keys: BinaryHeap<K>,
@@ -118,7 +118,7 @@ impl<K: Ord> First<K> {
         First { room, keys: BinaryHeap::with_capacity(room) }
     }
 
-    /// Takes a key in; returns the one that there is no room for then.
+    /// Offers a key. Returns the key that no longer fits: the last one so far, or the new one.
     fn offer(&mut self, key: K) -> Option<K> {
         if self.keys.len() < self.room {
             self.keys.push(key);

@@ -1,4 +1,4 @@
-//! The chosen slices → lanes: a thread or a stream each, with rows in which no two slices meet.
+//! The chosen slices → lanes, one per thread or stream, with rows in which slices do not overlap.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -9,9 +9,9 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Most threads of a side, and as many streams.
+/// Maximum number of threads per side, and of streams per side.
 const LANES: usize = 6;
-/// Most rows of a lane: what is nested deeper is drawn in the last one.
+/// Maximum number of rows in a lane. Deeper calls are drawn in the last one.
 const ROWS: usize = 24;
 
 /// A thread of the host, or a stream of a GPU.
@@ -21,18 +21,18 @@ pub(super) struct Lane {
     side: u8,
     is_gpu: bool,
     name: PageText,
-    /// How many rows it has.
+    /// Number of rows.
     rows: usize,
 }
 
-/// A slice at its place.
+/// A slice with its lane and row.
 pub(super) struct Placed<'s> {
     pub(super) slice: &'s Slice,
     pub(super) lane: usize,
     pub(super) row: usize,
 }
 
-/// What tells lanes apart, in their order: the host's threads of a side, then its streams.
+/// Identifies and orders lanes: the host threads of a side, then its streams.
 type Key = (Side, bool, Option<Stream>, ThreadId);
 
 /// The lanes, the slices in them, and how many threads and streams of each side are left out.
@@ -77,7 +77,7 @@ fn key(analysis: &Analysis, slice: &Slice) -> Key {
     (slice.side, slice.is_gpu, stream, trace.thread_of(slice.event))
 }
 
-/// Keeps the lanes with the most time, and tells how many of each side go.
+/// Keeps the lanes with the most time. Returns how many of each side are dropped.
 fn keep_longest(of_lanes: &mut BTreeMap<Key, Vec<&Slice>>) -> PerSide<usize> {
     let mut dropped = PerSide::default();
     for (side, is_gpu) in Side::BOTH.into_iter().flat_map(|side| [(side, false), (side, true)]) {

@@ -6,10 +6,11 @@
 //! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
-//! Times are nanoseconds since the step began on that side. It is small whatever the trace: the longest
-//! calls of the step, and the longest near the largest causes.
+//! Times are nanoseconds since the start of the step on that side. The size is bounded for any trace: it
+//! shows the longest calls of the step, and the longest near the largest causes.
 
 mod choice;
+mod kept;
 mod lanes;
 mod places;
 mod shown;
@@ -27,59 +28,59 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// A GPU event that runs in the step and was launched outside of it: its relation tells nothing here.
+/// A GPU event that runs in the step but was launched outside of it, so that its relation is not meaningful.
 const OUTSIDE: char = 'o';
 
-/// What the script draws.
+/// The data that the script draws.
 #[derive(Serialize)]
 pub(super) struct Timeline {
-    /// What each side calls the step; empty where all of the trace is shown.
+    /// The name of the step on each side; empty if the whole trace is shown.
     steps: [String; 2],
-    /// How long the host was in it, of each side.
+    /// How long the host was in the step, per side, in ns.
     host: [i64; 2],
-    /// When the last event that it launched ended, of each side.
+    /// When the last event launched in it ended, per side, in ns.
     end: [i64; 2],
     lanes: Vec<Lane>,
     slices: Slices,
-    /// Where the leading causes stand, by their position in the list.
+    /// Positions of the leading causes in the step.
     causes: Vec<CausePlace>,
     #[serde(skip)]
     remark: String,
 }
 
 impl Timeline {
-    /// What is shown, and what is not.
+    /// Describes what is shown and what is left out.
     pub(super) fn remark(&self) -> &str {
         &self.remark
     }
 }
 
-/// The slices by side, lane, row and start: a column for each property.
+/// The slices, ordered by side, lane, row and start, with one column per property.
 #[derive(Default, Serialize)]
 struct Slices {
-    /// Position among the lanes.
+    /// Index of the lane.
     lane: Vec<u32>,
-    /// Row of the lane, from 0: calls stand below their caller.
+    /// Row in the lane, from 0; calls are below their caller.
     row: Vec<u32>,
     start: Vec<i64>,
     time: Vec<i64>,
     name: Vec<PageText>,
-    /// Node of the merged tree: the slice of the other side with the same one is the partner.
+    /// Node of the merged tree. The slice of the other side with the same node is the counterpart.
     node: Vec<usize>,
-    /// A letter each, as in the tree of the page.
+    /// One letter each, as in the page's tree.
     kind: String,
-    /// A letter each, as in the tree of the page; `o` for what was launched outside of the step.
+    /// One letter each, as in the page's tree; `o` for events launched outside of the step.
     relation: String,
 }
 
-/// A call that is drawn.
+/// A call to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slice {
     side: Side,
     call: CallId,
     event: EventId,
     node: MergedId,
-    /// Since the step began.
+    /// Since the start of the step.
     start: Nanos,
     time: Nanos,
     is_gpu: bool,
@@ -93,11 +94,11 @@ impl Slice {
     }
 }
 
-/// The timeline; `None` where the traces have nothing to show.
+/// The timeline; `None` if there is nothing to show.
 pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
     let shown = Shown::choose(analysis);
     let causes = places::of(analysis, &shown);
-    let calls = shown.calls(analysis, &causes);
+    let calls = kept::calls(analysis, &shown, &causes);
     let of = calls.baseline.len() + calls.candidate.len();
     if of == 0 {
         return None;
@@ -145,7 +146,7 @@ impl Slices {
     }
 }
 
-/// Whether the traces have no GPU events, so that the time of the host is accounted.
+/// Whether the traces have no GPU events, so that host time is compared.
 fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,
@@ -153,7 +154,7 @@ fn is_host(analysis: &Analysis) -> bool {
     }
 }
 
-/// What is shown, and how much of it.
+/// Describes what is shown, and how much of it.
 fn remark(
     analysis: &Analysis,
     shown: &Shown,
@@ -161,19 +162,20 @@ fn remark(
     dropped: PerSide<usize>,
 ) -> String {
     let mut text = match shown.told(analysis) {
-        Some(step) => format!("Step {step} of both sides, each from its start."),
-        None => "All of both traces, each from its start: there are no steps.".to_owned(),
+        Some(step) => format!("Step {step} of both sides, each drawn from its own start."),
+        None => "Both traces in full, each drawn from its own start, because there are no steps."
+            .to_owned(),
     };
-    text += " Calls that do nearly nothing but call one other are left out";
+    text += " Omitted: calls that do almost nothing but call one other";
     if drawn < of {
         text += &format!(
-            ", and {} of {of} events, the shortest that are far from the largest causes",
+            "; {} of {of} events, the shortest ones away from the largest causes",
             of - drawn
         );
     }
     let lanes = dropped.baseline + dropped.candidate;
     if lanes > 0 {
-        text += &format!("; {lanes} threads and streams with the least time, too");
+        text += &format!("; the threads and streams with the least time ({lanes})");
     }
-    text + "; the Perfetto file has everything."
+    text + ". The Perfetto file contains everything."
 }

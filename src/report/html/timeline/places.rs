@@ -1,4 +1,4 @@
-//! The leading causes → where each stands in the step that is shown: the instance that differs most.
+//! The leading causes → their positions in the step that is shown: for each, the instance that differs most.
 
 use super::shown::Shown;
 use crate::analysis::{Analysis, Cause, IdleKind, Part};
@@ -11,22 +11,22 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// A cause in the step.
+/// The position of a cause in the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct CausePlace {
-    /// Position in the list of causes.
+    /// Index in the list of causes.
     cause: usize,
     /// Its node of the merged tree.
     pub(super) node: usize,
-    /// Of a cause in the time of the GPU, the event below it that differs most: it has the time.
+    /// For a cause in GPU time: the event below that differs most.
     pub(super) event: Option<usize>,
-    /// When it begins on the side that is first, since the step began.
+    /// When it begins on the earlier side, in ns since the start of the step.
     pub(super) from: i64,
-    /// When it ends on the side that is last, with the GPU events that it launched.
+    /// When it ends on the later side, including the GPU events it launched.
     pub(super) to: i64,
 }
 
-/// The causes that have a call in the step.
+/// The causes with a call in the step.
 pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     let leading = analysis.causes().leading();
     let measures: BTreeSet<_> = leading.iter().map(measure).collect();
@@ -51,22 +51,22 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// What tells by how much a cause differs at a node: the kind of idle time, `None` for work.
+/// How to measure a cause: its kind of idle time (`None` for work), and whether the nodes below count.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-    // What many small causes are one of stands at each place by itself.
+    // A cause without a node sums up many small ones; each of its call sites counts by its own time only.
     (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
 
-/// Whether the time of a node is told with that of the nodes below.
+/// Whether the time of a node includes that of the nodes below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Extent {
     Own,
     Below,
 }
 
-/// Candidate − baseline at, or at and below, each node: of the idle time of one kind, else of the
-/// accounted time. On a host alone both are told in one word.
+/// Candidate − baseline at each node, with or without the nodes below it. The difference is that of the
+/// idle time of one kind, or that of the attributed time; for host-only traces it is the sum of both.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let mut differences: Vec<i64> = vec![0; merged.len()];
@@ -123,8 +123,8 @@ fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
     })
 }
 
-/// From the first moment of a node's calls to the last, with the GPU events below, since the step began;
-/// `None` where no call of it was made in the step.
+/// From the first start to the last end of a node's calls, including the GPU events below, since the start of
+/// the step; `None` if none of its calls was made in the step.
 fn span(analysis: &Analysis, shown: &Shown, id: MergedId) -> Option<(Nanos, Nanos)> {
     let node = analysis.diff().merged().node(id);
     let of_side = |side: Side| {

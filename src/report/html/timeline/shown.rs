@@ -1,10 +1,9 @@
-//! [`Analysis`] → the step that the timeline shows, and all that ran in it.
+//! [`Analysis`] → the step that the timeline shows, and everything that ran in it.
 //!
-//! Of the steps that both sides have, it is one that the largest causes have a part in; of these one whose
-//! difference lies nearest to that of the step in the middle.
+//! It is a step that both sides have. The steps with the largest share of the leading causes come first;
+//! among these, the one whose difference is closest to the median difference.
 
 use super::Slice;
-use super::places::CausePlace;
 use crate::analysis::Analysis;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
@@ -12,10 +11,7 @@ use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
-/// A call that spends so many of 100 parts of its time in one call below is not shown.
-const PASSED_ON: i64 = 95;
-
-/// A step of both traces; the windows of the wall time where a side has no steps.
+/// A matched pair of steps; the windows of the wall time if a side has no steps.
 pub(super) struct Shown {
     step: Option<PerSide<StepId>>,
     start: PerSide<Nanos>,
@@ -43,34 +39,34 @@ impl Shown {
         Shown { step: Some(step), start, host_end, end }
     }
 
-    /// The number that people know the step by.
+    /// The number that identifies the step to users.
     pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
         self.step.map(|step| analysis.told_step(step.baseline))
     }
 
-    /// What a side calls the step; empty where there is none.
+    /// The name of the step on a side; empty if there is none.
     pub(super) fn name(&self, analysis: &Analysis, side: Side) -> String {
         let name =
             |step: PerSide<StepId>| analysis.steps(side).name(analysis.tree(side), step[side]);
         self.step.map_or_else(String::new, name)
     }
 
-    /// How long the host was in it.
+    /// How long the host was in the step.
     pub(super) fn host_time(&self, side: Side) -> Nanos {
         self.host_end[side] - self.start[side]
     }
 
-    /// When its last event ended, since it began.
+    /// When its last event ended, since the start of the step.
     pub(super) fn end(&self, side: Side) -> Nanos {
         self.end[side] - self.start[side]
     }
 
-    /// A time of a side, since the step began.
+    /// A time of a side, since the start of the step.
     pub(super) fn since(&self, side: Side, time: Nanos) -> Nanos {
         time - self.start[side]
     }
 
-    /// Whether a call was made, or launched, in it.
+    /// Whether a call was made, or launched, in the step.
     pub(super) fn holds(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         match self.step {
             Some(step) => analysis.steps(side).step(call) == Some(step[side]),
@@ -78,16 +74,9 @@ impl Shown {
         }
     }
 
-    /// The calls of each side that ran in it, in their order: those made in it, and what the GPU ran meanwhile.
-    /// What was captured took no time then, and a call that hands nearly all of its time on tells less than the
-    /// one below. The nodes of `causes` are shown in any case.
-    pub(super) fn calls(&self, analysis: &Analysis, causes: &[CausePlace]) -> PerSide<Vec<CallId>> {
-        let mut calls = PerSide::from_fn(|side| self.ran(analysis, side));
-        drop_passing(analysis, &mut calls, causes);
-        calls
-    }
-
-    fn ran(&self, analysis: &Analysis, side: Side) -> Vec<CallId> {
+    /// The calls of one side in the step, in order: those made in it, and GPU events that ran meanwhile.
+    /// Captured calls are excluded because they took no time then.
+    pub(super) fn ran(&self, analysis: &Analysis, side: Side) -> Vec<CallId> {
         let tree = analysis.tree(side);
         let mut is_inside = vec![self.step.is_none(); tree.len()];
         for step in self.step.iter().map(|step| step[side]) {
@@ -100,20 +89,20 @@ impl Shown {
         tree.calls().filter(ran).collect()
     }
 
-    /// Whether an event has a moment of it.
+    /// Whether an event overlaps the step and was not captured.
     fn runs(&self, trace: &Trace, side: Side, event: EventId) -> bool {
         trace.start(event) < self.end[side]
             && trace.end(event) > self.start[side]
             && !trace.is_captured(event)
     }
 
-    /// When a call starts, since the step began, and how long it takes.
+    /// Start of a call since the start of the step, and its duration.
     pub(super) fn span(&self, tree: &CallTree, side: Side, call: CallId) -> (Nanos, Nanos) {
         let event = tree.event(call).expect("what runs is an event");
         (self.since(side, tree.trace().start(event)), tree.trace().duration(event))
     }
 
-    /// How a call that ran in it is drawn.
+    /// The slice for a call in the step.
     pub(super) fn slice(&self, analysis: &Analysis, side: Side, call: CallId) -> Slice {
         let tree = analysis.tree(side);
         let (start, time) = self.span(tree, side, call);
@@ -132,46 +121,6 @@ impl Shown {
     }
 }
 
-/// Leaves out host calls that hand nearly all of their time to one call below, on each side that has
-/// them.
-fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
-    let merged = analysis.diff().merged();
-    let mut keeps = vec![false; merged.len()];
-    causes.iter().for_each(|cause| keeps[cause.node] = true);
-    for side in Side::BOTH {
-        let passes = passing(analysis.tree(side), &calls[side]);
-        for (&call, _) in calls[side].iter().zip(passes).filter(|(_, passes)| !passes) {
-            keeps[merged.of(side, call).index()] = true;
-        }
-    }
-    for side in Side::BOTH {
-        calls[side].retain(|&call| keeps[merged.of(side, call).index()]);
-    }
-}
-
-/// For each of the calls, which are in preorder, whether it hands nearly all of its time to one of them, on the
-/// host.
-fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
-    let mut passes = vec![false; calls.len()];
-    // Positions of the calls that are not over yet, each below the one before it.
-    let mut open: Vec<usize> = Vec::new();
-    for (at, &call) in calls.iter().enumerate() {
-        while open.last().is_some_and(|&above| tree.end(calls[above]) <= call) {
-            open.pop();
-        }
-        if tree.kind(call) == CallKind::Gpu {
-            continue;
-        }
-        let caller = open.last().filter(|&&above| tree.parent(call) == Some(calls[above]));
-        if let Some(&caller) = caller {
-            let (time, of) = (tree.duration(call), tree.duration(calls[caller]));
-            passes[caller] |= time > Nanos::ZERO && 100 * time.0 >= PASSED_ON * of.0;
-        }
-        open.push(at);
-    }
-    passes
-}
-
 fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
     let rows: Vec<(PerSide<StepId>, Nanos)> = analysis
         .step_rows()
@@ -188,7 +137,8 @@ fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
     (0..rows.len()).max_by_key(key).map(|at| rows[at].0)
 }
 
-/// For each pair of steps, how much of the leading causes' differences stands at calls of it.
+/// For each pair of steps, the sum of the absolute differences of the leading causes that have a call in
+/// it.
 fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let places = PerSide::from_fn(|side| {
@@ -215,7 +165,7 @@ fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec
     told
 }
 
-/// For each pair of steps, how far its difference lies from that in the middle.
+/// For each pair of steps, the distance of its difference from the median difference.
 fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
     let mut sorted = differences.clone();

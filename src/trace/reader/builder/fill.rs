@@ -1,8 +1,9 @@
-//! The fields of one event → its entries in the columns.
+//! Appends the fields of one event to the columns.
 
 use super::super::cursor::Value;
 use super::super::decode::Marks;
 use super::super::event::{Args, Fields};
+use super::super::normal;
 use super::super::numbers;
 use super::super::oddity::Oddity;
 use super::super::strings::Form;
@@ -43,7 +44,8 @@ impl Builder {
         event
     }
 
-    /// Fills the columns that not every event has; returns its argument record.
+    /// Fills the columns in which not every event has a value; returns the argument record of the
+    /// event.
     fn push_args(
         &mut self,
         args: &Args<'_>,
@@ -93,7 +95,8 @@ impl Builder {
         place: Place,
     ) {
         let mut list = |value: Value<'_>| match value {
-            Value::Composite(raw) => self.text(raw, Form::Text, place),
+            Value::Composite(raw) if normal::is_normal(raw) => self.text(raw, Form::Text, place),
+            Value::Composite(raw) => self.strings.add(&normal::normalised(raw).0),
             Value::Absent | Value::Text(_) | Value::Scalar(_) | Value::Null => TextId::EMPTY,
         };
         let grid = Grid { grid: list(args.grid), block: list(args.block) };
@@ -141,7 +144,7 @@ impl Builder {
         }
     }
 
-    /// The message of a collective, where the library recorded it.
+    /// Stores the message sizes of a collective, if the library recorded them.
     fn push_message(&mut self, args: &Args<'_>, event: EventId, place: Place) {
         let (Some(sent), Some(received)) = (args.sent_elements, args.received_elements) else {
             return;

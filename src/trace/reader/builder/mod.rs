@@ -1,4 +1,4 @@
-//! Fields of events, one after the other → the columns of a [`Trace`].
+//! Builds the columns of a [`Trace`] from the fields of its events, one event after the other.
 
 mod fill;
 
@@ -39,15 +39,15 @@ pub(super) struct Builder {
     keeps_flows: bool,
 }
 
-/// Where an event stands: its position in `traceEvents`, and in the text.
+/// Where an event is: its position in `traceEvents`, and in the text.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     uid: Uid,
     place: Place,
 }
 
-/// Room for that many events is made at the beginning: smaller columns would be copied while they
-/// grow, larger ones only get more pages.
+/// Number of events for which space is reserved at the beginning: smaller columns would be copied
+/// while they grow, whereas larger ones are only given more pages.
 const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {
@@ -88,7 +88,7 @@ impl Builder {
         }
     }
 
-    /// Counts an element of `traceEvents` that is no event, or cannot be read.
+    /// Counts an element of `traceEvents` that is not an event.
     pub(super) fn add_other(&mut self, oddity: Oddity, label: &'static str, offset: u64) {
         let place = Place { offset, event: Some(self.trace.total_events) };
         self.trace.total_events += 1;
@@ -96,7 +96,7 @@ impl Builder {
         self.left_out.add_label(label);
     }
 
-    /// Counts `count` events that stood in `bytes` bytes from `offset` on and cannot be read.
+    /// Counts `count` events in the `bytes` bytes from `offset` on that cannot be read.
     pub(super) fn add_lost(&mut self, oddity: Oddity, count: u32, bytes: u64, offset: u64) {
         let place = Place { offset, event: Some(self.trace.total_events) };
         self.trace.total_events += u64::from(count);
@@ -110,27 +110,27 @@ impl Builder {
         self.trace.total_events
     }
 
-    /// Whether any element had a phase, as all events of a trace have.
+    /// Whether any element had a phase, as all events of a trace do.
     pub(super) fn has_events(&self) -> bool {
         !self.trace.is_empty() || !self.trace.flows.is_empty() || self.left_out.has_phases()
     }
 
-    /// Size of all distinct texts, in bytes.
+    /// Size of all distinct texts and their raw forms, in bytes.
     pub(super) fn text_bytes(&self) -> usize {
         self.strings.bytes()
     }
 
-    /// What the trace says about itself.
+    /// The metadata of the trace.
     pub(super) fn header_mut(&mut self) -> &mut Header {
         &mut self.trace.header
     }
 
-    /// What was odd so far.
+    /// The irregularities so far.
     pub(super) fn odd(&self) -> &Oddities {
         &self.odd
     }
 
-    /// What was odd so far, to add to.
+    /// The irregularities so far, to add to.
     pub(super) fn odd_mut(&mut self) -> &mut Oddities {
         &mut self.odd
     }
@@ -177,7 +177,7 @@ impl Builder {
         self.push(fields, category, (start, duration), spot);
     }
 
-    /// The category by its name, or by the process where the event has none.
+    /// The category of an event, from its `cat` or, if it has none, from its process.
     #[inline]
     fn category(&mut self, fields: &Fields<'_>) -> Option<Category> {
         match fields.category {
@@ -204,7 +204,7 @@ impl Builder {
         start
     }
 
-    /// The duration, or 0 where it is impossible; what was recorded is kept aside then.
+    /// The duration, or 0 if it is impossible; the recorded value is then kept separately.
     #[inline]
     fn checked_duration(&mut self, recorded: Nanos, event: EventId, place: Place) -> Nanos {
         match clocks::impossible(recorded) {

@@ -1,8 +1,8 @@
-//! Text and the positions of its structure → keys and values, one after the other.
+//! Walks over indexed text and returns its keys and values, one after the other.
 //!
 //! Nothing is allocated or decoded here: values are slices of the text. Every token is checked
-//! against the grammar, because a quote that is not escaped turns what is text and what is not
-//! around, and the first odd token is the only sign of it.
+//! against the grammar, because an unescaped quote swaps the inside and the outside of strings, and
+//! the first irregular token is the only sign of it.
 
 mod skip;
 
@@ -17,15 +17,15 @@ pub(super) enum Stop {
     TooDeep,
 }
 
-/// A value, as it stands in the text.
+/// A value, as it is in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Value<'a> {
-    /// There is none.
+    /// No value.
     #[default]
     Absent,
-    /// What stands between two quotes.
+    /// The content of a string, without its quotes.
     Text(&'a [u8]),
-    /// A number, `true`, `false`, or a word that JSON does not know.
+    /// A number, `true`, `false`, or a word that JSON does not define.
     Scalar(&'a [u8]),
     /// An object or a list, with its brackets.
     Composite(&'a [u8]),
@@ -43,7 +43,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A place in indexed text.
+/// A position in indexed text.
 #[derive(Debug, Clone)]
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
@@ -65,16 +65,17 @@ impl<'a> Cursor<'a> {
         self.index.get(self.at).map(|&position| position as usize).ok_or(Stop::Incomplete)
     }
 
-    /// Where the text starts that no token before the next one needs.
+    /// Position before which all text was used: that of the next token, or the end of the last one.
     pub(super) fn consumed(&self) -> usize {
         match self.index.get(self.at) {
             Some(&position) => position as usize,
-            // A string or number is only read with the token after it, so the last one is a byte.
+            // A string or number is only read together with the token after it, so the last token
+            // is one byte long.
             None => self.passed(),
         }
     }
 
-    /// Where the text starts that no token up to the last one needs, which must be of one byte.
+    /// Position after the last token, which must be one byte long.
     pub(super) fn passed(&self) -> usize {
         self.index[self.at - 1] as usize + 1
     }
@@ -85,13 +86,13 @@ impl<'a> Cursor<'a> {
         Ok(self.text[self.position()?])
     }
 
-    /// Steps over a token of one byte.
+    /// Skips a token of one byte.
     #[inline]
     pub(super) fn bump(&mut self) {
         self.at += 1;
     }
 
-    /// Steps over `byte` if it is next.
+    /// Skips `byte` if it is next; returns whether it was.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> Result<bool, Stop> {
         let found = self.peek()? == byte;
@@ -99,12 +100,12 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Words that JSON does not know, since the last call.
+    /// Number of words that JSON does not define, since the last call.
     pub(super) fn take_bare_words(&mut self) -> u32 {
         std::mem::take(&mut self.bare_words)
     }
 
-    /// The next token as the key of an object, with its colon.
+    /// Reads the next token as the key of an object, with its colon.
     #[inline]
     pub(super) fn key(&mut self) -> Result<&'a [u8], Stop> {
         let &[quote, colon] = self.next_two()?;
@@ -115,9 +116,10 @@ impl<'a> Cursor<'a> {
         self.string_between(quote, colon)
     }
 
-    /// The next value.
-    // Always inlined: a `Value` that is returned through memory is read back in other pieces than it
-    // was written in, and that stall was 40 % of the time of reading an event.
+    /// Reads the next value.
+    // Always inlined: if a `Value` is returned through memory, it is read back in pieces of a
+    // different size than it was written in. The resulting stall took 40% of the time to read an
+    // event.
     #[inline(always)]
     pub(super) fn value(&mut self) -> Result<Value<'a>, Stop> {
         let &[start, next] = self.next_two()?;
@@ -143,8 +145,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Steps from one member of an object to the key of the next, or over the end of the object:
-    /// whether it ends. Counts commas that separate nothing.
+    /// Moves from one member of an object to the key of the next, or past the end of the object;
+    /// returns whether the object ended. Counts commas that separate nothing.
     #[inline]
     pub(super) fn members_end(&mut self, extra_commas: &mut u32) -> Result<bool, Stop> {
         let mut commas = 0;
@@ -180,7 +182,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The text from `start` to the blanks before `next`.
+    /// The text from `start` to `next`, without the blanks before `next`.
     #[inline]
     fn scalar_between(&self, start: u32, next: u32) -> &'a [u8] {
         let mut text = &self.text[start as usize..next as usize];
@@ -191,7 +193,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether a scalar that does not start with a digit is `null`; counts words that JSON does not
-    /// know.
+    /// define.
     fn is_null(&mut self, word: &[u8]) -> bool {
         match word {
             b"null" => return true,

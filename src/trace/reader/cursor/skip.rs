@@ -1,12 +1,13 @@
-//! A cursor at an object or list → behind it.
+//! Moves a cursor from the beginning of an object or list past its end.
 
 use super::{Cursor, Stop};
 
-/// Values nest at most this deep; a gigabyte of `[` is refused after that many.
+/// Maximum nesting depth; a gigabyte of `[` is rejected after this many.
 const MAX_DEPTH: u32 = 512;
 
 impl Cursor<'_> {
-    /// Steps over the object or list that is next, however deep, without recursion; where it ends.
+    /// Skips the object or list that is next, without recursion however deep it is; returns the
+    /// position of its end.
     pub(super) fn skip_composite(&mut self) -> Result<usize, Stop> {
         let index = &self.index[self.at..];
         let mut depth = 0u32;
@@ -30,8 +31,9 @@ impl Cursor<'_> {
                 self.at += step + 1;
                 return Ok(position as usize + 1);
             }
-            // Kept shifted, so that a token that ends a value meets the bit of one that starts a value: two
-            // values need a comma or colon between them.
+            // The role is shifted so that the bit `ENDS` of this token coincides with the bit
+            // `STARTS` of the next one. If both are set, two values lack the comma or colon between
+            // them.
             before = role << 1;
         }
         Err(Stop::Incomplete)
@@ -39,7 +41,7 @@ impl Cursor<'_> {
 }
 
 /// What a token does, by its first byte: opens or closes an object or list, ends or starts a value,
-/// or is a word that has to be looked at.
+/// or is a word that must be examined.
 const ROLES: [u8; 256] = {
     let mut roles = [WORD | ENDS | STARTS; 256];
     let mut digit = b'0';
@@ -60,6 +62,6 @@ const ROLES: [u8; 256] = {
 const OPENS: u8 = 1;
 const CLOSES: u8 = 2;
 const ENDS: u8 = 4;
-/// One bit above [`ENDS`]: a role that starts a value meets the shifted role before it there.
+/// One bit above [`ENDS`], where it meets the shifted role of the previous token.
 const STARTS: u8 = 8;
 const WORD: u8 = 16;

@@ -1,4 +1,4 @@
-//! Tokens of the top-level object → members of the header, and the place where the events begin.
+//! Reads the members of the top-level object into the header, and finds where the events begin.
 
 use super::super::block::Window;
 use super::super::cursor::{Cursor, Stop, Value};
@@ -10,10 +10,10 @@ use super::super::repair;
 use super::super::sound::{self, Faults};
 use super::{After, Document, State};
 
-/// Containers that are stepped over nest at most this deep.
+/// Maximum nesting depth of containers that are skipped.
 const MAX_DEPTH: u32 = 512;
 
-/// How many keys of the document are remembered, to say what it is if it is no trace.
+/// Number of keys of the document that are remembered, to describe it if it is not a trace.
 const KEPT_KEYS: usize = 8;
 
 impl Document {
@@ -67,14 +67,14 @@ impl Document {
         Ok(())
     }
 
-    /// Steps over the next value, token by token.
+    /// Starts skipping the next value, token by token.
     fn skip(&mut self) {
         self.skipped = Grammar::new();
         self.skipped_is_sound = true;
         self.state = State::Skipping { depth: 0 };
     }
 
-    /// Counts what is wrong with the content of a string outside of events.
+    /// Counts the faults in the content of a string outside of events.
     fn check_string(&mut self, content: &[u8], offset: u64) {
         let mut faults = Faults::default();
         faults.add_string(content);
@@ -130,7 +130,7 @@ impl Document {
         let text = &window.text[start..cursor.position()?];
         let mut faults = sound::faults(text);
         if faults.is_broken && repair::holds_event(text) {
-            // The damage is a string or list that is not closed: it goes on into the events.
+            // The damage is an unclosed string or list, which extends into the events.
             return Err(Stop::Broken);
         }
         let events = repair::phases(text, text.len());
@@ -152,7 +152,7 @@ impl Document {
         }
     }
 
-    /// Steps over one token of a member that nobody wants.
+    /// Skips one token of a member that is not wanted.
     pub(super) fn skip_token(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -165,7 +165,7 @@ impl Document {
             && !self.skipped_is_sound
             && repair::starts_event(window.content(), start).ok_or(Stop::Incomplete)?
         {
-            // The damage is a string or list that is not closed: it goes on into the events.
+            // The damage is an unclosed string or list, which extends into the events.
             return Err(Stop::Broken);
         }
         let depth = match token {
@@ -194,7 +194,8 @@ impl Document {
         Ok(())
     }
 
-    /// Steps over a text, number or word. The key of the events ends whatever was not closed before.
+    /// Skips a text, number or word. The key of the events ends anything that was not closed before
+    /// it.
     fn skip_value(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<(), Stop> {
         let value = cursor.value()?;
         let next = cursor.peek()?;
@@ -220,7 +221,7 @@ impl Document {
     }
 }
 
-/// Whether the next value is an event: its list was not opened.
+/// Whether the next value is an event, which means that the bracket of its list is missing.
 fn starts_event(cursor: &Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
     let value = window.content().get(cursor.position()?..).unwrap_or_default();
     match value {

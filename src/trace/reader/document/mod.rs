@@ -1,4 +1,5 @@
-//! Windows of indexed text → the members and events of the document, given to the [`Builder`].
+//! Reads the members and events of the document from windows of indexed text, and gives them to the
+//! [`Builder`].
 //!
 //! ```text
 //! {                            Members
@@ -10,9 +11,10 @@
 //! }                            Done
 //! ```
 //!
-//! A walk ends where the window does, or where the text is not JSON. It says how much it used up, so
-//! that the next window starts at an element, never inside a string. Events that look like those
-//! before need no walk and no window: [`Document::skim`] reads them as long as they last.
+//! A walk ends where the window ends, or where the text is not JSON. It reports how much it used
+//! up, so that the next window starts at an element, never inside a string. Events that look like
+//! earlier ones need neither a walk nor a window: [`Document::skim`] reads them as long as they
+//! follow each other.
 
 mod members;
 
@@ -29,25 +31,25 @@ use super::repair;
 use super::sound::{self, Faults};
 use crate::error::Place;
 
-/// No event of a trace is longer; what is, is taken for broken text.
+/// Maximum length of an event; anything longer is treated as broken text.
 pub(super) const MAX_ELEMENT: usize = 16 * 1024 * 1024;
 
-/// An event longer than that, in which another one seems to start, is taken for one that was not
-/// closed. So little text is read again however many such events there are.
+/// An event longer than this that seems to contain another one is treated as not closed. This
+/// limits how much text is read again, however many such events there are.
 pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 
-/// Where in the document the next token stands.
+/// Where in the document the next token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Before the first `{` or `[`.
     Opening,
     /// In the top-level object.
     Members,
-    /// In a member of it that nobody wants, this deep.
+    /// In a member of that object that is not wanted, at this depth.
     Skipping { depth: u32 },
     /// In `traceEvents`.
     Elements(After),
-    /// Behind the end.
+    /// After the end.
     Done,
 }
 
@@ -66,36 +68,36 @@ pub(super) struct Document {
     known: Known,
     state: State,
     frame: Frame,
-    /// Whether the list of events was closed before it went on: its end may have no bracket then.
+    /// Whether the list of events was closed and then continued: its end may lack a bracket.
     was_closed: bool,
     has_trace_events: bool,
     /// What was read last in the top-level object.
     member: After,
-    /// The member that nobody wants, and whether it was JSON so far.
+    /// The grammar of the member being skipped, and whether the member is JSON so far.
     skipped: Grammar,
     skipped_is_sound: bool,
-    /// Events in members that nobody wants, and where the first of them stands: they are lost if the text is
-    /// damaged.
+    /// Number of events found in other members, and the offset of the first. They are lost if the
+    /// text is damaged.
     passed: Option<(u32, u64)>,
     keys: Vec<String>,
     events_value: Option<String>,
 }
 
-/// What stands around the events.
+/// What surrounds the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
     /// An object with `traceEvents`.
     Object,
     /// A list.
     List,
-    /// Nothing: an event on each line.
+    /// Nothing: one event per line.
     Lines,
 }
 
 /// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walked {
-    /// Bytes of the window that are not needed any more.
+    /// Bytes of the window that are no longer needed.
     pub(super) used: usize,
     /// Why it ended.
     pub(super) end: End,
@@ -106,9 +108,9 @@ pub(super) struct Walked {
 pub(super) enum End {
     /// The document ends.
     Document,
-    /// An element was read that was not known; the next ones may be.
+    /// The walk read an element whose shape was not known. The shapes of the next ones may be.
     Miss,
-    /// The text or the window ends, or the text is odd.
+    /// The text or the window ends, or the text is irregular.
     Stop(Stop),
 }
 
@@ -130,7 +132,7 @@ impl Document {
         }
     }
 
-    /// Where the next token stands.
+    /// Where the next token is.
     pub(super) fn state(&self) -> State {
         self.state
     }
@@ -140,21 +142,21 @@ impl Document {
         self.has_trace_events
     }
 
-    /// Keys at the top of the document.
+    /// Keys of the top-level object.
     pub(super) fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// What stands at `traceEvents` instead of a list.
+    /// What the value of `traceEvents` is, if it is not a list.
     pub(super) fn events_value(&self) -> Option<&str> {
         self.events_value.as_deref()
     }
 
-    /// Reads the events at the beginning of `text` that look like those before, without an index.
-    /// How many bytes that were; the text starts at `base` of the file.
+    /// Reads the events at the beginning of `text` that look like earlier ones, without an index.
+    /// Returns the number of bytes read; the text starts at offset `base` of the file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
-        // What stood between the last two events, the brace included: mostly it stands there again.
+        // The text between the last two events, including the brace: usually it repeats.
         let mut gap = &text[..0];
         while let State::Elements(after) = self.state
             && self.known.is_useful()
@@ -177,7 +179,8 @@ impl Document {
         used
     }
 
-    /// Reads all that is whole in the window, or no further than one event where others may be known.
+    /// Reads everything that is complete in the window, but only one event if the following ones
+    /// may be known.
     pub(super) fn walk(&mut self, window: Window<'_>) -> Walked {
         let mut cursor = Cursor::new(window.text, window.index, 1);
         let mut used = 0;
@@ -200,7 +203,7 @@ impl Document {
         }
     }
 
-    /// Reads an event that was mended; whether it is one now.
+    /// Reads an event that was repaired. `false` if it still is not one.
     pub(super) fn add_mended(&mut self, text: &[u8], offset: u64) -> bool {
         let mut positions = Vec::new();
         index::index_scalar(text, &mut positions);
@@ -217,14 +220,14 @@ impl Document {
         true
     }
 
-    /// Counts `count` events that are lost, with the bytes they stood in; the next token starts another
-    /// one, or ends the list.
+    /// Counts `count` lost events and the bytes of their text. The next token starts another event,
+    /// or ends the list.
     pub(super) fn add_lost(&mut self, oddity: Oddity, count: u32, bytes: usize, offset: u64) {
         self.builder.add_lost(oddity, count, bytes as u64, offset);
         self.state = State::Elements(After::Start);
     }
 
-    /// Tells of the events in members that nobody wants: the text is damaged at `offset`, so that they may
+    /// Counts the events in other members as lost: the text is damaged at `offset`, so they may
     /// have been in the list.
     fn lose_passed(&mut self, offset: u64) {
         if let Some((count, start)) = self.passed.take() {
@@ -232,21 +235,21 @@ impl Document {
         }
     }
 
-    /// Counts events in a member of the document, which starts at `offset`.
+    /// Remembers events in a member of the document that starts at `offset`.
     fn pass(&mut self, events: u32, offset: u64) {
         if events > 0 {
             self.passed.get_or_insert((0, offset)).0 += events;
         }
     }
 
-    /// The document ends at `offset`.
+    /// Ends the document at `offset`.
     pub(super) fn end(&mut self, offset: u64) {
         if self.builder.odd().first_damage().is_some() {
             self.lose_passed(offset);
         }
     }
 
-    /// Goes on inside `traceEvents`, after damage before it.
+    /// Continues inside `traceEvents`, after damage before it.
     pub(super) fn enter_events(&mut self, offset: u64) {
         self.note(Oddity::DamagedHeader, offset);
         self.lose_passed(offset);
@@ -254,7 +257,7 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// The events stand on lines, without a list around them.
+    /// Starts reading events that are on lines, without a list around them.
     pub(super) fn enter_lines(&mut self) {
         self.note(Oddity::BareEvents, 0);
         self.has_trace_events = true;
@@ -262,8 +265,8 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Goes on inside the list of events, which was closed at `offset` although more follow behind
-    /// `bytes` of other text.
+    /// Continues inside the list of events, which was closed at `offset` although more events
+    /// follow after `bytes` of other text.
     pub(super) fn enter_again(&mut self, offset: u64, bytes: u64) {
         self.count(Oddity::StrayBracket, 1, offset);
         self.lose_passed(offset);
@@ -272,20 +275,20 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Goes on in the object around the events, whose list was not closed.
+    /// Continues in the object around the events, whose list was not closed.
     pub(super) fn leave_events(&mut self, offset: u64) {
         self.count(Oddity::MissingBracket, 1, offset);
         self.member = After::Comma;
         self.state = State::Members;
     }
 
-    /// Whether the events may end where the file does: there is no bracket around them any more.
+    /// Whether the events may end where the file ends, because no bracket around them is open.
     pub(super) fn may_end(&self) -> bool {
         let is_open = self.was_closed || self.frame == Frame::Lines;
         is_open && matches!(self.state, State::Elements(_))
     }
 
-    /// Counts odd text outside of events.
+    /// Counts an irregularity outside of events.
     pub(super) fn note(&mut self, oddity: Oddity, offset: u64) {
         self.builder.odd_mut().add(oddity, 1, Place { offset, event: None });
     }
@@ -341,7 +344,7 @@ impl Document {
         }
     }
 
-    /// Counts what is odd about the next event.
+    /// Counts irregularities of the next event.
     #[inline]
     fn count(&mut self, oddity: Oddity, count: u32, offset: u64) {
         if count > 0 {
@@ -380,7 +383,7 @@ impl Document {
         Ok(())
     }
 
-    /// Counts what is no JSON in an event; extra commas are counted with its fields.
+    /// Counts what is not JSON in an event; extra commas are counted with its fields.
     fn count_faults(&mut self, faults: &Faults, fields: &Fields<'_>, bare_words: u32, offset: u64) {
         let is_told = bare_words + fields.extra_commas > 0;
         self.count(Oddity::BareWord, bare_words, offset);
@@ -390,7 +393,7 @@ impl Document {
         self.count(Oddity::InvalidUtf8, faults.not_utf8, offset);
     }
 
-    /// `null`, numbers, texts and lists among the events.
+    /// Reads `null`, a number, a text or a list among the events.
     fn other_element(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -417,14 +420,14 @@ impl Document {
     }
 }
 
-/// Whether an event was not closed, and has swallowed the next ones: in a text that is damaged, here or
-/// before, an event in another one is taken for that.
+/// Whether an event was not closed and has swallowed the next ones. In a text with damage, here or
+/// before, an event inside another one is treated as a sign of it.
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))
 }
 
-/// Whether events stand behind the bracket that is next.
+/// Whether events follow the bracket that is next.
 fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
     cursor.bump();
     let next = cursor.position()?;
@@ -434,14 +437,14 @@ fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, 
     repair::starts_event(window.content(), next).ok_or(Stop::Incomplete)
 }
 
-/// Where the next event starts, if `gap` stands before it, which ends in its brace.
+/// Position of the next event, if `gap`, which ends with the brace of an event, precedes it.
 #[inline]
 fn behind_gap(text: &[u8], from: usize, gap: &[u8]) -> Option<usize> {
     let start = from + gap.len().checked_sub(1)?;
     known::is_same(text.get(from..=start)?, gap).then_some(start)
 }
 
-/// Where the next event starts, if no more than a comma and blanks stand before it.
+/// Position of the next event, if nothing but a comma and blanks precedes it.
 #[inline]
 fn next_event(text: &[u8], from: usize, after: After) -> Option<usize> {
     let mut at = known::behind_blanks(text, from)?;

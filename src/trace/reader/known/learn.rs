@@ -1,23 +1,23 @@
-//! An event that was read with the index → the steps in it.
+//! Learns the steps in an event that was read with the index.
 
 use super::super::cursor::{Cursor, Value};
 use super::super::event::Slot;
 use super::{Fixed, Kind, Known, Step, Then, list_key, scan};
 
-/// No more steps are learned than these, and none that is longer.
+/// Maximum number of steps, and maximum length of a step in bytes.
 const MAX_STEPS: usize = 1024;
 const MAX_LENGTH: usize = 512;
 
-/// Steps that may follow one step.
+/// Maximum number of steps that may follow a step.
 const MAX_AFTER: usize = 16;
 
-/// An event that is being learned. It stays so up to the first thing that is odd in it.
+/// An event that is being learned, up to the first irregularity in it.
 struct Lesson<'a, 'k> {
     known: &'k mut Known,
     text: &'a [u8],
     cursor: Cursor<'a>,
     in_args: bool,
-    /// The step that was learned last, and what is known of the one behind it.
+    /// The step that was learned last, and the start and the fixed values of the next one.
     last: u32,
     start: usize,
     fixed: Vec<Fixed>,
@@ -25,14 +25,15 @@ struct Lesson<'a, 'k> {
 }
 
 impl Known {
-    /// Learns the steps of the sound event whose `{` is next.
+    /// Learns the steps of the undamaged event whose `{` is next.
     pub(in super::super) fn learn(&mut self, text: &[u8], cursor: Cursor<'_>) {
         let Ok(start) = cursor.position() else { return };
         let (in_args, last, fixed, name) = (false, 0, Vec::new(), Value::Absent);
         Lesson { known: self, text, cursor, in_args, last, start, fixed, name }.event();
     }
 
-    /// The number of the step, which is added if it is new.
+    /// The number of the step, which is added if it is new and recorded as a follower of `before`.
+    /// `None` if there are too many steps, or the new one is too long.
     fn step(&mut self, step: Step, before: u32) -> Option<u32> {
         let after = &self.steps[before as usize].after;
         if let Some(&number) = after.iter().find(|&&at| self.steps[at as usize].is_same(&step)) {
@@ -88,7 +89,7 @@ impl Lesson<'_, '_> {
         }
     }
 
-    /// Goes into the arguments, if they are an object, and if it is not empty.
+    /// Enters the arguments, unless they are empty. `None` if they are not an object.
     fn args(&mut self) -> Option<()> {
         self.fixed.push(Fixed { slot: Slot::Args, kind: Kind::Null, start: 0, end: 0 });
         self.cursor.eat(b'{').ok()?.then_some(())?;
@@ -96,7 +97,7 @@ impl Lesson<'_, '_> {
         Some(())
     }
 
-    /// The next value ends a step, or is part of it.
+    /// Reads the next value, which ends a step or is part of one.
     fn value(&mut self, slot: Slot, is_fixed: bool) -> Option<()> {
         let start = self.cursor.position().ok()?;
         let value = self.cursor.value().ok()?;
@@ -141,7 +142,7 @@ impl Lesson<'_, '_> {
     }
 }
 
-/// Whether a value hardly changes, so that it is part of a step.
+/// Whether a value rarely changes between events, so that it is treated as part of a step.
 fn is_same_in_all(slot: Slot, key: &[u8]) -> bool {
     matches!(
         slot,

@@ -1,28 +1,28 @@
-//! Lists that were met → whether one of them stands in the text again.
+//! Remembers lists, to find one of them when it occurs again.
 
-/// Lists that start alike are looked for under one of so many numbers; a power of two.
+/// Number of buckets; lists that start in the same way share one. A power of two.
 const BUCKETS: usize = 1024;
 
-/// The lists that are kept under one number, the latest first.
+/// Number of lists kept per bucket, the latest first.
 const WAYS: usize = 4;
 
-/// Bytes of a list that tell its number.
+/// Number of bytes at the beginning of a list that determine its bucket.
 const HEAD: usize = 24;
 
-/// A list that is longer than that is not kept.
+/// Maximum length of a list that is kept, in bytes.
 const MAX_LIST: usize = 4 * 1024;
 
-/// All lists are forgotten when they hold more bytes than that.
+/// Maximum total size of the lists, in bytes. All lists are dropped when they would exceed it.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Lists as they stood in the text.
+/// Lists as they occurred in the text.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     bytes: Vec<u8>,
     buckets: Vec<[Place; WAYS]>,
 }
 
-/// Where a list stands in the bytes; the empty place is no list.
+/// Where a list is in the bytes; an empty range means no list.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     start: u32,
@@ -30,7 +30,7 @@ struct Place {
 }
 
 impl Lists {
-    /// The length of the list that `text` starts with, if it was met before for the same `key`.
+    /// The length of the list that `text` starts with, if it was seen before with the same `key`.
     #[inline]
     pub(super) fn length(&self, key: u64, text: &[u8]) -> Option<usize> {
         let bucket = self.buckets.get(bucket(key, text)?)?;
@@ -64,8 +64,8 @@ impl Lists {
     }
 }
 
-/// The number of a list: most lists that differ do so at their beginning. `None` at the end of the
-/// text.
+/// The bucket of the list that `text` starts with: most lists that differ do so at their beginning.
+/// `None` if the text is too short.
 #[inline]
 fn bucket(key: u64, text: &[u8]) -> Option<usize> {
     let (words, _) = text.first_chunk::<HEAD>()?.as_chunks::<8>();

@@ -1,7 +1,8 @@
-//! Events that look like those before → their fields, without the positions of their structure.
+//! Reads the fields of events that look like earlier ones, without the positions of their
+//! structure.
 //!
-//! Profilers write events of few shapes: the same keys in the same order with the same blanks. What
-//! stands between two values that differ is a *step*, and steps follow each other as they did
+//! Profilers write events of few shapes: the same keys in the same order with the same blanks. The
+//! text between two values that vary is a *step*, and steps follow each other in the same order as
 //! before:
 //!
 //! ```text
@@ -9,10 +10,10 @@
 //! └────────────── step ────────────────┘└─ text ──┘└──────── step ───────────┘└ number
 //! ```
 //!
-//! An event is known when its text is steps that were met, each behind one that it was met behind,
-//! and between them strings, plain numbers, and lists that are plain or were met byte by byte. Its
-//! tokens depend on the text from its `{` on and on nothing else, so they are those that the index
-//! would give. Any other event is read with the index, and its steps are learned.
+//! An event is known if its text consists of steps that were seen before, each after a step that it
+//! was seen after, and between them strings, plain numbers, and lists that are plain or were seen
+//! before byte for byte. Its tokens depend only on the text from its `{` on, so they are the ones
+//! that the index would give. Any other event is read with the index, and its steps are learned.
 
 mod learn;
 mod lists;
@@ -26,13 +27,13 @@ use lists::Lists;
 
 pub(super) use scan::{behind_blanks, is_same, string_end};
 
-/// The steps and lists that were met.
+/// The steps and lists seen so far.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// The first one stands before the event and has no text.
+    /// The first one precedes the event and has no text.
     steps: Vec<Step>,
     lists: Lists,
-    /// How long known events are still looked for: see [`PATIENCE`].
+    /// How long known events are still searched for: see [`PATIENCE`].
     patience: u32,
 }
 
@@ -40,14 +41,14 @@ pub(super) struct Known {
 #[derive(Debug)]
 struct Step {
     text: Box<[u8]>,
-    /// Values in the text, in their order.
+    /// Values in the text, in order.
     fixed: Vec<Fixed>,
     then: Then,
-    /// What the byte behind the text may be: one of those in [`BEGINNINGS`].
+    /// What may begin after the text: one of the bits in [`BEGINNINGS`].
     beginning: u8,
     /// Whether what follows belongs to `args`.
     in_args: bool,
-    /// The steps that were met behind the value, the likeliest first.
+    /// The steps that were seen after the value, the likeliest first.
     after: Vec<u32>,
 }
 
@@ -75,11 +76,11 @@ enum Then {
     End,
 }
 
-/// Looking for known events is given up where it does not pay: a miss costs about ten times what an
-/// event that is known saves. So a known event adds 1 to the patience, up to this bound, and a miss takes
-/// [`MISS`] away; at 0 all events are read with the index.
+/// Upper limit of the patience. The search for known events is given up if it does not pay: a miss
+/// costs about ten times as much as a known event saves. A known event adds 1 to the patience, up
+/// to this limit, and a miss subtracts [`MISS`]; at 0, all events are read with the index.
 const PATIENCE: u32 = 16 * 1024;
-/// What a miss takes away.
+/// How much patience a miss costs.
 const MISS: u32 = 8;
 
 impl Known {
@@ -95,7 +96,7 @@ impl Known {
         Known { steps: vec![start], lists: Lists::default(), patience: PATIENCE }
     }
 
-    /// Whether events are known often enough to look.
+    /// Whether events are known often enough to search for them.
     pub(super) fn is_useful(&self) -> bool {
         self.patience > 0
     }
@@ -105,9 +106,10 @@ impl Known {
         self.patience = self.patience.saturating_sub(MISS);
     }
 
-    /// Reads the event that starts at `start` into `fields`, if it is known; where it ends.
+    /// Reads the event that starts at `start` into `fields` and returns its end, if the event is
+    /// known.
     ///
-    /// What is in `fields` otherwise means nothing.
+    /// Otherwise the content of `fields` is meaningless.
     pub(super) fn read<'a>(
         &mut self,
         text: &'a [u8],
@@ -129,8 +131,8 @@ impl Known {
                 }
             }
             at += between.len();
-            // The same three lines for each kind: with one shared path for all kinds, reading takes 3 %
-            // longer.
+            // The same three lines are repeated for each kind, because one shared path for all
+            // kinds makes reading 3% slower.
             at = match *then {
                 Then::Value(slot, Kind::Text) => {
                     let end = scan::string_end(text, at)?;
@@ -164,7 +166,7 @@ impl Known {
         }
     }
 
-    /// Where the list that starts at `at` ends, if it was met or is plain.
+    /// The end of the list that starts at `at`, if it was seen before or is plain.
     #[inline]
     fn list_end(&mut self, key: u64, text: &[u8], at: usize) -> Option<usize> {
         if let Some(length) = self.lists.length(key, &text[at..]) {
@@ -175,7 +177,7 @@ impl Known {
         Some(end)
     }
 
-    /// The step that `text` starts with, behind the value that follows `step`.
+    /// The step that `text` starts with, after the value that follows `step`.
     #[inline]
     fn next(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let likeliest = *self.steps[step].after.first()?;
@@ -185,7 +187,8 @@ impl Known {
         }
     }
 
-    /// The same where it is not the likeliest step.
+    /// Slow path for a text that does not start with the likeliest step. Moves the step that it
+    /// finds forward by one position.
     #[inline(never)]
     fn next_of_others(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let others = &self.steps[step].after[1..];
@@ -196,7 +199,7 @@ impl Known {
     }
 }
 
-/// Reads the time that starts at `at`; where it ends.
+/// Reads the time that starts at `at`; returns its end.
 #[inline]
 fn time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     match numbers::nanos_at(text, at) {
@@ -208,7 +211,7 @@ fn time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     }
 }
 
-/// The same for a time in another form than the common one.
+/// Slow path for a time that is not in the common form.
 #[inline(never)]
 fn uncommon_time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     let end = scan::number_end(text, at)?;
@@ -216,7 +219,7 @@ fn uncommon_time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<us
     Some(end)
 }
 
-/// Whether a trace keeps what stands in a slot; of some events it looks at no arguments.
+/// Whether a trace keeps the value of a slot; the arguments of some events are ignored.
 #[inline]
 fn is_kept(slot: Slot, skips_args: bool) -> bool {
     slot != Slot::Other && !(skips_args && slot.is_argument())
@@ -236,9 +239,9 @@ impl Kind {
 }
 
 impl Step {
-    /// Whether `text` starts with the step and a value that is not empty. Empty ones are fixed, so
-    /// no text starts with two steps.
-    // A call for each step takes 2 % more instructions of reading.
+    /// Whether `text` starts with the step and a non-empty value. Empty values are part of a step,
+    /// so no text starts with two different steps.
+    // Always inlined: a call for each step costs 2% more instructions of reading.
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
@@ -255,13 +258,13 @@ impl Step {
     }
 }
 
-/// A string that is not empty, a number, a list or object, and anything.
+/// The bits of [`BEGINNINGS`]: a non-empty string, a number, a list or object, and anything.
 const TEXT: u8 = 1;
 const NUMBER: u8 = 2;
 const LIST: u8 = 4;
 const ANY: u8 = 8;
 
-/// What may begin with each byte. A string begins behind its quote.
+/// What may begin with each byte. A string begins after its quote.
 const BEGINNINGS: [u8; 256] = {
     let mut beginnings = [ANY | TEXT; 256];
     let mut digit = b'0';
@@ -277,7 +280,7 @@ const BEGINNINGS: [u8; 256] = {
 };
 
 impl Then {
-    /// What the text behind the step begins with.
+    /// How the text after the step begins.
     fn beginning(self) -> u8 {
         match self {
             Then::Value(_, Kind::Text) => TEXT,
@@ -289,7 +292,8 @@ impl Then {
     }
 }
 
-/// What tells the lists behind one step, of one op, from those of another.
+/// The key under which a list is remembered. Lists that follow different steps, or belong to ops of
+/// different names, usually have different keys.
 #[inline]
 fn list_key(step: u32, name: Value<'_>) -> u64 {
     let name = name.bytes().unwrap_or_default();

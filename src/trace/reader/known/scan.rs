@@ -1,12 +1,13 @@
-//! Text without positions of its structure → where a string, number or list in it ends.
+//! Finds where a string, number or list ends in text that has no index.
 
 use super::super::words::{self, WORD, each};
 
-/// Bytes of a long string that are looked at at once; of a short one it is a word.
+/// Number of bytes of a long string that are examined at once; a short one is examined word by
+/// word.
 const CHUNK: usize = 32;
 
-/// Position of the quote that closes the string whose content starts at `at`, if the string is one
-/// of JSON: no byte below 0x20, no escape that JSON does not know, nothing but UTF-8.
+/// Position of the quote that closes the string whose content starts at `at`, if it is a valid JSON
+/// string: no byte below 0x20, no escape that JSON does not define, and only UTF-8.
 #[inline]
 pub(in super::super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -20,7 +21,7 @@ pub(in super::super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> 
     }
 }
 
-/// Position behind the escape whose backslash stands at `at`.
+/// Position after the escape whose backslash is at `at`, if JSON defines it.
 fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at + 1)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 2),
@@ -32,13 +33,13 @@ fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Position behind the characters from `at` on that are not ASCII, if they are UTF-8.
+/// Position after the non-ASCII characters from `at` on, if they are UTF-8.
 fn behind_characters(text: &[u8], at: usize) -> Option<usize> {
     let length = text[at..].iter().position(u8::is_ascii)?;
     std::str::from_utf8(&text[at..at + length]).ok().map(|_| at + length)
 }
 
-/// Position of the first quote, backslash, byte below 0x20, or byte that is not ASCII.
+/// Position of the first quote, backslash, byte below 0x20, or non-ASCII byte.
 #[inline]
 fn first_special(text: &[u8]) -> Option<usize> {
     let head = text.len().min(CHUNK);
@@ -53,13 +54,13 @@ fn first_special(text: &[u8]) -> Option<usize> {
 }
 
 fn has_special(chunk: &[u8; CHUNK]) -> bool {
-    // Bytes, not bits: compilers know how to join those of many at once.
+    // The fold uses bytes instead of `bool`s, so that the compiler can vectorize it.
     chunk.iter().fold(0, |found, &byte| found | u8::from(is_special(byte))) != 0
 }
 
 #[inline]
 fn is_special(byte: u8) -> bool {
-    // Of signed bytes, those that are not ASCII are below 0x20 as well.
+    // As signed bytes, non-ASCII bytes are below 0x20 as well.
     (byte == b'"') | (byte == b'\\') | (byte.cast_signed() < 0x20)
 }
 
@@ -76,7 +77,7 @@ fn first_special_in_words(text: &[u8]) -> Option<usize> {
     Some(words.len() * WORD + at)
 }
 
-/// The high bit of each byte that is special; above the lowest of them others may be set as well.
+/// The high bit of each special byte; above the lowest of them, other bits may be set as well.
 #[inline]
 fn special_bytes(word: u64) -> u64 {
     let quotes = (word ^ each(b'"')).wrapping_sub(each(1));
@@ -85,15 +86,16 @@ fn special_bytes(word: u64) -> u64 {
     (quotes | backslashes | controls | word) & each(0x80)
 }
 
-/// Position behind the number that starts at `start`: an optional sign, digits, and a point with more
-/// of them. `None` where there is none, or one that JSON does not allow (`020`, `20.`). Whether the
-/// number ends there, what follows must tell.
+/// Position after the number that starts at `start`: an optional sign, digits, and optionally a
+/// point with more digits. `None` if there is no number, or one that JSON does not allow (`020`,
+/// `20.`). Whether the number really ends there depends on what follows, which the caller must
+/// check.
 #[inline]
 pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
     short_number_end(text, start).or_else(|| any_number_end(text, start))
 }
 
-/// The same for whole numbers that are shorter than a word, as most are.
+/// Fast path: whole numbers that are shorter than a word, as most are.
 #[inline]
 fn short_number_end(text: &[u8], start: usize) -> Option<usize> {
     let word = words::at(text, start)?;
@@ -122,7 +124,7 @@ fn any_number_end(text: &[u8], start: usize) -> Option<usize> {
     digits_end(text, fraction).filter(|&end| end > fraction)
 }
 
-/// Position of the first byte from `at` on that is no digit.
+/// Position of the first byte from `at` on that is not a digit.
 #[inline]
 fn digits_end(text: &[u8], mut at: usize) -> Option<usize> {
     while let Some(word) = words::at(text, at) {
@@ -135,17 +137,17 @@ fn digits_end(text: &[u8], mut at: usize) -> Option<usize> {
     last_digits_end(text, at)
 }
 
-/// The same where less than a word is left.
+/// Slow path for the end of the text, where less than a word is left.
 #[cold]
 fn last_digits_end(text: &[u8], at: usize) -> Option<usize> {
     Some(at + text.get(at..)?.iter().position(|byte| !byte.is_ascii_digit())?)
 }
 
-/// Lists nest at most this deep here; the index is asked about others.
+/// Maximum nesting depth of lists here; deeper ones are read with the index.
 const MAX_DEPTH: usize = 64;
 
-/// Position behind the list that starts at `start`, if it holds nothing but strings, plain numbers
-/// and such lists.
+/// Position after the list that starts at `start`, if it contains only strings, plain numbers and
+/// such lists.
 pub(super) fn list_end(text: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     let mut depth = 0;
@@ -177,7 +179,7 @@ pub(super) fn list_end(text: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Position of the first byte from `at` on that is no blank.
+/// Position of the first byte from `at` on that is not a blank.
 #[inline]
 pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -189,16 +191,18 @@ pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usiz
     }
 }
 
-/// Position behind the spaces from `at` on, most of them at least: lines are indented by many.
+/// Position after the spaces that start at `at`, at most seven of them. Lines are indented by many
+/// spaces, so a whole word is tested at once.
 #[inline]
 fn behind_spaces(text: &[u8], at: usize) -> usize {
     let Some(word) = words::at(text, at) else { return at };
-    // At most seven: a word of nothing but spaces has its last one looked at again.
+    // The bit above limits the result to seven: if all bytes of the word are spaces, the caller
+    // examines the last one again.
     at + words::first((word ^ words::each(b' ')) | 1 << 63)
 }
 
-/// Whether two texts of the same length are the same. For the few bytes of a step that takes half
-/// the time of a call of `memcmp`; what it saves in all stands at `strings::Recent`.
+/// Whether two texts of equal length are the same. For the few bytes of a step, this takes half the
+/// time of a call to `memcmp`; for the total gain see `strings::Recent`.
 #[inline]
 pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     match a.len() {
@@ -210,8 +214,8 @@ pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// The same for texts of `PIECE` bytes and more. The last piece overlaps the one before it; what
-/// differs mostly differs there.
+/// The same for texts of `PIECE` bytes and more. The last piece may overlap the one before it. It
+/// is compared first, because most differences are there.
 #[inline]
 fn is_same_in<const PIECE: usize>(a: &[u8], b: &[u8]) -> bool {
     let (pieces_a, _) = a.as_chunks::<PIECE>();

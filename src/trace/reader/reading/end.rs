@@ -1,4 +1,4 @@
-//! The end of the text → a finished trace, or why it is none.
+//! Ends the reading of a text, with a finished trace or the reason why the text is not a trace.
 
 use super::super::document::State;
 use super::super::oddity::Oddity;
@@ -8,7 +8,7 @@ use crate::trace::columns::Trace;
 use crate::trace::notes::Notes;
 
 impl Reading<'_, '_> {
-    /// The trace, when all events are read.
+    /// Finishes the trace after all events are read.
     pub(super) fn finish(mut self) -> Result<Trace> {
         let mut notes = Notes::default();
         let may_end = self.document.may_end() && self.block.content().is_empty();
@@ -24,7 +24,7 @@ impl Reading<'_, '_> {
         self.document.end(self.block.base());
         self.check_is_trace()?;
         if self.document.builder.total_events() == 0 {
-            let hint = "the profiler recorded nothing: profile again";
+            let hint = "the profiler recorded nothing; profile again";
             notes.add("NO_EVENTS", 1, hint, || "traceEvents is empty".to_owned());
         }
         self.feed.source().take_oddities(self.document.builder.odd_mut());
@@ -35,7 +35,7 @@ impl Reading<'_, '_> {
         Ok(trace)
     }
 
-    /// The text ends before the document does.
+    /// Notes that the text ends before the document does; an error under `--strict`.
     fn note_truncation(&mut self, notes: &mut Notes) -> Result<()> {
         let total = self.document.builder.total_events();
         let kept = self.block.base();
@@ -43,34 +43,41 @@ impl Reading<'_, '_> {
         if self.strict {
             return Err(self
                 .error(ErrorKind::Malformed, why)
-                .remedy("without --strict all whole events before it are kept"));
+                .remedy("without --strict, all complete events before it are kept"));
         }
         let share = self.feed.source().share_read()?;
-        let hint = "the profiler was stopped while it wrote, or the copy is not complete: profile or copy again";
+        let hint = "the profiler was stopped while writing, or the copy is incomplete; profile or \
+                    copy the file again";
         notes.add("TRUNCATED", 1, hint, || {
             let missing = if share < 99.95 {
-                format!("{share:.1} % of the file could be read")
+                format!("{share:.1}% of the file could be read")
             } else {
-                "how much is missing the file does not say".to_owned()
+                "how much is missing is unknown".to_owned()
             };
-            format!("{why}: {total} whole events are kept, up to byte {kept}; {missing}")
+            format!(
+                "{why}; events kept: {total}, up to byte {kept}; {missing}; all times and counts \
+                 are lower bounds"
+            )
         });
         Ok(())
     }
 
-    /// Whether what was read is a trace at all.
+    /// Checks that what was read is a trace at all.
     fn check_is_trace(&self) -> Result<()> {
         let name = self.feed.name();
         let refuse = |message: String| {
             Err(Error::new(ErrorKind::NotATrace, name, message)
                 .at(Place { offset: 0, event: None })
-                .remedy("give a trace that torch.profiler exported (export_chrome_trace or tensorboard_trace_handler)"))
+                .remedy(
+                    "pass a trace exported by torch.profiler (export_chrome_trace or \
+                     tensorboard_trace_handler)",
+                ))
         };
         if self.document.keys().first().is_some_and(|key| key == "tracetree") {
-            let message = "this is a timeline that tracetree wrote (perfetto.json.gz), not a trace";
+            let message = "this is a timeline written by tracetree (perfetto.json.gz), not a trace";
             return Err(Error::new(ErrorKind::NotATrace, name, message)
                 .at(Place { offset: 0, event: None })
-                .remedy("give one of the two traces that it was made from"));
+                .remedy("pass one of the two traces it was made from"));
         }
         if let (false, Some(value)) =
             (self.document.has_trace_events(), self.document.events_value())
@@ -79,12 +86,12 @@ impl Reading<'_, '_> {
         }
         if !self.document.has_trace_events() {
             return refuse(format!(
-                "no traceEvents in this JSON, its keys are: {}",
+                "no traceEvents in this JSON; its keys are: {}",
                 self.document.keys().join(", ")
             ));
         }
         if self.document.builder.total_events() > 0 && !self.document.builder.has_events() {
-            return refuse("a list of other things than events".to_owned());
+            return refuse("the list contains no events".to_owned());
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Text that is no JSON → where reading goes on.
+//! Finds where reading can continue after text that is not JSON.
 
 use super::super::decode;
 use super::super::document::{After, State};
@@ -8,14 +8,14 @@ use super::super::sound;
 use super::{Reading, leading_blanks};
 use crate::error::{ErrorKind, Place, Result};
 
-/// The beginning of `traceEvents`, which is looked for after damage before it.
+/// The key of the list of events, which is searched for after damage that precedes it.
 const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
-/// How much text is kept while something is looked for: a key may go on in the next block.
+/// Bytes of text that are kept during a search: a key may continue in the next block.
 const KEPT: usize = 1024;
 
 impl Reading<'_, '_> {
-    /// Goes on after text that is no JSON. `false` where nothing can be read any more.
+    /// Continues after text that is not JSON. `false` if nothing more can be read.
     pub(super) fn mend(&mut self) -> Result<bool> {
         match self.document.state() {
             State::Elements(after) => self.mend_element(after),
@@ -25,8 +25,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// The file ends before the last value does: it is cut off, or an event was not closed and has
-    /// swallowed what follows. `false` where nothing follows.
+    /// Continues where the file ends before the last value does: the file is truncated, or an
+    /// unclosed event has swallowed what follows it. `false` if nothing follows.
     pub(super) fn mend_last(&mut self) -> Result<bool> {
         match self.document.state() {
             State::Elements(after) if !self.block.content().is_empty() => self.mend_element(after),
@@ -38,7 +38,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Steps over an event that nests too deep. Whether it was one.
+    /// Skips an event that nests too deep. `false` if the text there is not an event.
     pub(super) fn leave_deep_event(&mut self) -> Result<bool> {
         let is_event = matches!(self.document.state(), State::Elements(_))
             && self.block.content().first() == Some(&b'{');
@@ -74,7 +74,7 @@ impl Reading<'_, '_> {
         Ok(true)
     }
 
-    /// How long the broken element is that comes next.
+    /// Length of the broken element that comes next.
     fn extent(&mut self) -> Result<usize> {
         loop {
             match repair::extent(self.block.content(), self.block.at_end()) {
@@ -84,7 +84,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Whether the text goes on like the object around the events.
+    /// Whether the text continues with a key of the trace's top-level object (the list of events was
+    /// not closed) instead of an event.
     fn is_header(&mut self) -> Result<bool> {
         loop {
             match repair::starts_header(self.block.content()) {
@@ -95,7 +96,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Counts what stands in the next `extent` bytes as lost.
+    /// Skips the next `extent` bytes and counts the events in them as lost.
     fn lose(&mut self, oddity: Oddity, extent: usize) {
         let count = repair::events_in(&self.block.content()[..extent]);
         self.document.add_lost(oddity, count, extent, self.block.base());
@@ -103,21 +104,21 @@ impl Reading<'_, '_> {
         self.block.distrust();
     }
 
-    /// Looks for the events behind damage that stands before them, or for more of them behind damage
-    /// that stands after the first ones.
+    /// Searches for the events after damage that precedes them, or for more events after damage
+    /// that follows the first ones.
     fn mend_header(&mut self) -> Result<bool> {
         let offset = self.block.base();
         if self.document.has_trace_events() {
             return self.find_more(Oddity::DamagedHeader);
         }
-        let broken = self.error(ErrorKind::Malformed, "the text is no JSON here".to_owned());
+        let broken = self.error(ErrorKind::Malformed, "the text is not JSON here".to_owned());
         let mut lost = 0;
         loop {
             let (content, at_end) = (self.block.content(), self.block.at_end());
             let event = repair::next_event(content, at_end);
             let list = events_start(content);
-            // What stands before the list may be an event; where the text ends too early to tell, it is
-            // read on, or one file would be read in several ways.
+            // The text before the list may contain an event. If the text in memory ends too early
+            // to decide, more is read: otherwise the result would depend on where the block ends.
             let is_decided = |start: &usize| match event {
                 Ok(_) => true,
                 Err(kept) => *start <= kept || at_end,
@@ -134,21 +135,22 @@ impl Reading<'_, '_> {
                 return Ok(true);
             }
             let used = match list {
-                // Its key is needed once more is known of what stands before it.
+                // Keep the key of the list until the text before it is decided.
                 Some(_) => 0,
                 None => content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept)),
             };
             lost += repair::phases(content, used);
             self.block.consume(used);
             if at_end {
-                return Err(broken
-                    .remedy("no traceEvents follow: give a trace that torch.profiler exported"));
+                return Err(
+                    broken.remedy("no traceEvents follow; pass a trace exported by torch.profiler")
+                );
             }
             self.block.read(&mut self.feed)?;
         }
     }
 
-    /// Looks at what stands behind the end of the document. `false` where no more events do.
+    /// Examines the text after the end of the document. `false` if no more events follow.
     pub(super) fn look_behind(&mut self) -> Result<bool> {
         loop {
             self.block.consume(leading_blanks(self.block.content()));
@@ -172,8 +174,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Goes on at the next event. Where there is none, the rest of the file is counted as `oddity`. Events in
-    /// what is stepped over are lost.
+    /// Continues at the next event. If there is none, the rest of the file is counted as `oddity`.
+    /// Events in the skipped text are counted as lost.
     fn find_more(&mut self, oddity: Oddity) -> Result<bool> {
         let offset = self.block.base();
         let mut lost = 0;
@@ -202,7 +204,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Steps over another document behind the end of this one, and counts the events in it.
+    /// Skips another document after the end of this one, and counts the events in it.
     fn leave_document(&mut self) -> Result<bool> {
         let offset = self.block.base();
         let mut events = 0;
@@ -221,7 +223,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Counts what stands from `offset` to the end of the file, which is not read.
+    /// Counts the text from `offset` to the end of the file as not read.
     fn give_up(&mut self, oddity: Oddity, count: u32, offset: u64) -> Result<bool> {
         self.block.consume(self.block.content().len());
         let bytes = self.block.base() - offset;
@@ -233,12 +235,12 @@ impl Reading<'_, '_> {
     }
 }
 
-/// Whether a byte may stand between the brackets that close a document.
+/// Whether a byte may occur between the brackets that close a document.
 fn may_close(byte: u8) -> bool {
     matches!(byte, b']' | b'}' | b',' | b' ' | b'\n' | b'\r' | b'\t')
 }
 
-/// Position behind the `[` of `traceEvents`.
+/// Position after the `[` of `traceEvents`.
 fn events_start(text: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = decode::find(&text[from..], EVENTS_KEY) {

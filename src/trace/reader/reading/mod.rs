@@ -1,4 +1,5 @@
-//! A [`Source`] → a [`Trace`]: the loop over windows, until the text is broken or ends.
+//! Reads a [`Source`] into a [`Trace`]: loops over windows until the text ends or cannot be read
+//! further.
 
 mod end;
 mod mend;
@@ -17,7 +18,7 @@ use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 use std::thread;
 
-/// The most distinct text of a trace, in bytes.
+/// Maximum size of the distinct texts of a trace and their raw forms, in bytes.
 const MAX_TEXT: usize = 3 << 30;
 
 /// A trace that is being read.
@@ -26,14 +27,15 @@ struct Reading<'scope, 'a> {
     block: Block,
     document: Document,
     strict: bool,
-    /// Whether what stands behind the events is damaged, and not read.
+    /// Whether the text after the events was given up: it is damaged, or it is another document.
     gave_up: bool,
 }
 
-/// Reads all of `source`, a block at once.
+/// Reads all of `source`, block by block.
 ///
 /// # Errors
-/// If reading fails, the text is no trace or passes a bound, or is damaged under `--strict`.
+/// If reading fails, if the text is not a trace or exceeds a limit, or if it is damaged under
+/// `--strict`.
 pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
     thread::scope(|scope| {
         let mut reading = Reading::start(Feed::new(source, scope), options)?;
@@ -42,7 +44,7 @@ pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
     })
 }
 
-/// Reads what stands before the events.
+/// Reads what precedes the events.
 ///
 /// # Errors
 /// Like [`read`].
@@ -74,7 +76,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         Ok(reading)
     }
 
-    /// Whether the text begins with an event: then there is no list around them.
+    /// Detects text that begins with an event, without a list around the events.
     fn look_for_lines(&mut self) -> Result<()> {
         self.block.consume(leading_blanks(self.block.content()));
         loop {
@@ -93,7 +95,8 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Packed data of which nothing can be had: the file itself is not empty.
+    /// Rejects compressed data from which nothing can be decompressed; the file itself is not
+    /// empty.
     fn check_unpacks(&mut self) -> Result<()> {
         match self.feed.source().damage() {
             Some(damage) if self.block.content().is_empty() => {
@@ -105,7 +108,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Reads what is known already, then walks one window. `false` at the end of the text, or of the
+    /// Reads events of known shape, then walks one window. `false` at the end of the text or of the
     /// document.
     fn step(&mut self) -> Result<bool> {
         let known = self.document.skim(self.block.content(), self.block.base());
@@ -130,11 +133,11 @@ impl<'scope, 'a> Reading<'scope, 'a> {
             End::Stop(Stop::TooDeep) if self.leave_deep_event()? => Ok(true),
             End::Stop(Stop::TooDeep) => Err(self
                 .error(ErrorKind::LimitExceeded, "values are nested too deep".to_owned())
-                .remedy("this is no trace of a profiler")),
+                .remedy("the file is not a profiler trace")),
         }
     }
 
-    /// Whether an element that is not complete may only need more text.
+    /// Whether an incomplete element may only need more text.
     fn may_go_on(&self) -> bool {
         let content = self.block.content();
         let is_event = matches!(self.document.state(), State::Elements(_));
@@ -143,7 +146,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         self.block.is_part() || (content.len() < MAX_ELEMENT && !is_not_closed())
     }
 
-    /// Stops at damage under `--strict`, and at the bounds of the columns.
+    /// Stops at damage under `--strict`, and at the limits of the columns.
     fn check(&self) -> Result<()> {
         if let (true, Some((oddity, place))) =
             (self.strict, self.document.builder.odd().first_damage())
@@ -151,13 +154,15 @@ impl<'scope, 'a> Reading<'scope, 'a> {
             return Err(self.refusal(oddity, place));
         }
         if self.document.builder.total_events() >= u64::from(u32::MAX) {
-            return Err(
-                self.error(ErrorKind::LimitExceeded, "more than 4 billion events".to_owned())
-            );
+            return Err(self
+                .error(ErrorKind::LimitExceeded, "more than 4 billion events".to_owned())
+                .remedy("record fewer steps"));
         }
         if self.document.builder.text_bytes() > MAX_TEXT {
+            let message = "more than 3 GiB of distinct texts, counting raw and decoded forms";
             return Err(self
-                .error(ErrorKind::LimitExceeded, "more than 3 GiB of distinct texts".to_owned()));
+                .error(ErrorKind::LimitExceeded, message.to_owned())
+                .remedy("record fewer steps, or record without shapes or Python stacks"));
         }
         Ok(())
     }
@@ -165,18 +170,18 @@ impl<'scope, 'a> Reading<'scope, 'a> {
     fn refusal(&self, oddity: Oddity, place: Place) -> Error {
         Error::new(ErrorKind::Malformed, self.feed.name(), oddity.label())
             .at(place)
-            .remedy("without --strict it is repaired and counted")
+            .remedy("without --strict, it is repaired or skipped, and counted")
     }
 
-    /// An error at the text that comes next.
+    /// An error at the position of the next text.
     fn error(&self, kind: ErrorKind, message: String) -> Error {
         let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
         Error::new(kind, self.feed.name(), message).at(Place { offset: self.block.base(), event })
     }
 }
 
-/// How many blanks of JSON stand at the beginning. A form feed is none, though it is one to
-/// `trim_ascii_start`.
+/// Number of JSON blanks at the beginning. A form feed is not one, although `trim_ascii_start`
+/// strips it.
 fn leading_blanks(text: &[u8]) -> usize {
     let is_blank = |&&byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
     text.iter().take_while(is_blank).count()

@@ -1,25 +1,26 @@
-//! The text of an event that is no JSON → the event with its quotes escaped, or where to go on.
+//! Escapes the quotes in an event that is not JSON, or finds where to continue after it.
 //!
-//! Names of Python frames can hold quotes that the profiler did not escape:
+//! Names of Python frames can contain quotes that the profiler did not escape:
 //!
 //! ```text
 //! {"ph": "X", "name": "{"device": "cpu"}(12): run", "pid": 7, "args": {"Ev Idx": 3}},
 //!                     └ opens               closes ┘ └ the next key of an event follows
 //! ```
 //!
-//! So here a quote closes a string only where what follows it is the next key, or the end, of an
-//! event. If that gives no event either, this one is lost. Both look no further than the next text
-//! that looks like the start of an event, and find the same however much text is in memory.
+//! So here a quote closes a string only if the next key, or the end, of an event follows it. If
+//! that does not give an event either, the event is lost. Neither step looks further than the next
+//! text that looks like the start of an event, and both give the same result however much text is
+//! in memory.
 
 mod rewrite;
 
 use super::decode;
 use rewrite::{Quotes, rewritten};
 
-/// The most text of one event that is looked at.
+/// Maximum number of bytes of one event that are examined.
 const REACH: usize = 64 * 1024;
 
-/// How far the phase of an event is looked for.
+/// Number of bytes within which the phase of an event is searched for.
 const PHASE_REACH: usize = 4 * 1024;
 
 /// The key of the phase, which every event has.
@@ -45,7 +46,7 @@ const EVENT_KEYS: [&[u8]; 16] = [
     b"sort_index",
 ];
 
-/// Keys that stand beside `traceEvents`.
+/// Keys next to `traceEvents`.
 const TOP_KEYS: [&[u8]; 9] = [
     b"schemaVersion",
     b"deviceProperties",
@@ -58,8 +59,9 @@ const TOP_KEYS: [&[u8]; 9] = [
     b"trace_id",
 ];
 
-/// How long the broken element at the beginning of `text` is: where the next event starts, or the
-/// list of them ends. All of `text` if nothing follows (`at_end`); `None` if more is needed to tell.
+/// Length of the broken element at the beginning of `text`: up to the start of the next event, or
+/// the end of the list. All of `text` if nothing follows (`at_end`); `None` if more text is needed
+/// to decide.
 pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     for at in 1..text.len() {
         let found = match text[at] {
@@ -76,9 +78,9 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Where the next event starts; or, where none is in sight, from where on `text` must be kept to see
-/// it when more text follows (not `at_end`): what stands before a `{` tells whether it is the value of
-/// a key.
+/// Position of the next event. If there is none, the position from which `text` must be kept to
+/// recognize one when more text follows (not `at_end`): the text before a `{` shows whether it is
+/// the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -90,18 +92,20 @@ pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     Err(before(text, text.len()))
 }
 
-/// Where the last byte before `at` stands that is no blank.
+/// Position of the last non-blank byte before `at`.
 fn before(text: &[u8], at: usize) -> usize {
     text[..at].trim_ascii_end().len().saturating_sub(1)
 }
 
-/// Whether an event starts inside the element: it is not closed then, and has swallowed others.
+/// Whether an event starts inside the element, which means that the element is not closed and has
+/// swallowed others.
 pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
 
-/// Whether `text` begins with an event that stands for itself. An object with events in it is a document,
-/// whatever else it holds. `None` where the text ends (not `at_end`) before that is known.
+/// Whether `text` begins with an event that is not in a list. An object that contains events is a
+/// document, whatever else it contains. `None` if the text ends (not `at_end`) before that is
+/// known.
 pub(super) fn starts_lines(text: &[u8], at_end: bool) -> Option<bool> {
     if text.first() != Some(&b'{') {
         return Some(false);
@@ -119,7 +123,7 @@ pub(super) fn starts_lines(text: &[u8], at_end: bool) -> Option<bool> {
     }
 }
 
-/// Where the bracket stands that closes the object at the beginning of `text`.
+/// Position of the bracket that closes the object at the beginning of `text`.
 fn object_end(text: &[u8]) -> Option<usize> {
     let mut depth = 0u32;
     let mut at = 0;
@@ -135,19 +139,18 @@ fn object_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether `text` goes on like the object around the events, whose list was not closed; `None` where
-/// it ends before that is known.
+/// Whether `text` begins with a key of the trace's top-level object, which means that the list of
+/// events was not closed; `None` if `text` ends before that is known.
 pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
 
-/// How many events stood in a stretch that cannot be read, as far as they can be counted. At least
-/// one.
+/// Number of events in a stretch that cannot be read, as far as they can be counted. At least one.
 pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }
 
-/// How many events start before `end` of the text, by the key that each has.
+/// Number of events that start before `end` of the text, counted by the key that each of them has.
 pub(super) fn phases(text: &[u8], end: usize) -> u32 {
     let phases = decode::finds(text, PHASE)
         .take_while(|&at| at < end)
@@ -155,14 +158,14 @@ pub(super) fn phases(text: &[u8], end: usize) -> u32 {
     u32::try_from(phases.count()).unwrap_or(u32::MAX)
 }
 
-/// The event in `text` with all quotes inside its strings escaped, and how long it was.
+/// The event in `text` with all quotes inside its strings escaped, and its length in `text`.
 pub(super) fn escaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let reach = &text[..text.len().min(REACH)];
     rewritten(reach, Quotes::Unescaped).or_else(|| rewritten(reach, Quotes::All))
 }
 
-/// Whether the `{` at `at` starts an event: it is no value of a key, the first key is one of events,
-/// and one of the first keys tells a phase. `None` where the text ends too early to tell.
+/// Whether the `{` at `at` starts an event: it is not the value of a key, its first key is one of
+/// events, and the phase is among its keys. `None` if the text ends too early to decide.
 pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     if text[..at].trim_ascii_end().last() == Some(&b':') {
         return Some(false);
@@ -174,7 +177,8 @@ pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     }
 }
 
-/// Whether the object at the beginning of `text` has a phase among its own keys, within reach.
+/// Whether the object at the beginning of `text` has a phase among its own keys, within
+/// [`PHASE_REACH`]. `None` if the text ends too early to decide.
 fn has_phase(text: &[u8]) -> Option<bool> {
     let reach = &text[..text.len().min(PHASE_REACH)];
     let mut depth = 0u32;
@@ -198,7 +202,8 @@ fn has_phase(text: &[u8]) -> Option<bool> {
     (reach.len() == PHASE_REACH).then_some(false)
 }
 
-/// Whether the `]` at the beginning of `text` ends `traceEvents`.
+/// Whether the `]` at the beginning of `text` ends `traceEvents`; `None` if the text ends too early
+/// to decide.
 fn ends_list(text: &[u8], at_end: bool) -> Option<bool> {
     let rest = text[1..].trim_ascii_start();
     match rest.first() {
@@ -216,8 +221,8 @@ fn is_top_key(key: &[u8]) -> bool {
     TOP_KEYS.contains(&key) || key.ends_with(b"_version") || key.starts_with(b"with_")
 }
 
-/// The key at the beginning of `text`, if there is one with its colon; `None` where `text` ends
-/// before that is known.
+/// The key at the beginning of `text`, if there is one and a colon follows it; the outer `None`
+/// means that `text` ends before that is known.
 fn member_key(text: &[u8]) -> Option<Option<&[u8]>> {
     const LONGEST_KEY: usize = 64;
     let start = text.trim_ascii_start();
@@ -305,7 +310,8 @@ mod tests {
         assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#, false), Err(12));
         assert_eq!(next_event(br#""args": "#, false), Err(6));
         assert_eq!(next_event(b"]}]", false), Err(2));
-        // At the end an object that is cut off is none, and one behind it may be.
+        // At the end of the file, the truncated object is not an event, but an object inside it may
+        // be one.
         let cut = br#"{"id": 0, "na": [ {"ph": "X"}"#;
         assert_eq!((next_event(cut, false), next_event(cut, true)), (Err(0), Ok(18)));
         assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));

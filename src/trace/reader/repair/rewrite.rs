@@ -1,27 +1,27 @@
-//! An event with quotes that are not escaped → the same event as JSON.
+//! Rewrites an event with unescaped quotes as JSON.
 
 use super::{EVENT_KEYS, member_key};
 
 /// Which quotes may close a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// Those that no backslash escapes.
+    /// Those that are not escaped by a backslash.
     Unescaped,
-    /// All: a path on Windows can end in a backslash.
+    /// All of them: a Windows path can end in a backslash.
     All,
 }
 
-/// What a string stands in.
+/// What contains a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Event,
-    /// A field of an event that holds no text of the user: the first quote closes it.
+    /// A field of an event without text of the user: the first quote closes it.
     Field,
     Args,
     List,
 }
 
-/// An event that is being written again.
+/// An event that is being rewritten.
 struct Rewriter<'a> {
     text: &'a [u8],
     at: usize,
@@ -98,7 +98,7 @@ impl<'a> Rewriter<'a> {
         (length > 0).then_some(())
     }
 
-    /// Writes a list, or an object inside the arguments, whatever it holds.
+    /// Writes a list, or an object inside the arguments, whatever it contains.
     fn nested(&mut self) -> Option<()> {
         let mut open = Vec::new();
         loop {
@@ -161,12 +161,13 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// The key behind the comma that `text` starts with.
+/// The key after the comma that `text` starts with.
 fn next_key(text: &[u8]) -> Option<&[u8]> {
     member_key(&text[1..]).flatten()
 }
 
-/// Whether the `}` that `text` starts with ends an event: another one, or the end of the list.
+/// Whether the `}` that `text` starts with ends an event: another event, or the end of the list,
+/// follows.
 fn event_ends(text: &[u8]) -> bool {
     let rest = text[1..].trim_ascii_start();
     match rest.first() {
@@ -188,7 +189,8 @@ fn args_end(text: &[u8]) -> bool {
     }
 }
 
-/// Copies the content of a string; a quote in it that is not escaped gets its backslash.
+/// Copies the content of a string, and escapes its quotes, and a backslash at its end, that are not
+/// escaped.
 fn escape_quotes(content: &[u8], out: &mut Vec<u8>) {
     let mut escaped = false;
     for &byte in content {

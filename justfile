@@ -1,0 +1,49 @@
+# Tasks for whoever maintains tracetree. `just --list` prints them; each is also readable as a shell command.
+# Real traces: export TRACETREE_TRACES=DIR.
+
+# Everything that a change must pass.
+check:
+    .ci/run
+
+# Accept new snapshots. Read their diff afterwards.
+bless:
+    INSTA_UPDATE=always cargo test --all-features --no-fail-fast
+
+# Write the column tables of docs/report.md and the screen in README.md.
+tables:
+    UPDATE_DOCS=1 cargo test --all-features --test report columns
+    UPDATE_DOCS=1 cargo test --all-features --test command picture
+
+# Write the traces that programs in this repository make.
+traces:
+    cargo run --all-features --example make_traces
+    cargo run --all-features --example make_fixtures
+
+# Quality figures: matching with known truth, and changes with known truth.
+quality:
+    cargo run --release --all-features --example alignment_quality
+    cargo run --release --all-features --example change_quality
+
+# Print 100 random sentences of comments, docs and messages. Each should be clear on its own.
+sentences seed="1":
+    cargo run --example sentences -- 100 {{seed}}
+
+# Fuzz one target. Needs a nightly compiler and `cargo install cargo-fuzz --locked`.
+fuzz target="damage" seconds="600":
+    CARGO_NET_OFFLINE=true cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} fuzz/seeds/{{target}} -- -max_total_time={{seconds}}
+
+# Make small faults in the code, and count those that no test notices. Needs `cargo install cargo-mutants --locked`.
+mutants count="400" seed="1":
+    cd mutants && cargo run --release -- {{count}} {{seed}}
+
+# Write THIRD-PARTY.md after a change of Cargo.lock. Needs `cargo install cargo-about --locked --features cli`.
+notices:
+    cargo about generate about.hbs -o THIRD-PARTY.md
+    cargo deny check
+
+# Pin the Python packages of the tests. Needs pip-tools on CPython 3.10, the oldest supported version.
+requirements:
+    for tests in python/tests tests/remote; do \
+        CUSTOM_COMPILE_COMMAND="see CONTRIBUTING.md" pip-compile --generate-hashes --strip-extras --no-emit-index-url \
+            --no-emit-find-links -o $tests/requirements.txt $tests/requirements.in; \
+    done

@@ -1,0 +1,51 @@
+//! An input from Python → a trace.
+
+use crate::errors::raise;
+use crate::options::reading;
+use crate::source::Source;
+use crate::trace::Trace;
+use crate::work::{self, Watch};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use tracetree::trace::{ReadOptions, ReadProgress};
+use tracetree::{Cancel, Input, Side, Stage};
+
+/// Reads a trace.
+#[pyfunction]
+pub(crate) fn read(
+    py: Python<'_>,
+    source: Source<'_>,
+    strict: bool,
+    max_unpacked: Option<u64>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Trace> {
+    let tells = progress.is_some();
+    let watch = Watch { progress, cancel: Cancel::new() };
+    let options = reading(strict, max_unpacked).cancel(watch.cancel.clone());
+    let input = source.into_input();
+    let trace = work::run(py, 1, &watch, move |teller| {
+        let options = match tells {
+            true => options.progress(ReadProgress::new(move |bytes| {
+                teller.tell(Stage::Reading(Side::Baseline, bytes));
+            })),
+            false => options,
+        };
+        open(input, &options)
+    })?;
+    Ok(Trace::new(trace.map_err(|error| raise(py, &error))?))
+}
+
+/// Reads an input.
+pub(crate) fn open(
+    input: Input,
+    options: &ReadOptions,
+) -> tracetree::Result<Arc<tracetree::Trace>> {
+    match input {
+        Input::File(path) => tracetree::Trace::open_with(path, options).map(Arc::new),
+        Input::Reader(name, reader) => {
+            tracetree::Trace::from_reader(&name, reader, options).map(Arc::new)
+        }
+        Input::Trace(trace) => Ok(trace),
+        _ => unreachable!("the sources are files, readers and traces"),
+    }
+}

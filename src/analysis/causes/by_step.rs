@@ -1,0 +1,86 @@
+//! Finds the few steps that contain most of the time difference of a cause.
+//!
+//! A step that hangs for 60 ms once in five steps is different from a program that takes 12 ms longer per
+//! step. The evidence of a cause says which of the two it is.
+
+use crate::analysis::robust::Few;
+use crate::analysis::{Analysis, Row};
+use crate::diff::MergedId;
+use crate::program::StepId;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+
+/// The time of one cause in each step of both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct ByStep {
+    times: PerSide<Vec<Nanos>>,
+    /// Time of both sides that belongs to an unknown step.
+    outside: Nanos,
+}
+
+impl ByStep {
+    /// Collects the busy time of rows, given by position.
+    pub(super) fn of_rows(analysis: &Analysis, rows: &[usize]) -> ByStep {
+        let (wall, mut sums) = (analysis.wall(), ByStep::default());
+        for &at in rows {
+            for side in Side::BOTH {
+                let time = wall.busy()[at][side];
+                sums.add(side, step_of_row(analysis, &analysis.rows()[at], side), time);
+            }
+        }
+        sums
+    }
+
+    /// Adds idle time owned by a node.
+    pub(super) fn add_idle(&mut self, analysis: &Analysis, owner: MergedId, time: PerSide<Nanos>) {
+        let node = analysis.diff().merged().node(owner);
+        for side in Side::BOTH {
+            let step = node.call(side).and_then(|call| analysis.steps(side).step(call));
+            self.add(side, step, time[side]);
+        }
+    }
+
+    /// Adds the times of `other`.
+    pub(super) fn absorb(&mut self, other: &ByStep) {
+        self.outside += other.outside;
+        for side in Side::BOTH {
+            for (step, &time) in (0..).map(StepId).zip(&other.times[side]) {
+                self.add(side, Some(step), time);
+            }
+        }
+    }
+
+    fn add(&mut self, side: Side, step: Option<StepId>, time: Nanos) {
+        let Some(step) = step else {
+            self.outside += time;
+            return;
+        };
+        let times = &mut self.times[side];
+        if times.len() <= step.index() {
+            times.resize(step.index() + 1, Nanos::ZERO);
+        }
+        times[step.index()] += time;
+    }
+
+    /// The few steps that contain most of the difference. `None` if it is spread over most steps, or if the
+    /// steps of too much of the time are unknown.
+    pub(super) fn few(&self, analysis: &Analysis) -> Option<Few> {
+        let known: Nanos = Side::BOTH.iter().flat_map(|&side| &self.times[side]).copied().sum();
+        let samples = PerSide::from_fn(|side| {
+            let steps = (0..analysis.steps(side).len() as u32).map(StepId);
+            let compared = steps.filter(|&step| !analysis.wall().is_step_alone(side, step));
+            let time = |step: StepId| self.times[side].get(step.index()).copied();
+            compared.map(|step| time(step).unwrap_or_default().as_micros()).collect()
+        });
+        (OTHERS * self.outside.0 <= known.0).then(|| Few::among(&samples)).flatten()
+    }
+}
+
+/// The time whose step is unknown may be at most one part in this many of the time within steps.
+const OTHERS: i64 = 10;
+
+/// The step in which the work of a row was launched on one side.
+fn step_of_row(analysis: &Analysis, row: &Row, side: Side) -> Option<StepId> {
+    let call = row.events[side].first().copied().or(row.calls[side])?;
+    analysis.steps(side).step(call)
+}

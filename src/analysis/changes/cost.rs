@@ -1,0 +1,160 @@
+//! The wall time → what each change costs, and what the same program costs at another speed.
+//!
+//! ```text
+//! busy time of rows    ─ with a fact ─────────────▶ its change
+//!                      ─ same arguments, kernels ─▶ same program, kernel speed
+//! idle time of calls   ─ unmatched ───────────────▶ its change
+//!                      ─ matched, as far as the host time of the call changed ─▶ same program, host speed
+//!                      ─ the rest ────────────────▶ overlap of host and device
+//! no known call        ───────────────────────────▶ unexplained
+//! ```
+//! The sum is exactly the difference of the step times.
+
+use super::draft::Drafts;
+use super::kind::ChangeKind;
+use super::rules::kernels;
+use crate::analysis::causes::Scale;
+use crate::analysis::{IdleKind, IdleRow, Part, RowKind};
+use crate::diff::MergedId;
+use crate::side::PerSide;
+use crate::trace::Nanos;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A change of Python code is cheap if it costs less than one in this many parts of all changes.
+const CHEAP: i128 = 200;
+
+/// Exact differences, in the unit of [`Scale::difference`].
+#[derive(Debug, Default)]
+pub(super) struct Costs {
+    /// The busy and idle time of each draft.
+    pub(super) of_drafts: BTreeMap<usize, (i128, i128)>,
+    /// The rows of each draft, by position.
+    pub(super) rows: BTreeMap<usize, Vec<usize>>,
+    /// Difference of the busy time of kernels at matched calls with the same arguments and kernels.
+    pub(super) kernel_speed: i128,
+    /// Times of those kernels, summed over the compared steps.
+    pub(super) same_kernels: PerSide<Nanos>,
+    /// Difference of the idle time at matched calls: the part of host gaps that the host time of these calls
+    /// explains, and all launch latency, queueing delay, synchronization and final wait.
+    pub(super) host_speed: i128,
+    /// Difference of the rest of the host gaps at matched calls.
+    pub(super) overlap: i128,
+    /// Time without a known call.
+    pub(super) unexplained: i128,
+}
+
+impl Costs {
+    pub(super) fn of(drafts: &Drafts<'_>, of_rows: &[(usize, usize)], scale: Scale) -> Costs {
+        let analysis = drafts.analysis;
+        let mut costs = Costs::default();
+        let of_rows: BTreeMap<usize, usize> = of_rows.iter().copied().collect();
+        for (at, row) in analysis.rows().iter().enumerate() {
+            let time = analysis.wall().busy()[at];
+            let node = kernels::node_of(analysis, row);
+            let by_node = |node: MergedId| {
+                drafts.of_calls(node).or_else(|| kernels::by_arguments(drafts, node))
+            };
+            let draft = of_rows.get(&at).copied().or_else(|| node.and_then(by_node));
+            if let Some(draft) = draft {
+                let draft = drafts.resolve(draft);
+                costs.of_drafts.entry(draft).or_default().0 += scale.difference(time);
+                costs.rows.entry(draft).or_default().push(at);
+            } else if row.calls.baseline.is_some() == row.calls.candidate.is_some()
+                && row.kind != RowKind::Replaced
+                && row.events.baseline.is_empty() == row.events.candidate.is_empty()
+            {
+                costs.kernel_speed += scale.difference(time);
+                costs.same_kernels.baseline += time.baseline;
+                costs.same_kernels.candidate += time.candidate;
+            } else if let Some(optimizer) = node.and_then(|node| drafts.optimizer_of(node)) {
+                let optimizer = drafts.resolve(optimizer);
+                costs.of_drafts.entry(optimizer).or_default().0 += scale.difference(time);
+                costs.rows.entry(optimizer).or_default().push(at);
+            } else {
+                costs.unexplained += scale.difference(time);
+            }
+        }
+        for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
+            costs.add_idle(drafts, row, scale);
+        }
+        costs
+    }
+
+    /// Combines the cheap changes of Python code: together they are one line of a list.
+    pub(super) fn combine_python(&mut self, drafts: &mut Drafts<'_>) {
+        let all: i128 = self.of_drafts.values().map(|(busy, idle)| (busy + idle).abs()).sum();
+        let cost =
+            |at: &usize| self.of_drafts.get(at).map_or(0, |(busy, idle)| (busy + idle).abs());
+        let mut cheap: Vec<usize> = drafts
+            .find(ChangeKind::Python)
+            .into_iter()
+            .filter(|&at| drafts.resolve(at) == at && CHEAP * cost(&at) < all)
+            .collect();
+        cheap.sort_by_key(|at| (Reverse(cost(at)), *at));
+        // Another version of Python or of a library calls other functions.
+        let environment = drafts.find(ChangeKind::Environment).first().copied();
+        let Some((first, others)) = environment
+            .map(|first| (first, cheap.as_slice()))
+            .or_else(|| cheap.split_first().map(|(first, others)| (*first, others)))
+        else {
+            return;
+        };
+        for &at in others {
+            drafts.fold(at, first);
+            drafts.at(first).other_positions += 1;
+            let (busy, idle) = self.of_drafts.remove(&at).unwrap_or_default();
+            let sum = self.of_drafts.entry(first).or_default();
+            *sum = (sum.0 + busy, sum.1 + idle);
+            let rows = self.rows.remove(&at).unwrap_or_default();
+            self.rows.entry(first).or_default().extend(rows);
+        }
+    }
+
+    fn add_idle(&mut self, drafts: &Drafts<'_>, row: &IdleRow, scale: Scale) {
+        let idle = scale.difference(row.time);
+        let Some(owner) = row.owner else {
+            self.unexplained += idle;
+            return;
+        };
+        if let Some(draft) = drafts.of_calls(owner) {
+            self.of_drafts.entry(drafts.resolve(draft)).or_default().1 += idle;
+            return;
+        }
+        match row.kind {
+            IdleKind::Host => {
+                let analysis = drafts.analysis;
+                let node = analysis.diff().merged().node(owner);
+                let own = PerSide::from_fn(|side| {
+                    node.call(side).map_or(Nanos::ZERO, |call| analysis.tree(side).self_time(call))
+                });
+                let by_host = common(idle, scale.difference(own));
+                self.host_speed += by_host;
+                self.overlap += idle - by_host;
+            }
+            IdleKind::Sync | IdleKind::Latency | IdleKind::Queue | IdleKind::Tail => {
+                self.host_speed += idle;
+            }
+            IdleKind::Unknown => self.unexplained += idle,
+        }
+    }
+}
+
+/// The part of a difference that another difference of the same sign explains.
+fn common(difference: i128, by: i128) -> i128 {
+    match difference.signum() == by.signum() {
+        true => difference.signum() * difference.abs().min(by.abs()),
+        false => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common;
+
+    #[test]
+    fn a_difference_is_explained_up_to_its_size() {
+        assert_eq!([common(5, 3), common(5, 9), common(-5, -3)], [3, 5, -3]);
+        assert_eq!([common(5, -3), common(0, 3), common(5, 0)], [0, 0, 0]);
+    }
+}

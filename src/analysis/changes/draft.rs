@@ -1,0 +1,249 @@
+//! Changes while they are collected: clusters of facts, and the calls that belong to each.
+
+use super::kind::ChangeKind;
+use super::place::{Position, either};
+use super::survey::{Marks, autograd_node, is_in_optimizer};
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+const NONE: u32 = u32::MAX;
+
+/// A change while its facts are collected.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) kind: ChangeKind,
+    /// Distinguishes the change from other changes of its kind.
+    pub(super) subject: String,
+    /// The calls that changed: matched ops with other arguments or kernels, or the outermost unmatched
+    /// calls.
+    pub(super) nodes: Vec<MergedId>,
+    /// The calls of its consequences.
+    pub(super) consequences: Vec<MergedId>,
+    /// The names to mention in the sentence, for each side, with how often each occurs.
+    pub(super) names: PerSide<BTreeMap<String, u64>>,
+    /// Functions whose calls were added or removed.
+    pub(super) functions: PerSide<BTreeMap<String, u64>>,
+    /// Pairs of values, baseline and candidate, with how often they occur.
+    pub(super) pairs: BTreeMap<(String, String), u64>,
+    /// Position in the program of the first node of the change.
+    pub(super) position: Position,
+    /// Number of cheap changes of Python code elsewhere that were combined with this one.
+    pub(super) other_positions: u64,
+    /// Whether calls of the forward pass, and whether calls of the backward pass, are part of it.
+    pub(super) has_forward: bool,
+    pub(super) has_backward: bool,
+    /// The setting of a library that changed, if it is known.
+    pub(super) switched: Option<Switched>,
+    /// What the names of the unmatched calls of each side say.
+    pub(super) marks: PerSide<Marks>,
+    /// The change that this one is a consequence of.
+    cause: Option<usize>,
+}
+
+/// The setting of a library, and its values. Its effect shows in the kernels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Switched {
+    pub(super) name: &'static str,
+    pub(super) values: PerSide<String>,
+}
+
+impl Draft {
+    pub(super) fn name(&mut self, side: Side, name: &str) {
+        *self.names[side].entry(name.to_owned()).or_default() += 1;
+    }
+
+    pub(super) fn pair(&mut self, baseline: &str, candidate: &str) {
+        *self.pairs.entry((baseline.to_owned(), candidate.to_owned())).or_default() += 1;
+    }
+}
+
+/// All drafts, and the draft of each call.
+pub(super) struct Drafts<'a> {
+    pub(super) analysis: &'a Analysis,
+    list: Vec<Draft>,
+    index: BTreeMap<(ChangeKind, String), usize>,
+    /// The draft of each unmatched outermost call, by merged node.
+    of_root: Vec<u32>,
+    /// The draft of each matched op, by merged node.
+    of_site: Vec<u32>,
+    /// The forward op of each outermost backward op.
+    forward: PerSide<FxHashMap<CallId, CallId>>,
+}
+
+impl<'a> Drafts<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> Drafts<'a> {
+        let nodes = analysis.diff().merged().len();
+        Drafts {
+            analysis,
+            list: Vec::new(),
+            index: BTreeMap::new(),
+            of_root: vec![NONE; nodes],
+            of_site: vec![NONE; nodes],
+            forward: PerSide::from_fn(|side| analysis.tree(side).forward_of_backward()),
+        }
+    }
+
+    /// The draft of this kind and subject.
+    pub(super) fn draft(&mut self, kind: ChangeKind, subject: &str) -> usize {
+        let next = self.list.len();
+        let at = *self.index.entry((kind, subject.to_owned())).or_insert(next);
+        if at == next {
+            self.list.push(Draft {
+                kind,
+                subject: subject.to_owned(),
+                nodes: Vec::new(),
+                consequences: Vec::new(),
+                names: PerSide::default(),
+                functions: PerSide::default(),
+                pairs: BTreeMap::new(),
+                position: Position::default(),
+                other_positions: 0,
+                has_forward: false,
+                has_backward: false,
+                switched: None,
+                marks: PerSide::default(),
+                cause: None,
+            });
+        }
+        at
+    }
+
+    /// The forward op of a node of the backward pass, or of the first such node below a call.
+    pub(super) fn forward_of(&self, node: MergedId) -> Option<MergedId> {
+        let found = autograd_node(self.analysis, node);
+        let (side, backward) = found.unwrap_or_else(|| either(self.analysis, node));
+        let mut calls = self.analysis.tree(side).subtree(backward);
+        let forward = calls.find_map(|call| self.forward[side].get(&call))?;
+        Some(self.analysis.diff().merged().of(side, *forward))
+    }
+
+    /// Where a node is in the program; for the backward pass, where its forward op is.
+    pub(super) fn position_at(&self, node: MergedId) -> Position {
+        match autograd_node(self.analysis, node) {
+            None => Position::at(self.analysis, node),
+            Some(_) => self
+                .forward_of(node)
+                .map_or_else(Position::default, |forward| Position::at(self.analysis, forward)),
+        }
+    }
+
+    /// The draft of the nearest op above a node that is unmatched or has other arguments: what an op does
+    /// is a consequence of what it is and of its arguments.
+    pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
+        let merged = self.analysis.diff().merged();
+        let mut above = merged.parent(node);
+        while let Some(here) = above {
+            let (side, call) = either(self.analysis, here);
+            if self.analysis.tree(side).kind(call) != CallKind::Op {
+                return None;
+            }
+            let known = [self.of_root[here.index()], self.of_site[here.index()]];
+            if let Some(draft) = known.into_iter().find(|&draft| draft != NONE) {
+                return Some(draft as usize);
+            }
+            above = merged.parent(here);
+        }
+        None
+    }
+
+    /// The drafts of this kind.
+    pub(super) fn find(&self, kind: ChangeKind) -> Vec<usize> {
+        self.index.iter().filter(|((of, _), _)| *of == kind).map(|(_, &at)| at).collect()
+    }
+
+    pub(super) fn at(&mut self, at: usize) -> &mut Draft {
+        &mut self.list[at]
+    }
+
+    /// Adds an unmatched call with everything below it.
+    pub(super) fn add_root(&mut self, at: usize, node: MergedId) {
+        self.of_root[node.index()] = at as u32;
+        self.list[at].nodes.push(node);
+    }
+
+    /// Adds a matched op. If several drafts claim the op, it is a site of each, and its costs belong to the
+    /// first.
+    pub(super) fn add_site(&mut self, at: usize, node: MergedId) {
+        let of_site = &mut self.of_site[node.index()];
+        if *of_site == NONE {
+            *of_site = at as u32;
+        } else if *of_site == at as u32 {
+            return;
+        }
+        self.list[at].nodes.push(node);
+    }
+
+    /// The draft of the nearest unmatched call at or above a node.
+    pub(super) fn of_calls(&self, node: MergedId) -> Option<usize> {
+        let merged = self.analysis.diff().merged();
+        let mut at = Some(node);
+        while let Some(here) = at {
+            let draft = self.of_root[here.index()];
+            if draft != NONE {
+                return Some(draft as usize);
+            }
+            let is_matched = Side::BOTH.iter().all(|&side| merged.node(here).call(side).is_some());
+            let is_region = {
+                let (side, call) = either(self.analysis, here);
+                self.analysis.diff().region_of(side, call).is_some()
+            };
+            if is_matched && !is_region {
+                return None;
+            }
+            at = merged.parent(here);
+        }
+        None
+    }
+
+    /// The change of the optimizer, for matched calls in the optimizer: the update of one tensor may be
+    /// matched with the update of several.
+    pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
+        let optimizer = self.find(ChangeKind::Optimizer).first().copied()?;
+        is_in_optimizer(self.analysis, node).then_some(optimizer)
+    }
+
+    /// The draft of a matched op.
+    pub(super) fn of_site(&self, node: MergedId) -> Option<usize> {
+        let draft = self.of_site[node.index()];
+        (draft != NONE).then_some(draft as usize)
+    }
+
+    /// Makes a draft a consequence of another one, unless it already is the consequence of one.
+    pub(super) fn fold(&mut self, consequence: usize, cause: usize) {
+        let cause = self.resolve(cause);
+        if consequence != cause && self.list[consequence].cause.is_none() {
+            self.list[consequence].cause = Some(cause);
+            let nodes = std::mem::take(&mut self.list[consequence].nodes);
+            let more = std::mem::take(&mut self.list[consequence].consequences);
+            self.list[cause].consequences.extend(nodes.into_iter().chain(more));
+        }
+    }
+
+    /// Makes a draft part of another one: its calls changed in the same way.
+    pub(super) fn merge(&mut self, part: usize, whole: usize) {
+        let whole = self.resolve(whole);
+        if part == whole || self.list[part].cause.is_some() {
+            return;
+        }
+        let nodes = std::mem::take(&mut self.list[part].nodes);
+        self.list[whole].nodes.extend(nodes);
+        self.fold(part, whole);
+    }
+
+    /// The draft that a draft is finally part of.
+    pub(super) fn resolve(&self, mut at: usize) -> usize {
+        while let Some(cause) = self.list[at].cause {
+            at = cause;
+        }
+        at
+    }
+
+    /// All drafts.
+    pub(super) fn all(&self) -> &[Draft] {
+        &self.list
+    }
+}

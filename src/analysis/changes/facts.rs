@@ -1,0 +1,177 @@
+//! A comparison → facts about its calls that involve no times: arguments, kernels and calls that differ.
+
+use crate::analysis::shared_texts::SharedTexts;
+use crate::analysis::{Analysis, Row, RowKind, WallBasis};
+use crate::diff::{MergedId, MergedNode};
+use crate::program::Measure;
+use crate::side::Side;
+use crate::trace::{Argument, Category, TextId};
+use crate::tree::{CallId, CallKind};
+
+/// The differences between the two programs, in the order of the merged tree.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Matched ops with other arguments.
+    pub(super) arguments: Vec<(MergedId, Vec<Argument>)>,
+    /// Whether both sides recorded arguments of matched ops.
+    pub(super) has_arguments: bool,
+    /// Number of ops in compared steps, and how many of them have a counterpart or were replaced by a region.
+    ops: u64,
+    matched_ops: u64,
+    /// The outermost calls that are not matched to a call of the same name. Compiled regions and graphs
+    /// that replaced calls are not among them.
+    pub(super) calls: Vec<MergedId>,
+    /// The rows of matched calls that run other kernels, by position.
+    pub(super) kernels: Vec<usize>,
+}
+
+impl Facts {
+    pub(super) fn of(analysis: &Analysis) -> Facts {
+        let mut texts = SharedTexts::new(analysis);
+        let diff = analysis.diff();
+        let mut facts = Facts::default();
+        for (id, node) in diff.merged().nodes() {
+            facts.count(analysis, node);
+            let MergedNode::Both(a, b) = node else { continue };
+            let (one, two) = (analysis.tree(Side::Baseline), analysis.tree(Side::Candidate));
+            let is_op = one.kind(a) == CallKind::Op;
+            // Views and allocations cost no time of the device, and follow from the ops around them.
+            let works = || {
+                analysis.measure() == Measure::HostSelfTime
+                    || one.is_gpu_path(a)
+                    || two.is_gpu_path(b)
+            };
+            // Ops of other names have other lists of arguments.
+            let is_comparable = is_op && !diff.is_difference(node);
+            if is_comparable && works() && analysis.is_compared(Side::Baseline, a) {
+                facts.has_arguments |= one.arguments(a).is_some() && two.arguments(b).is_some();
+                let other = other_arguments(analysis, (a, b), &mut texts);
+                if !other.is_empty() {
+                    facts.arguments.push((id, other));
+                }
+            }
+        }
+        facts.calls = roots(analysis);
+        if analysis.measure() == Measure::GpuTime {
+            let rows = analysis.rows().iter().enumerate();
+            let other = rows.filter(|(_, row)| runs_other_kernels(analysis, row, &mut texts));
+            facts.kernels = other.map(|(at, _)| at).collect();
+        }
+        facts
+    }
+}
+
+impl Facts {
+    fn count(&mut self, analysis: &Analysis, node: MergedNode) {
+        let diff = analysis.diff();
+        let calls = Side::BOTH.into_iter().filter_map(|side| Some((side, node.call(side)?)));
+        for (side, call) in calls {
+            let is_op = analysis.tree(side).kind(call) == CallKind::Op;
+            if is_op && analysis.is_compared(side, call) {
+                self.ops += 1;
+                let is_matched = matches!(node, MergedNode::Both(..));
+                self.matched_ops += u64::from(is_matched || diff.region_of(side, call).is_some());
+            }
+        }
+    }
+
+    /// Share of the ops that have a counterpart or were replaced by a region.
+    pub(super) fn matched_share(&self) -> f64 {
+        if self.ops == 0 { 1.0 } else { self.matched_ops as f64 / self.ops as f64 }
+    }
+}
+
+impl Analysis {
+    /// Whether a call is in a step that is compared; all calls are if windows are compared as a whole.
+    pub(crate) fn is_compared(&self, side: Side, call: CallId) -> bool {
+        match self.wall().basis() {
+            WallBasis::Events => true,
+            WallBasis::Steps => {
+                let step = self.steps(side).step(call);
+                step.is_some_and(|step| !self.wall().is_step_alone(side, step))
+            }
+        }
+    }
+}
+
+fn other_arguments(
+    analysis: &Analysis,
+    (a, b): (CallId, CallId),
+    texts: &mut SharedTexts<'_>,
+) -> Vec<Argument> {
+    let [one, two] = [(Side::Baseline, a), (Side::Candidate, b)]
+        .map(|(side, call)| analysis.tree(side).arguments(call));
+    let (Some(one), Some(two)) = (one, two) else { return Vec::new() };
+    let mut differs = |which: Argument| {
+        let (one, two) = (one.text(which), two.text(which));
+        one != TextId::EMPTY
+            && two != TextId::EMPTY
+            && texts.number(Side::Baseline, one) != texts.number(Side::Candidate, two)
+    };
+    Argument::ALL.into_iter().filter(|&which| differs(which)).collect()
+}
+
+/// The outermost calls that differ, in compared steps and outside of regions.
+fn roots(analysis: &Analysis) -> Vec<MergedId> {
+    let merged = analysis.diff().merged();
+    let mut differs = vec![false; merged.len()];
+    let mut roots = Vec::new();
+    for (id, node) in merged.nodes() {
+        let is_inside = merged.parent(id).is_some_and(|above| differs[above.index()]);
+        differs[id.index()] = match node {
+            // Below an unmatched call, every unmatched call is part of it.
+            MergedNode::Only(..) if is_inside => true,
+            MergedNode::Only(..) | MergedNode::Both(..) => {
+                analysis.diff().is_difference(node) && !is_same_function(analysis, node)
+            }
+        };
+        if differs[id.index()] && !is_inside && is_claimed_by_calls(analysis, node) {
+            roots.push(id);
+        }
+    }
+    roots
+}
+
+/// Whether a node is a pair of frames of one function, whose file is in another folder.
+fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
+    let MergedNode::Both(a, b) = node else { return false };
+    let name = |side: Side, call| {
+        let name = analysis.diff().plain_name(side, call);
+        name.rsplit('/').next().unwrap_or(name)
+    };
+    analysis.tree(Side::Baseline).kind(a) == CallKind::Frame
+        && name(Side::Baseline, a) == name(Side::Candidate, b)
+}
+
+/// Whether the calls of a node are ops or frames in compared steps, outside of regions.
+fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
+    Side::BOTH.into_iter().filter_map(|side| Some((side, node.call(side)?))).all(|(side, call)| {
+        matches!(analysis.tree(side).kind(call), CallKind::Op | CallKind::Frame)
+            && analysis.diff().region_of(side, call).is_none()
+            && analysis.is_compared(side, call)
+    })
+}
+
+/// Whether the kernels of a row that both sides have differ in their names or numbers.
+fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
+    let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
+    if !is_on_both || row.kind == RowKind::Replaced || analysis.is_of_other_steps(row) {
+        return false;
+    }
+    // A captured memset is replayed under another name, or as a kernel.
+    let is_captured = Side::BOTH
+        .into_iter()
+        .any(|side| row.calls[side].is_some_and(|call| analysis.tree(side).is_captured(call)));
+    let mut names = |side: Side| {
+        let tree = analysis.tree(side);
+        let is_memset = |call: CallId| {
+            let event = tree.event(call);
+            event.is_some_and(|event| tree.trace().category(event) == Category::Memset)
+        };
+        let events = row.events[side].iter().filter(|&&event| !is_captured || !is_memset(event));
+        let mut names: Vec<u32> = events.map(|&event| texts.of_event(side, event)).collect();
+        names.sort_unstable();
+        names
+    };
+    names(Side::Baseline) != names(Side::Candidate)
+}

@@ -1,0 +1,183 @@
+//! The kinds of changes, with the switches that usually cause them.
+
+/// The kind of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChangeKind {
+    /// Another device, driver or library version.
+    Environment,
+    /// Calls run inside compiled regions on one side only.
+    Compilation,
+    /// Calls run inside graph launches on one side only.
+    Graphs,
+    /// Inputs have other element types.
+    Precision,
+    /// Kernels compute with another internal precision on inputs of the same type.
+    MathMode,
+    /// Inputs have other sizes.
+    Shapes,
+    /// Inputs have another memory layout.
+    MemoryFormat,
+    /// Scaled dot product attention runs another implementation.
+    Attention,
+    /// A forward pass runs again in the backward pass, on one side only.
+    Checkpointing,
+    /// A module is called more or less often.
+    Layers,
+    /// Ops were added, removed or replaced.
+    Ops,
+    /// Ops on inputs of the same sizes and types take other values, or another number of tensors.
+    Arguments,
+    /// The optimizer, or its implementation, is another one.
+    Optimizer,
+    /// The host reads a result from the GPU and waits for it.
+    HostRead,
+    /// The data loader runs other code.
+    InputPipeline,
+    /// Collectives were added, removed or replaced.
+    Collectives,
+    /// Python code without ops was added or removed.
+    Python,
+    /// Other kernels run for the same op on the same arguments.
+    KernelSelection,
+    /// Device memory is allocated from the driver in the compared steps.
+    Allocator,
+    /// The GPU work runs on more or fewer streams.
+    Streams,
+    /// Code is compiled or loaded in the compared steps of one side only.
+    WarmUp,
+    /// The profiler recorded other things. The programs may be the same.
+    Recording,
+}
+
+impl ChangeKind {
+    /// All kinds, in the order of the documentation.
+    pub const ALL: [ChangeKind; 22] = [
+        ChangeKind::Environment,
+        ChangeKind::Compilation,
+        ChangeKind::Graphs,
+        ChangeKind::Precision,
+        ChangeKind::MathMode,
+        ChangeKind::Shapes,
+        ChangeKind::MemoryFormat,
+        ChangeKind::Attention,
+        ChangeKind::Checkpointing,
+        ChangeKind::Layers,
+        ChangeKind::Ops,
+        ChangeKind::Arguments,
+        ChangeKind::Optimizer,
+        ChangeKind::HostRead,
+        ChangeKind::InputPipeline,
+        ChangeKind::Collectives,
+        ChangeKind::Python,
+        ChangeKind::KernelSelection,
+        ChangeKind::Allocator,
+        ChangeKind::Streams,
+        ChangeKind::WarmUp,
+        ChangeKind::Recording,
+    ];
+
+    /// The name in tables.
+    pub fn label(self) -> &'static str {
+        match self {
+            ChangeKind::Environment => "environment",
+            ChangeKind::Compilation => "compilation",
+            ChangeKind::Graphs => "graphs",
+            ChangeKind::Precision => "precision",
+            ChangeKind::MathMode => "math_mode",
+            ChangeKind::Shapes => "shapes",
+            ChangeKind::MemoryFormat => "memory_format",
+            ChangeKind::Attention => "attention",
+            ChangeKind::Checkpointing => "checkpointing",
+            ChangeKind::Layers => "layers",
+            ChangeKind::Ops => "ops",
+            ChangeKind::Arguments => "arguments",
+            ChangeKind::Optimizer => "optimizer",
+            ChangeKind::HostRead => "host_read",
+            ChangeKind::InputPipeline => "input_pipeline",
+            ChangeKind::Collectives => "collectives",
+            ChangeKind::Python => "python",
+            ChangeKind::KernelSelection => "kernel_selection",
+            ChangeKind::Allocator => "allocator",
+            ChangeKind::Streams => "streams",
+            ChangeKind::WarmUp => "warm_up",
+            ChangeKind::Recording => "recording",
+        }
+    }
+
+    /// Whether such changes are read from the trace or inferred.
+    pub fn certainty(self) -> Certainty {
+        match self == ChangeKind::MathMode {
+            true => Certainty::Likely,
+            false => Certainty::Certain,
+        }
+    }
+
+    /// What usually causes such a change; empty if there is no usual cause.
+    pub fn usual(self) -> &'static str {
+        match self {
+            ChangeKind::Compilation => "torch.compile",
+            ChangeKind::Graphs => {
+                "torch.compile(mode=\"reduce-overhead\"), torch.cuda.graph, enforce_eager"
+            }
+            ChangeKind::Precision => "torch.autocast, .bfloat16(), .half()",
+            ChangeKind::MathMode => {
+                "torch.backends.cudnn.allow_tf32, torch.set_float32_matmul_precision"
+            }
+            ChangeKind::Shapes => "batch size, sequence length, model size",
+            ChangeKind::MemoryFormat => ".to(memory_format=torch.channels_last)",
+            ChangeKind::Attention => {
+                "torch.nn.attention.sdpa_kernel, or a mask or shape that rules a backend out"
+            }
+            ChangeKind::Optimizer => "the optimizer's fused= and foreach= options",
+            ChangeKind::HostRead => ".item(), .cpu(), printing or branching on a tensor",
+            ChangeKind::InputPipeline => "DataLoader(num_workers=, pin_memory=)",
+            ChangeKind::Collectives => "DDP bucket size, another process group",
+            ChangeKind::KernelSelection => {
+                "torch.backends.cudnn.benchmark, a library version, autotuning"
+            }
+            ChangeKind::Allocator => "memory fragmentation, empty_cache(), too few warm-up steps",
+            ChangeKind::Checkpointing => "torch.utils.checkpoint",
+            ChangeKind::WarmUp => {
+                "too few warm-up steps, or shapes that change and make torch.compile run again"
+            }
+            ChangeKind::Recording => "with_stack= and record_shapes= of torch.profiler.profile",
+            ChangeKind::Arguments
+            | ChangeKind::Environment
+            | ChangeKind::Layers
+            | ChangeKind::Ops
+            | ChangeKind::Python
+            | ChangeKind::Streams => "",
+        }
+    }
+}
+
+/// Whether a change is known or inferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Certainty {
+    /// Read from the trace.
+    Certain,
+    /// Inferred, from the names of kernels.
+    Likely,
+}
+
+impl Certainty {
+    /// The name in tables: `certain` or `likely`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Certainty::Certain => "certain",
+            Certainty::Likely => "likely",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ChangeKind;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_kind_has_its_own_label() {
+        let labels: BTreeSet<&str> = ChangeKind::ALL.iter().map(|kind| kind.label()).collect();
+        assert_eq!(labels.len(), ChangeKind::ALL.len());
+    }
+}

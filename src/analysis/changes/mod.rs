@@ -1,0 +1,234 @@
+//! What changed between the programs, and what each change costs.
+//!
+//! ```text
+//! matched and unmatched calls ──▶ facts without times ──▶ changes: clusters of facts, consequences folded
+//!                                                             │
+//! wall time by row and idle owner ────────────────────────────┴──▶ cost of each change
+//!                                                                  + same program, other speed
+//!                                                                  + overlap + unexplained = Δ step
+//! ```
+//! Structure, arguments and kernel names carry no noise, so changes are found without looking at times.
+
+mod cost;
+mod draft;
+mod facts;
+mod kind;
+mod phrases;
+mod place;
+mod rules;
+mod survey;
+mod words;
+
+pub use kind::{Certainty, ChangeKind};
+
+use super::causes::Scale;
+use super::{Analysis, Wall, WallTotals};
+use crate::diff::MergedId;
+use crate::side::PerSide;
+use crate::trace::Nanos;
+use cost::Costs;
+use draft::Drafts;
+use facts::Facts;
+use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
+use survey::Modules;
+
+/// What changed, and what it costs per step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changes {
+    list: Vec<Change>,
+    kernel_speed: Nanos,
+    host_speed: Nanos,
+    overlap: Nanos,
+    unexplained: Nanos,
+    /// Times of kernels of matched calls with the same arguments and kernels.
+    same_kernels: PerSide<Nanos>,
+    scale: Scale,
+    /// The exact sum, in the unit of the scale.
+    sum: i128,
+    has_arguments: bool,
+    matched_share: f64,
+}
+
+/// One change: facts of one kind and value, with their consequences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Change {
+    /// What kind of change it is.
+    pub kind: ChangeKind,
+    /// Whether it was read from the trace or inferred from names.
+    pub certainty: Certainty,
+    /// What changed, in one sentence without a full stop.
+    pub sentence: String,
+    /// Where it is first: module class and user frame; empty if unknown.
+    pub place: String,
+    /// The merged nodes of its calls: matched ops with other arguments or kernels, and the outermost
+    /// unmatched calls.
+    pub nodes: Vec<MergedId>,
+    /// Its rows in [`Analysis::rows`], by position.
+    pub rows: Vec<usize>,
+    /// Candidate − baseline per step.
+    pub cost: Nanos,
+    /// The part of the cost in which the device was busy.
+    pub busy: Nanos,
+}
+
+/// A part of the difference of a step that no change causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WithoutChange {
+    /// The name in tables.
+    pub name: &'static str,
+    /// What it contains.
+    pub meaning: &'static str,
+    /// Candidate − baseline per step.
+    pub cost: Nanos,
+}
+
+/// Several rows of one op may belong to a change.
+fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedId> {
+    let mut known = FxHashSet::default();
+    nodes.copied().filter(|&node| known.insert(node)).collect()
+}
+
+impl Changes {
+    pub(super) fn of(analysis: &Analysis) -> Changes {
+        let scale = Scale::of(analysis.wall());
+        let facts = Facts::of(analysis);
+        let mut drafts = Drafts::new(analysis);
+        rules::regions::claim(&mut drafts);
+        let modules = Modules::of(analysis);
+        rules::claim_calls(&mut drafts, &facts, &modules);
+        let of_rows = rules::kernels::claim(&mut drafts, &facts.kernels);
+        rules::runtime::claim(&mut drafts, &of_rows);
+        rules::recording::claim(&mut drafts);
+        rules::consequences::fold(&mut drafts, &modules);
+        let mut costs = Costs::of(&drafts, &of_rows, scale);
+        costs.combine_python(&mut drafts);
+        let mut list: Vec<(i128, i128, Change)> = Vec::new();
+        for (at, draft) in drafts.all().iter().enumerate() {
+            if drafts.resolve(at) != at {
+                continue;
+            }
+            let (busy, idle) = costs.of_drafts.remove(&at).unwrap_or_default();
+            let change = Change {
+                kind: draft.kind,
+                certainty: match draft.switched {
+                    Some(_) => Certainty::Certain,
+                    None => draft.kind.certainty(),
+                },
+                sentence: words::sentence(analysis, draft, scale),
+                place: draft.position.words(),
+                nodes: without_repeats(draft.nodes.iter().chain(&draft.consequences)),
+                rows: costs.rows.remove(&at).unwrap_or_default(),
+                cost: Nanos::ZERO,
+                busy: scale.round(busy),
+            };
+            list.push((busy + idle, busy, change));
+        }
+        list.sort_by_key(|(cost, _, change)| {
+            (Reverse(cost.abs()), change.kind, change.nodes.first().copied())
+        });
+        let mut exact: Vec<i128> = list.iter().map(|(cost, ..)| *cost).collect();
+        exact.extend([costs.kernel_speed, costs.host_speed, costs.overlap, costs.unexplained]);
+        let rounded = scale.round_all(&exact);
+        let (of_changes, rest) = rounded.split_at(list.len());
+        let list = list.into_iter().zip(of_changes);
+        let list = list.map(|((_, _, change), &cost)| Change { cost, ..change }).collect();
+        Changes {
+            list,
+            kernel_speed: rest[0],
+            host_speed: rest[1],
+            overlap: rest[2],
+            unexplained: rest[3],
+            same_kernels: costs.same_kernels,
+            scale,
+            sum: exact.iter().sum(),
+            has_arguments: facts.has_arguments,
+            matched_share: facts.matched_share(),
+        }
+    }
+
+    /// All changes, the most expensive first.
+    pub fn list(&self) -> &[Change] {
+        &self.list
+    }
+
+    /// Whether no change of the program was found: every call, argument and kernel is the same on both
+    /// sides. The recordings may differ in what the profiler recorded.
+    pub fn is_identical(&self) -> bool {
+        self.list.iter().all(|change| change.kind == ChangeKind::Recording)
+    }
+
+    /// Whether arguments of matched ops were recorded on both sides, so that they could be compared.
+    pub fn has_arguments(&self) -> bool {
+        self.has_arguments
+    }
+
+    /// Share of the ops in compared steps that have a counterpart, or that a region replaced; 1 without ops.
+    pub fn matched_share(&self) -> f64 {
+        self.matched_share
+    }
+
+    /// Candidate − baseline per step of kernels of matched calls with the same arguments and kernels.
+    pub fn kernel_speed(&self) -> Nanos {
+        self.kernel_speed
+    }
+
+    /// Candidate / baseline per step of the times of those kernels; `None` if one of them is zero.
+    pub fn kernel_ratio(&self) -> Option<f64> {
+        let steps = self.scale.steps.baseline as f64 / self.scale.steps.candidate as f64;
+        self.same_kernels.ratio().map(|ratio| ratio * steps)
+    }
+
+    /// Candidate − baseline per step of the time in which the device waits for matched host calls that
+    /// became faster or slower.
+    pub fn host_speed(&self) -> Nanos {
+        self.host_speed
+    }
+
+    /// Candidate − baseline per step of the time in which the device waits at matched calls, beyond the
+    /// change of their own host time: work that now fills gaps, or no longer does.
+    pub fn overlap(&self) -> Nanos {
+        self.overlap
+    }
+
+    /// Candidate − baseline per step of time without a known call.
+    pub fn unexplained(&self) -> Nanos {
+        self.unexplained
+    }
+
+    /// The parts of the difference that no change causes.
+    pub fn without_change(&self) -> [WithoutChange; 4] {
+        let part = |name, meaning, cost| WithoutChange { name, meaning, cost };
+        [
+            part(
+                "kernel_speed",
+                "matched calls with the same arguments and kernels",
+                self.kernel_speed,
+            ),
+            part(
+                "host_speed",
+                "idle time that follows the host time of matched calls",
+                self.host_speed,
+            ),
+            part(
+                "overlap",
+                "idle time at matched calls whose host time did not change as much",
+                self.overlap,
+            ),
+            part("unexplained", "time without a known call", self.unexplained),
+        ]
+    }
+
+    /// Sum of all parts: candidate − baseline of the step time.
+    pub fn difference(&self) -> Nanos {
+        let changes = self.list.iter().map(|change| change.cost);
+        changes.chain(self.without_change().map(|part| part.cost)).sum()
+    }
+
+    /// Whether the parts add up exactly to the difference of the step times.
+    pub fn is_exact(&self, wall: &Wall) -> bool {
+        let own = PerSide::from_fn(|side| WallTotals::own(&wall.totals(side)));
+        self.sum == self.scale.difference(own) && self.difference() == self.scale.round(self.sum)
+    }
+}

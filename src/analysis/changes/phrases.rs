@@ -1,0 +1,109 @@
+//! Parts of the sentences about changes: counts per step, lists of names, values.
+
+use super::draft::Draft;
+use super::place::either;
+use crate::analysis::Analysis;
+use crate::analysis::causes::Scale;
+use crate::program::counted;
+use crate::side::{PerSide, Side};
+use crate::tree::CallKind;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Maximum number of names in a sentence.
+pub(super) const NAMED: usize = 4;
+
+/// A value as Python prints it: `0.1` for `0.10000000000000001`.
+pub(super) fn value(text: &str) -> String {
+    match (text.parse::<f64>(), text) {
+        (_, "") => "None".to_owned(),
+        (Ok(number), text) if text.contains('.') => number.to_string(),
+        (_, text) => text.to_owned(),
+    }
+}
+
+/// The most frequent pair, as numbers.
+pub(super) fn top_counts(draft: &Draft) -> (u64, u64) {
+    let (one, two) = top_pair(draft);
+    let number = |text: &str| text.parse().unwrap_or_default();
+    (number(one), number(two))
+}
+
+/// `at 22 ops per step`: the outermost ops of a change.
+pub(super) fn sites(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
+    let merged = analysis.diff().merged();
+    let (mut count, mut end) = (0, 0);
+    let mut nodes = draft.nodes.clone();
+    nodes.sort_unstable();
+    for node in nodes {
+        let (side, call) = either(analysis, node);
+        let tree = analysis.tree(side);
+        if tree.kind(call) != CallKind::Op || node.index() < end {
+            continue;
+        }
+        // The descendants of the node directly follow it in preorder.
+        let depth = merged.depth(node);
+        let below = (node.index() + 1..merged.len())
+            .find(|&at| merged.id(at).is_none_or(|id| merged.depth(id) <= depth));
+        end = below.unwrap_or(merged.len());
+        count += 1;
+    }
+    let (unit, suffix) = scale.unit(&[PerSide::new(count, count)]);
+    let per = per_step(scale, &suffix);
+    format!("at {}{per}", counted(count / unit.baseline, "op"))
+}
+
+pub(super) fn counts_of(draft: &Draft) -> Vec<PerSide<u64>> {
+    let names = draft.names.baseline.keys().chain(draft.names.candidate.keys());
+    let of = |side: Side, name: &str| draft.names[side].get(name).copied().unwrap_or_default();
+    names.map(|name| PerSide::from_fn(|side| of(side, name))).collect()
+}
+
+pub(super) fn top_pair(draft: &Draft) -> (&str, &str) {
+    let top = draft.pairs.iter().max_by_key(|(pair, count)| (**count, Reverse(*pair)));
+    top.map_or(("", ""), |((one, two), _)| (one.as_str(), two.as_str()))
+}
+
+pub(super) fn first(names: &BTreeMap<String, u64>) -> &str {
+    names.keys().next().map_or("Ops", String::as_str)
+}
+
+pub(super) fn short(ratio: f64) -> String {
+    let text = format!("{ratio:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Several ops, in parentheses after the function that calls them: `clip_grad_norm_ (2 × aten::mul, …)`.
+pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) -> String {
+    let list = list(only, 1);
+    let mut functions = draft.functions[side].keys();
+    match (functions.next(), functions.next()) {
+        (Some(function), None) if only.len() > 1 => format!("{function} ({list})"),
+        _ => list,
+    }
+}
+
+/// The suffix ` per step`. It is omitted if there is only one step, and replaced by `suffix` if the counts
+/// are sums over several steps.
+pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
+    match suffix.is_empty() && scale.steps.baseline.max(scale.steps.candidate) > 1 {
+        true => " per step".to_owned(),
+        false => suffix.to_owned(),
+    }
+}
+
+/// `2 × aten::mul, aten::add, 3 more`.
+pub(super) fn list(names: &BTreeMap<String, u64>, unit: u64) -> String {
+    let mut all: Vec<(&String, u64)> =
+        names.iter().map(|(name, count)| (name, count / unit.max(1))).collect();
+    all.sort_by_key(|&(name, count)| (Reverse(count), name));
+    let mut told: Vec<String> = all
+        .iter()
+        .take(NAMED)
+        .map(|(name, count)| if *count > 1 { format!("{count} × {name}") } else { (*name).clone() })
+        .collect();
+    if all.len() > NAMED {
+        told.push(format!("{} more", all.len() - NAMED));
+    }
+    told.join(", ")
+}

@@ -1,0 +1,113 @@
+//! A node of the merged tree → where it is in the user's program.
+
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::side::Side;
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+
+/// Where a change is in the program.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Position {
+    /// Class of the innermost module around it; empty if there is none.
+    pub(super) module: String,
+    /// The innermost frame of user code around it: `train.py: step`; empty without Python stacks.
+    pub(super) frame: String,
+}
+
+impl Position {
+    /// The position of the call above a node.
+    pub(super) fn above(analysis: &Analysis, node: MergedId) -> Position {
+        let (side, call) = either(analysis, node);
+        let tree = analysis.tree(side);
+        let Some(above) = tree.parent(call) else { return Position::default() };
+        Position::of(tree, above)
+    }
+
+    /// The position of a node, which may be a module or a frame itself.
+    pub(super) fn at(analysis: &Analysis, node: MergedId) -> Position {
+        let (side, call) = either(analysis, node);
+        Position::of(analysis.tree(side), call)
+    }
+
+    fn of(tree: &CallTree, call: CallId) -> Position {
+        let module = tree.module(call).map(|module| ModuleName::class_or_name(tree.name(module)));
+        let mut above = std::iter::once(call).chain(tree.ancestors(call));
+        let frame = above.find_map(|above| {
+            let is_frame = tree.kind(above) == CallKind::Frame;
+            is_frame.then(|| user_frame(tree.name(above))).flatten()
+        });
+        Position { module: module.unwrap_or_default().to_owned(), frame: frame.unwrap_or_default() }
+    }
+
+    /// `in Mlp (train.py: forward)`; empty if unknown.
+    pub(super) fn words(&self) -> String {
+        match (self.module.as_str(), self.frame.as_str()) {
+            ("", "") => String::new(),
+            ("", frame) => format!("in {frame}"),
+            (module, "") => format!("in {module}"),
+            (module, frame) => format!("in {module} ({frame})"),
+        }
+    }
+}
+
+/// The call of a node, of the baseline if it has one there.
+pub(super) fn either(analysis: &Analysis, node: MergedId) -> (Side, CallId) {
+    let node = analysis.diff().merged().node(node);
+    let call = |side: Side| node.call(side).map(|call| (side, call));
+    call(Side::Baseline).or_else(|| call(Side::Candidate)).expect("a node has a call")
+}
+
+/// `/home/me/train.py(12): step` → `train.py: step`. `None` for library code and built-in functions.
+fn user_frame(name: &str) -> Option<String> {
+    const LIBRARIES: [&str; 6] =
+        ["site-packages/", "dist-packages/", "torch/", "lib/python", "<", "nn.Module: "];
+    let (path, rest) = name.split_once('(')?;
+    let (line, function) = rest.split_once("): ")?;
+    let is_user = line.bytes().all(|byte| byte.is_ascii_digit())
+        && path.ends_with(".py")
+        && !LIBRARIES.iter().any(|library| path.contains(library))
+        && !is_standard(path);
+    is_user.then(|| format!("{}: {function}", path.rsplit('/').next().unwrap_or(path)))
+}
+
+/// `torch/nn/utils/clip_grad.py(12): clip_grad_norm_` → `clip_grad_norm_`. `None` for frames that wrap
+/// other functions, for private and built-in functions, and for modules.
+pub(super) fn function(name: &str) -> Option<&str> {
+    const WRAPPERS: [&str; 4] = ["wrapper", "decorate_context", "inner", "forward"];
+    let (path, rest) = name.split_once('(')?;
+    let (_, function) = rest.split_once("): ")?;
+    let is_public = !function.starts_with(['_', '<']) && !WRAPPERS.contains(&function);
+    (path.ends_with(".py") && is_public).then_some(function)
+}
+
+/// Whether a path without a folder is a module of Python's standard library that profiled programs call.
+fn is_standard(path: &str) -> bool {
+    const MODULES: [&str; 8] = [
+        "contextlib.py",
+        "threading.py",
+        "random.py",
+        "functools.py",
+        "enum.py",
+        "weakref.py",
+        "typing.py",
+        "copy.py",
+    ];
+    MODULES.contains(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::user_frame;
+
+    #[test]
+    fn only_user_code_is_a_position() {
+        let found = |name| user_frame(name).unwrap_or_default();
+        assert_eq!(found("/home/me/train.py(12): step"), "train.py: step");
+        assert_eq!(found("train.py(12): <module>"), "train.py: <module>");
+        assert_eq!(found("torch/nn/modules/module.py(1773): _call_impl"), "");
+        assert_eq!(found("/x/site-packages/peft/model.py(3): forward"), "");
+        assert_eq!(found("<built-in method step>"), "");
+        assert_eq!(found("nn.Module: Block_0"), "");
+        assert_eq!(found("contextlib.py(12): __enter__"), "");
+    }
+}

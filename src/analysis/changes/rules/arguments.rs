@@ -1,0 +1,341 @@
+//! Matched ops with other arguments → precision, shapes, memory format, optional tensors, other values.
+
+use crate::analysis::Analysis;
+use crate::analysis::changes::draft::{Drafts, Switched};
+use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::place::either;
+use crate::analysis::changes::survey::{autograd_node, is_in_optimizer};
+use crate::diff::MergedId;
+use crate::program::StepId;
+use crate::side::{PerSide, Side};
+use crate::trace::Argument;
+use serde_json::Value as Json;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Subject of facts in the optimizer, which usually follow from other parameters.
+pub(super) const OPTIMIZER: &str = "optimizer";
+
+/// Ops that allocate tensors or show them in another arrangement, without the `_` of ops that work in
+/// place. Their values follow from the sizes around them.
+const ARRANGING: [&str; 26] = [
+    "aten::_reshape_alias",
+    "aten::_unsafe_view",
+    "aten::arange",
+    "aten::as_strided",
+    "aten::chunk",
+    "aten::detach",
+    "aten::empty",
+    "aten::empty_like",
+    "aten::empty_strided",
+    "aten::expand",
+    "aten::fill",
+    "aten::full",
+    "aten::narrow",
+    "aten::new_zeros",
+    "aten::permute",
+    "aten::reshape",
+    "aten::resize",
+    "aten::select",
+    "aten::set",
+    "aten::slice",
+    "aten::split",
+    "aten::transpose",
+    "aten::unbind",
+    "aten::unsqueeze",
+    "aten::view",
+    "aten::zeros",
+];
+
+/// Subject of optional tensors that ops of one side get.
+pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
+
+pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
+    let analysis = drafts.analysis;
+    let texts = |which| PerSide::from_fn(|side| text(analysis, node, side, which));
+    let has = |which: &Argument| other.contains(which);
+    let types = has(&Argument::Type).then(|| other_type(&texts(Argument::Type))).flatten();
+    let covering = drafts.covering(node);
+    if let Some(at) = covering {
+        let is_of_shapes = drafts.all()[at].kind == ChangeKind::Shapes;
+        if !is_of_shapes || types.is_none() {
+            drafts.add_site(at, node);
+            return;
+        }
+    }
+    if let Some((one, two)) = types {
+        let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
+        let at = start(drafts, ChangeKind::Precision, &subject, node);
+        drafts.at(at).pair(&one, &two);
+        return;
+    }
+    let sizes =
+        if has(&Argument::Shape) { other_sizes(&texts(Argument::Shape)) } else { Vec::new() };
+    let tensor = has(&Argument::Type).then(|| other_tensor(&texts(Argument::Type))).flatten();
+    if let Some(side) = tensor.filter(|_| sizes.is_empty()) {
+        let at = start(drafts, ChangeKind::Arguments, TENSORS, node);
+        drafts.at(at).name(side, &op_name(analysis, node));
+    } else if has(&Argument::Shape) {
+        let subject = if is_in_optimizer(drafts.analysis, node) { OPTIMIZER } else { "" };
+        let at = start(drafts, ChangeKind::Shapes, subject, node);
+        for (dimension, one, two) in sizes {
+            drafts.at(at).pair(&format!("{dimension} {one}"), &two.to_string());
+        }
+    } else if has(&Argument::Strides)
+        && let Some((one, two)) = other_format(&texts(Argument::Shape), &texts(Argument::Strides))
+    {
+        let at = start(drafts, ChangeKind::MemoryFormat, "", node);
+        drafts.at(at).pair(one, two);
+    } else if has(&Argument::Concrete) {
+        for value in values.lasting(node) {
+            let subject = format!("{} {}", value.op, value.position);
+            let at = start(drafts, ChangeKind::Arguments, &subject, node);
+            let draft = drafts.at(at);
+            draft.pair(&value.one, &value.two);
+            draft.name(Side::Baseline, &value.op);
+            draft.switched = value.switched();
+        }
+    }
+}
+
+/// The side on which an op gets an optional tensor that the other side does not pass.
+fn other_tensor(texts: &PerSide<&str>) -> Option<Side> {
+    let [one, two] =
+        Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
+    let is_tensor = |text: &str| !text.is_empty() && !text.contains("Scalar");
+    if one.len() != two.len() {
+        return None;
+    }
+    one.iter().zip(&two).find_map(|(one, two)| match (one.as_str(), two.as_str()) {
+        (one, "") if is_tensor(one) => Some(Side::Baseline),
+        ("", two) if is_tensor(two) => Some(Side::Candidate),
+        _ => None,
+    })
+}
+
+fn op_name(analysis: &Analysis, node: MergedId) -> String {
+    let (side, call) = either(analysis, node);
+    analysis.tree(side).name(call).to_owned()
+}
+
+/// A value that an op takes, on both sides.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Value {
+    op: String,
+    /// Position among the arguments.
+    position: usize,
+    one: String,
+    two: String,
+}
+
+/// Values that differ, and the steps in which they do. Many values differ from step to step, or by chance:
+/// only those that differ in the same way in each compared step are a change of the program.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    of_nodes: BTreeMap<MergedId, Vec<Value>>,
+    steps: BTreeMap<Value, BTreeSet<Option<StepId>>>,
+    compared: u64,
+}
+
+impl Values {
+    pub(super) fn of(analysis: &Analysis, facts: &[(MergedId, Vec<Argument>)]) -> Values {
+        let compared = analysis.wall().totals(Side::Baseline).steps;
+        let mut values = Values { compared, ..Values::default() };
+        for (node, other) in facts {
+            let is_like = !other.contains(&Argument::Shape) && !other.contains(&Argument::Type);
+            if !is_like || !other.contains(&Argument::Concrete) || is_in_optimizer(analysis, *node)
+            {
+                continue;
+            }
+            let call = analysis.diff().merged().node(*node).call(Side::Baseline);
+            let step = call.and_then(|call| analysis.steps(Side::Baseline).step(call));
+            let other = Values::all(analysis, *node);
+            for value in &other {
+                values.steps.entry(value.clone()).or_default().insert(step);
+            }
+            values.of_nodes.insert(*node, other);
+        }
+        values
+    }
+
+    /// The values of an op that differ.
+    fn all(analysis: &Analysis, node: MergedId) -> Vec<Value> {
+        let op = op_name(analysis, node);
+        if ARRANGING.contains(&op.trim_end_matches('_')) {
+            return Vec::new();
+        }
+        let [one, two] = Side::BOTH.map(|side| {
+            let text = text(analysis, node, side, Argument::Concrete);
+            serde_json::from_str::<Vec<String>>(text).unwrap_or_default()
+        });
+        let pairs = one.into_iter().zip(two).enumerate();
+        let other = pairs.filter(|(_, (one, two))| one != two);
+        other.map(|(position, (one, two))| Value { op: op.clone(), position, one, two }).collect()
+    }
+
+    /// The values of an op that differ in each compared step. With one step it is not known which numbers
+    /// vary, so only other values count.
+    fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
+        let is_number = |text: &str| text.parse::<f64>().is_ok();
+        let is_lasting = move |value: &&Value| match self.compared {
+            0 | 1 => !(is_number(&value.one) && is_number(&value.two)),
+            compared => self.steps[*value].len() as u64 >= compared,
+        };
+        self.of_nodes.get(&node).into_iter().flatten().filter(is_lasting)
+    }
+}
+
+impl Value {
+    /// The setting of a library that this value comes from: a convolution records what it was.
+    fn switched(&self) -> Option<Switched> {
+        let name = match (self.op.as_str(), self.position) {
+            ("aten::_convolution", 9) | ("aten::cudnn_convolution", 6) => "cudnn.benchmark",
+            ("aten::_convolution", 10) | ("aten::cudnn_convolution", 7) => "cudnn.deterministic",
+            ("aten::_convolution", 11) => "cudnn.enabled",
+            ("aten::_convolution", 12) | ("aten::cudnn_convolution", 8) => "cudnn.allow_tf32",
+            _ => return None,
+        };
+        Some(Switched { name, values: PerSide::new(self.one.clone(), self.two.clone()) })
+    }
+}
+
+fn start(drafts: &mut Drafts<'_>, kind: ChangeKind, subject: &str, node: MergedId) -> usize {
+    let at = drafts.draft(kind, subject);
+    if drafts.at(at).nodes.is_empty() {
+        drafts.at(at).position = drafts.position_at(node);
+    }
+    let is_backward = autograd_node(drafts.analysis, node).is_some();
+    drafts.at(at).has_forward |= !is_backward;
+    drafts.at(at).has_backward |= is_backward;
+    drafts.add_site(at, node);
+    at
+}
+
+fn text(analysis: &Analysis, node: MergedId, side: Side, which: Argument) -> &str {
+    let tree = analysis.tree(side);
+    let call = analysis.diff().merged().node(node).call(side);
+    let arguments = call.and_then(|call| tree.arguments(call));
+    arguments.map_or("", |arguments| tree.trace().text(arguments.text(which)))
+}
+
+/// The first pair of floating-point types that differ.
+fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
+    let [one, two] =
+        Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
+    let mut pairs =
+        one.iter().zip(&two).filter_map(|(a, b)| Some((plain_type(a)?, plain_type(b)?)));
+    pairs.find(|(a, b)| a != b).map(|(a, b)| (a.to_owned(), b.to_owned()))
+}
+
+/// `c10::BFloat16` → `bfloat16`; `None` for types that are not floating-point numbers.
+fn plain_type(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "float" => "float32",
+        "double" => "float64",
+        "c10::Half" => "float16",
+        "c10::BFloat16" => "bfloat16",
+        name if name.starts_with("c10::Float8") => "float8",
+        name if name.starts_with("c10::Float4") => "float4",
+        _ => return None,
+    })
+}
+
+/// The dimensions of tensors of equal rank whose sizes differ: dimension, and both sizes.
+fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
+    let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
+    let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());
+    let sizes = same_rank.flat_map(|(a, b)| a.iter().zip(b).enumerate());
+    // A size of 0 is that of a tensor without elements, which means none.
+    let other = sizes.filter(|(_, (a, b))| a != b && **a > 0 && **b > 0);
+    other.map(|(at, (&a, &b))| (at, a as u64, b as u64)).collect()
+}
+
+/// The contents of each list of numbers, also of those in lists of tensors.
+fn tensors(text: &str) -> Vec<Vec<i64>> {
+    fn collect(value: &Json, all: &mut Vec<Vec<i64>>) {
+        let Some(list) = value.as_array() else { return };
+        match list.iter().map(Json::as_i64).collect::<Option<Vec<i64>>>() {
+            Some(sizes) => all.push(sizes),
+            None => list.iter().for_each(|value| collect(value, all)),
+        }
+    }
+    let mut all = Vec::new();
+    collect(&serde_json::from_str(text).unwrap_or_default(), &mut all);
+    all
+}
+
+/// The formats of the first tensor of at least three dimensions whose strides are in another order.
+fn other_format(
+    shapes: &PerSide<&str>,
+    strides: &PerSide<&str>,
+) -> Option<(&'static str, &'static str)> {
+    let of = |side: Side| -> Vec<Option<&'static str>> {
+        let (shapes, strides) = (tensors(shapes[side]), tensors(strides[side]));
+        shapes.iter().zip(&strides).map(|(sizes, strides)| format(sizes, strides)).collect()
+    };
+    let (one, two) = (of(Side::Baseline), of(Side::Candidate));
+    let mut pairs = one.into_iter().zip(two).filter_map(|(a, b)| Some((a?, b?)));
+    pairs.find(|(a, b)| a != b)
+}
+
+fn format(sizes: &[i64], strides: &[i64]) -> Option<&'static str> {
+    if sizes.len() != strides.len() || sizes.len() < 2 {
+        return None;
+    }
+    let is_dense = |order: &[usize]| {
+        let mut expected = 1;
+        order.iter().all(|&at| {
+            let is_next = strides[at] == expected || sizes[at] == 1;
+            expected *= sizes[at];
+            is_next
+        })
+    };
+    let rows: Vec<usize> = (0..sizes.len()).rev().collect();
+    if is_dense(&rows) {
+        return Some("contiguous");
+    }
+    let channels: Vec<usize> =
+        std::iter::once(1).chain((2..sizes.len()).rev()).chain([0]).collect();
+    match sizes.len() >= 4 && is_dense(&channels) {
+        true => Some("channels_last"),
+        false => Some("strided"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_compared_by_position() {
+        let texts = PerSide::new(
+            r#"["Scalar", "float", "long int"]"#,
+            r#"["Scalar", "c10::BFloat16", "long int"]"#,
+        );
+        assert_eq!(other_type(&texts), Some(("float32".to_owned(), "bfloat16".to_owned())));
+        assert_eq!(other_type(&PerSide::new(r#"["long int"]"#, r#"["float"]"#)), None);
+    }
+
+    #[test]
+    fn an_optional_tensor_is_one_that_only_one_side_passes() {
+        let texts = PerSide::new(r#"["float", "float", ""]"#, r#"["float", "float", "float"]"#);
+        assert_eq!(other_tensor(&texts), Some(Side::Candidate));
+        assert_eq!(other_tensor(&texts.swap()), Some(Side::Baseline));
+        assert_eq!(other_tensor(&PerSide::new(r#"["", ""]"#, r#"["", "Scalar"]"#)), None);
+        assert_eq!(other_tensor(&PerSide::new(r#"[""]"#, r#"["", "float"]"#)), None);
+    }
+
+    #[test]
+    fn sizes_are_compared_by_dimension() {
+        let texts = PerSide::new("[[8, 64], [], [[3]]]", "[[16, 64], [], [[4]]]");
+        assert_eq!(other_sizes(&texts), [(0, 8, 16), (0, 3, 4)]);
+        assert_eq!(other_sizes(&PerSide::new("[[8, 64]]", "[[8]]")), []);
+    }
+
+    #[test]
+    fn a_format_is_the_order_of_the_strides() {
+        assert_eq!(format(&[2, 3, 4, 5], &[60, 20, 5, 1]), Some("contiguous"));
+        assert_eq!(format(&[2, 3, 4, 5], &[60, 1, 15, 3]), Some("channels_last"));
+        assert_eq!(format(&[4, 5], &[1, 4]), Some("strided"));
+        assert_eq!(format(&[4], &[1]), None);
+    }
+}

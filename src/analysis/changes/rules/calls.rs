@@ -1,0 +1,243 @@
+//! Outermost calls without a counterpart of the same name → layers, ops, optimizer, attention, reads of the
+//! device, data loading, collectives, Python code.
+
+use crate::analysis::Analysis;
+use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::place::{Position, either, function};
+use crate::analysis::changes::survey::{
+    Modules, RECOMPUTING, Survey, Surveyor, autograd_node, is_in_optimizer,
+};
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Ops with which the host reads a value of a tensor.
+const READS: [&str; 5] =
+    ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
+
+/// First word of the subject of changes in Python code that blocks, such as a sleep. Other Python changes
+/// are folded into a change of another kind at the same position; these are not.
+pub(super) const BLOCKING: &str = "blocking";
+
+/// Names of the implementations of scaled dot product attention, with the words in the names of their ops.
+const ATTENTION: [(&str, &str); 5] = [
+    ("cudnn_attention", "cuDNN"),
+    ("flash_attention", "Flash"),
+    ("efficient_attention", "memory-efficient"),
+    ("dot_product_fused_attention", "fused"),
+    ("attention_math", "math"),
+];
+
+/// Claims a point of difference.
+pub(super) fn claim(
+    drafts: &mut Drafts<'_>,
+    surveyor: &mut Surveyor<'_>,
+    root: MergedId,
+    modules: &Modules,
+) {
+    if let Some(at) = drafts.covering(root) {
+        drafts.add_root(at, root);
+        return;
+    }
+    let analysis = drafts.analysis;
+    let surveys = surveyor.node(root);
+    // On the CPU, the nodes of the backward pass run below a Python call such as `Tensor.backward`.
+    let is_backward = autograd_node(analysis, root).is_some()
+        || Side::BOTH.into_iter().any(|side| surveys[side].is_backward());
+    if !is_backward {
+        claim_root(drafts, root, (&surveys, false), Position::above(analysis, root), modules);
+        return;
+    }
+    let forward = drafts.forward_of(root);
+    let cause =
+        forward.and_then(|forward| drafts.of_calls(forward).or_else(|| of_layer(drafts, forward)));
+    match cause {
+        Some(at) => {
+            drafts.at(at).has_backward = true;
+            drafts.add_root(at, root);
+        }
+        None => {
+            let position = forward.map_or_else(
+                || drafts.position_at(root),
+                |forward| Position::at(analysis, forward),
+            );
+            claim_root(drafts, root, (&surveys, true), position, modules);
+        }
+    }
+}
+
+/// Finds the added or removed layer that contains a forward op, by module class. If one of several equal
+/// layers is gone, the forward pass and the backward pass may disagree on which one it was.
+fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
+    let (side, call) = either(drafts.analysis, forward);
+    let tree = drafts.analysis.tree(side);
+    let mut stack = tree.module_stack(call).into_iter();
+    stack.find_map(|module| {
+        let class = ModuleName::class_or_name(tree.name(module));
+        let mut layers = drafts.find(ChangeKind::Layers).into_iter();
+        layers.find(|&at| drafts.all()[at].subject == class)
+    })
+}
+
+fn claim_root(
+    drafts: &mut Drafts<'_>,
+    root: MergedId,
+    (surveys, is_backward): (&PerSide<Survey>, bool),
+    position: Position,
+    modules: &Modules,
+) {
+    let analysis = drafts.analysis;
+    let (kind, subject) = kind(analysis, root, surveys, &position, modules);
+    let at = drafts.draft(kind, &subject);
+    let is_recomputed = kind == ChangeKind::Checkpointing;
+    if drafts.at(at).nodes.is_empty() && !is_recomputed {
+        drafts.at(at).position = position;
+    }
+    if kind == ChangeKind::Layers && drafts.at(at).pairs.is_empty() {
+        let calls = modules.calls(&subject);
+        drafts.at(at).pair(&calls.baseline.to_string(), &calls.candidate.to_string());
+    }
+    if is_recomputed && drafts.at(at).names == PerSide::default() {
+        drafts.at(at).names = PerSide::from_fn(|side| recomputed(analysis, side));
+    }
+    let draft = drafts.at(at);
+    draft.has_backward |= is_backward;
+    draft.has_forward |= !is_backward;
+    for side in Side::BOTH {
+        draft.marks[side].add(surveys[side].marks);
+        for name in surveys[side].names().iter().filter(|_| !is_recomputed) {
+            draft.name(side, name);
+        }
+        let Some(call) = analysis.diff().merged().node(root).call(side) else { continue };
+        if surveys[side].names().is_empty() && !is_recomputed {
+            draft.name(side, analysis.diff().plain_name(side, call));
+        }
+        if let Some(function) = first_function(analysis.tree(side), call) {
+            *draft.functions[side].entry(function.to_owned()).or_default() += 1;
+        }
+    }
+    drafts.add_root(at, root);
+}
+
+/// The function of a frame; if it only wraps another function, the function of the largest call in it.
+fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
+    const WRAPPERS: usize = 6;
+    let largest = |&call: &CallId| {
+        let frames = tree.children(call).filter(|&below| tree.kind(below) == CallKind::Frame);
+        frames.max_by_key(|&below| (tree.end(below).0 - below.0, Reverse(below)))
+    };
+    let mut frames = std::iter::successors(Some(call), largest).take(WRAPPERS);
+    frames.find_map(|call| function(tree.name(call)))
+}
+
+/// The classes of the outermost modules that run again in the backward pass, with how often each does.
+fn recomputed(analysis: &Analysis, side: Side) -> BTreeMap<String, u64> {
+    let tree = analysis.tree(side);
+    let mut counts = BTreeMap::new();
+    let is_outermost = |call: &CallId| {
+        tree.is_module(*call)
+            && analysis.is_compared(side, *call)
+            && tree.parent(*call).is_some_and(|above| tree.module(above).is_none())
+    };
+    for call in tree.calls().filter(is_outermost) {
+        if tree.ancestors(call).any(|above| tree.name(above).contains(RECOMPUTING)) {
+            let class = ModuleName::class_or_name(tree.name(call));
+            *counts.entry(class.to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn kind(
+    analysis: &Analysis,
+    root: MergedId,
+    surveys: &PerSide<Survey>,
+    position: &Position,
+    modules: &Modules,
+) -> (ChangeKind, String) {
+    let both = || Side::BOTH.into_iter().map(|side| &surveys[side]);
+    let ops: Vec<&String> = both().flat_map(|survey| &survey.ops).collect();
+    let place = format!("{} {}", position.module, position.frame);
+    let names = names_around(analysis, root);
+    let is_around = |word: &str| names.iter().any(|name| name.contains(word));
+    if both().any(|survey| survey.launches_graph) {
+        return (ChangeKind::Graphs, String::new());
+    }
+    let has_only = |mark: fn(&Survey) -> bool| mark(&surveys.baseline) != mark(&surveys.candidate);
+    if has_only(|survey| survey.marks.compiling) {
+        return (ChangeKind::WarmUp, "compilation".to_owned());
+    }
+    if is_in_optimizer(analysis, root) {
+        return (ChangeKind::Optimizer, String::new());
+    }
+    if has_only(|survey| survey.marks.recomputing && !survey.ops.is_empty()) {
+        return (ChangeKind::Checkpointing, String::new());
+    }
+    let loads = both().any(|survey| survey.marks.loading && survey.modules.is_empty());
+    if loads || is_around("DataLoader") || is_around("dataloader.py") {
+        return (ChangeKind::InputPipeline, String::new());
+    }
+    if is_around("scaled_dot_product") || ops.iter().any(|op| backend(op).is_some()) {
+        return (ChangeKind::Attention, String::new());
+    }
+    if ops.iter().any(|op| op.starts_with("c10d::") || op.starts_with("nccl:")) {
+        return (ChangeKind::Collectives, String::new());
+    }
+    let reads = both().any(|survey| survey.ops.iter().any(|op| is_read(op)));
+    if reads && ops.iter().all(|op| is_read(op) || *op == "aten::detach") {
+        return (ChangeKind::HostRead, place);
+    }
+    let mut classes = both().flat_map(|survey| &survey.modules);
+    if let Some(class) = classes.find(|class| modules.is_repeated(class)) {
+        return (ChangeKind::Layers, class.clone());
+    }
+    match ops.is_empty() && both().all(|survey| survey.modules.is_empty()) {
+        false if ops.iter().all(|op| op.contains("BackwardHookFunction")) => {
+            (ChangeKind::Ops, format!("{place} hooks"))
+        }
+        true if blocks(analysis, root) => (ChangeKind::Python, format!("{BLOCKING} {place}")),
+        true => (ChangeKind::Python, place),
+        false => (ChangeKind::Ops, place),
+    }
+}
+
+/// Whether an op reads a value of a tensor.
+pub(in crate::analysis::changes) fn is_read(op: &str) -> bool {
+    READS.contains(&op)
+}
+
+/// Whether an unmatched call, or one below it, is a function that blocks.
+fn blocks(analysis: &Analysis, root: MergedId) -> bool {
+    const BLOCKS: [&str; 6] = ["sleep", "wait", "acquire", "poll", "recv", "read"];
+    let node = analysis.diff().merged().node(root);
+    Side::BOTH.into_iter().any(|side| {
+        let tree = analysis.tree(side);
+        let mut calls = node.call(side).into_iter().flat_map(|call| tree.subtree(call));
+        calls.any(|call| {
+            let name = analysis.diff().plain_name(side, call);
+            let function = name.rsplit([' ', ':']).next().unwrap_or(name).trim_end_matches('>');
+            BLOCKS.contains(&function)
+        })
+    })
+}
+
+/// Plain names of a node and of the calls above it.
+fn names_around(analysis: &Analysis, node: MergedId) -> Vec<&str> {
+    let node = analysis.diff().merged().node(node);
+    let of = |side: Side| {
+        let call = node.call(side);
+        call.into_iter().flat_map(move |call| {
+            let tree = analysis.tree(side);
+            std::iter::once(call).chain(tree.ancestors(call)).map(|above| tree.name(above))
+        })
+    };
+    Side::BOTH.into_iter().flat_map(of).collect()
+}
+
+/// The implementation of attention that an op belongs to.
+pub(in crate::analysis::changes) fn backend(op: &str) -> Option<&'static str> {
+    ATTENTION.iter().find(|(word, _)| op.contains(word)).map(|(_, name)| *name)
+}

@@ -1,0 +1,443 @@
+//! Folds changes that follow from another one into it.
+
+use super::arguments::OPTIMIZER;
+use super::calls::{BLOCKING, backend};
+use crate::analysis::Analysis;
+use crate::analysis::changes::draft::{Draft, Drafts};
+use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::place::Position;
+use crate::analysis::changes::survey::{Modules, OpsOfModules, is_optimizer_frame};
+use crate::program::{Phase, Platform, Vendor};
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Subject of compiled code that both sides run, divided into other functions.
+pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
+
+/// End of the frames of generated code.
+const GENERATED: &str = ".py: call";
+
+/// Texts in the names of ops and frames with which compilers trace a program.
+const COMPILER: [&str; 4] = ["PythonDispatchMode", "FakeTensor", "_dynamo/", "_inductor/"];
+
+/// Ops that convert an element type.
+const CASTS: [&str; 4] = ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
+/// Ops that copy a tensor to another memory layout.
+const COPIES: [&str; 5] =
+    ["aten::contiguous", "aten::clone", "aten::copy_", "CloneBackward0", "aten::empty_like"];
+
+/// Ops that show the elements of a tensor in another arrangement.
+const VIEWS: [&str; 8] = [
+    "aten::view",
+    "aten::clone",
+    "aten::_unsafe_view",
+    "aten::_reshape_alias",
+    "aten::contiguous",
+    "TransposeBackward0",
+    "ViewBackward0",
+    "CloneBackward0",
+];
+
+pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modules) {
+    into_environment(drafts);
+    switches_into_kernels(drafts);
+    modes_and_selection(drafts);
+    into_regions(drafts);
+    into_warm_up(drafts);
+    into_precision(drafts);
+    into_format(drafts);
+    into_attention(drafts);
+    into_layers(drafts, modules);
+    into_replaced_ops(drafts);
+    optimizer_into_structure(drafts);
+    backward_into_forward(drafts);
+    into_any(drafts);
+    streams_and_python(drafts);
+}
+
+/// Folds facts that do not count as changes next to another one: the same calls in another arrangement, ops
+/// that cut gradients where the host reads a value, and values that are sizes.
+fn into_any(drafts: &mut Drafts<'_>) {
+    let structure = [
+        ChangeKind::Graphs,
+        ChangeKind::Compilation,
+        ChangeKind::Checkpointing,
+        ChangeKind::Layers,
+        ChangeKind::Attention,
+    ];
+    if let Some(cause) = first(drafts, &structure) {
+        fold_where(drafts, cause, &[ChangeKind::Ops], |draft| {
+            draft.names.baseline == draft.names.candidate
+        });
+    }
+    for read in drafts.find(ChangeKind::HostRead) {
+        let position = drafts.all()[read].position.clone();
+        fold_where(drafts, read, &[ChangeKind::Ops], |draft| {
+            draft.position == position && names(draft).all(|name| name == "aten::detach")
+        });
+    }
+    if let Some(shapes) = first(drafts, &[ChangeKind::Shapes]) {
+        fold_where(drafts, shapes, &[ChangeKind::Arguments], |draft| {
+            draft.pairs.keys().any(|(one, two)| one.starts_with('[') || two.starts_with('['))
+        });
+    }
+}
+
+fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> {
+    kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
+}
+
+/// Folds the drafts of these kinds that `follows` into `cause`, unless they already have another cause.
+fn fold_where(
+    drafts: &mut Drafts<'_>,
+    cause: usize,
+    kinds: &[ChangeKind],
+    follows: impl Fn(&Draft) -> bool,
+) {
+    for at in kinds.iter().flat_map(|&kind| drafts.find(kind)).collect::<Vec<usize>>() {
+        if follows(&drafts.all()[at]) {
+            drafts.fold(at, cause);
+        }
+    }
+}
+
+fn names(draft: &Draft) -> impl Iterator<Item = &str> {
+    Side::BOTH.into_iter().flat_map(|side| draft.names[side].keys()).map(String::as_str)
+}
+
+fn functions(draft: &Draft) -> impl Iterator<Item = &str> {
+    Side::BOTH.into_iter().flat_map(|side| draft.functions[side].keys()).map(String::as_str)
+}
+
+/// Folds other kernels and other math modes into a change of the device or of the software versions, which
+/// explains them.
+fn into_environment(drafts: &mut Drafts<'_>) {
+    let notes = &drafts.analysis.comparability().both;
+    let notes = ["DIFFERENT_DEVICE", "DIFFERENT_VERSIONS"].map(|code| notes.get(code));
+    let mut messages: Vec<String> =
+        notes.into_iter().flatten().map(|note| note.message.clone()).collect();
+    let vendors = PerSide::from_fn(|side| Platform::of(drafts.analysis.tree(side).trace()).vendor);
+    let PerSide { baseline: one, candidate: two } = vendors;
+    let is_known = |vendor: Vendor| matches!(vendor, Vendor::Nvidia | Vendor::Amd);
+    if notes[0].is_none() && one != two && is_known(one) && is_known(two) {
+        messages.push(format!("GPUs of {} → {}", one.label(), two.label()));
+    }
+    if messages.is_empty() {
+        return;
+    }
+    let at = drafts.draft(ChangeKind::Environment, "");
+    for message in messages {
+        drafts.at(at).pair(&message, "");
+    }
+    fold_where(drafts, at, &[ChangeKind::KernelSelection, ChangeKind::MathMode], |_| true);
+    fold_where(drafts, at, &[ChangeKind::Attention], |draft| {
+        !names(draft).any(|name| backend(name).is_some())
+    });
+    // Some ops exist only in the libraries of one vendor.
+    fold_where(drafts, at, &[ChangeKind::Ops, ChangeKind::Shapes], |draft| {
+        names(draft).any(|name| name.contains("miopen")) && !draft.names.baseline.is_empty()
+    });
+}
+
+/// The setting of a library is the cause of the other kernels that its ops run.
+fn switches_into_kernels(drafts: &mut Drafts<'_>) {
+    for at in drafts.find(ChangeKind::Arguments) {
+        let Some(switched) = drafts.all()[at].switched.clone() else { continue };
+        let kinds = match switched.name {
+            "cudnn.allow_tf32" => [ChangeKind::MathMode, ChangeKind::KernelSelection],
+            _ => [ChangeKind::KernelSelection, ChangeKind::MathMode],
+        };
+        let mut kernels = kinds.into_iter().flat_map(|kind| drafts.find(kind));
+        let is_of_family = |at: &usize| drafts.all()[*at].subject.starts_with("Convolutions");
+        if let Some(kernels) = kernels.find(is_of_family) {
+            drafts.merge(at, kernels);
+            drafts.at(kernels).switched.get_or_insert(switched);
+        }
+    }
+}
+
+/// Folds changes of the math mode and of the kernel selection into each other. A switch of the math mode
+/// makes libraries select other kernels, and an autotuner may select kernels of another mode. Among the ops
+/// of one family, the change that covers more ops is the cause.
+fn modes_and_selection(drafts: &mut Drafts<'_>) {
+    for selection in drafts.find(ChangeKind::KernelSelection) {
+        let family = drafts.all()[selection].subject.clone();
+        for mode in drafts.find(ChangeKind::MathMode) {
+            let counts = [selection, mode].map(|at| drafts.all()[at].nodes.len());
+            match drafts.all()[mode].subject.starts_with(&family) {
+                true if counts[0] > counts[1] => drafts.merge(mode, selection),
+                true => drafts.merge(selection, mode),
+                false => {}
+            }
+        }
+    }
+}
+
+/// Folds consequences of compilation into it. Compiled code has its own wrappers, and returns gradients
+/// with other memory layouts.
+fn into_regions(drafts: &mut Drafts<'_>) {
+    let Some(region) = first(drafts, &[ChangeKind::Graphs, ChangeKind::Compilation]) else {
+        return;
+    };
+    let kinds = [ChangeKind::Ops, ChangeKind::Python, ChangeKind::Optimizer, ChangeKind::Layers];
+    fold_where(drafts, region, &kinds, |draft| {
+        Side::BOTH.into_iter().any(|side| draft.marks[side].compiled)
+            || names(draft).any(|name| name.contains("_dynamo/"))
+    });
+    // Compiled code that was divided in another way takes other inputs.
+    if drafts.all()[region].subject == DIVIDED {
+        let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
+        fold_where(drafts, region, &kinds, |_| true);
+        // Modules are calls only outside of compiled code.
+        fold_where(drafts, region, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
+            draft.position.frame.ends_with(GENERATED)
+                || names(draft).any(|name| !name.contains("::"))
+        });
+    }
+    let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat];
+    fold_where(drafts, region, &kinds, |draft| !draft.has_forward || draft.subject == OPTIMIZER);
+    // A replayed graph replaces the calls at its position.
+    for graph in drafts.find(ChangeKind::Graphs) {
+        let position = drafts.all()[graph].position.clone();
+        let kinds = [ChangeKind::Ops, ChangeKind::Layers, ChangeKind::Python, ChangeKind::HostRead];
+        fold_where(drafts, graph, &kinds, |draft| draft.position == position);
+    }
+    // Regions that replaced calls describe the change best.
+    let mut all = drafts.find(ChangeKind::Graphs);
+    all.sort_by_key(|&at| drafts.all()[at].subject.is_empty());
+    all.extend(drafts.find(ChangeKind::Compilation));
+    for &at in all.iter().skip(1) {
+        drafts.fold(at, all[0]);
+    }
+}
+
+/// Code that is compiled calls ops to find out what they return.
+fn into_warm_up(drafts: &mut Drafts<'_>) {
+    let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
+    for at in drafts.find(ChangeKind::Compilation) {
+        drafts.at(at).marks = PerSide::default();
+    }
+    fold_where(drafts, warm_up, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
+        Side::BOTH.into_iter().any(|side| draft.marks[side].compiled)
+            || names(draft).any(|name| COMPILER.iter().any(|mark| name.contains(mark)))
+    });
+}
+
+/// Casts belong to the precision that they convert to.
+fn into_precision(drafts: &mut Drafts<'_>) {
+    let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
+    // A function with casts and other work, such as the clipping of gradients, is a change of its own.
+    fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
+        let has_cast = names(draft).any(|name| name == "aten::to" || name == "aten::_to_copy");
+        let is_in_function = functions(draft).next().is_some();
+        has_cast && !is_in_function || names(draft).all(|name| CASTS.contains(&name))
+    });
+    fold_where(drafts, precision, &[ChangeKind::Python, ChangeKind::Ops], |draft| {
+        names(draft).chain(functions(draft)).any(|name| name.contains("autocast"))
+    });
+}
+
+fn into_format(drafts: &mut Drafts<'_>) {
+    let Some(format) = first(drafts, &[ChangeKind::MemoryFormat]) else { return };
+    fold_where(drafts, format, &[ChangeKind::Ops], |draft| {
+        names(draft).all(|name| COPIES.contains(&name))
+    });
+}
+
+/// The implementations of attention return tensors of other layouts.
+fn into_attention(drafts: &mut Drafts<'_>) {
+    let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
+    fold_where(drafts, attention, &[ChangeKind::KernelSelection], |draft| {
+        draft.subject == "Attention"
+    });
+    fold_where(drafts, attention, &[ChangeKind::MemoryFormat], |draft| {
+        draft.pairs.keys().any(|(one, two)| one == "strided" || two == "strided")
+    });
+    fold_where(drafts, attention, &[ChangeKind::Ops], |draft| {
+        names(draft).all(|name| VIEWS.contains(&name))
+    });
+}
+
+/// Folds what follows from another number of modules into it: another number of the modules inside them,
+/// and ops that only seem to be added or removed because they were matched in another module.
+fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules) {
+    let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
+    let Some(cause) = first(drafts, &causes) else { return };
+    let mut classes: BTreeSet<String> = BTreeSet::new();
+    for at in causes.into_iter().flat_map(|kind| drafts.find(kind)) {
+        let draft = &drafts.all()[at];
+        classes.extend(names(draft).map(str::to_owned));
+        if draft.kind == ChangeKind::Layers {
+            classes.insert(draft.subject.clone());
+        }
+    }
+    fold_where(drafts, cause, &[ChangeKind::Layers], |draft| {
+        classes.contains(&draft.position.module) && draft.position.module != draft.subject
+    });
+    let ops = OpsOfModules::of(drafts.analysis);
+    let kinds = [ChangeKind::Ops, ChangeKind::Attention];
+    fold_where(drafts, cause, &kinds, |draft| {
+        let class = draft.position.module.as_str();
+        let calls = modules.calls(class);
+        // Python functions say nothing that the ops and modules in them do not say.
+        let is_elsewhere = |name: &str| {
+            let of = |side: Side| draft.names[side].get(name).copied().unwrap_or_default();
+            let here = of(Side::Candidate).cmp(&of(Side::Baseline));
+            let count = ops.calls(class, name).unwrap_or_else(|| modules.calls(name));
+            let everywhere = count.candidate.cmp(&count.baseline);
+            here != everywhere
+                || count.baseline * calls.candidate == count.candidate * calls.baseline
+        };
+        calls.baseline != calls.candidate && names(draft).all(is_elsewhere)
+    });
+    for checkpointing in drafts.find(ChangeKind::Checkpointing) {
+        fold_where(drafts, checkpointing, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
+            Side::BOTH.into_iter().any(|side| draft.marks[side].recomputing)
+        });
+    }
+    // A step that runs the whole model more often loads more batches.
+    let is_outermost = drafts.all()[cause].position.module.is_empty();
+    if is_outermost && drafts.all()[cause].kind == ChangeKind::Layers {
+        fold_where(drafts, cause, &[ChangeKind::InputPipeline], |draft| {
+            draft.names.baseline.is_empty() || draft.names.candidate.is_empty()
+        });
+    }
+}
+
+/// The ops that replace others may return tensors of other layouts, and may be matched with ops of other
+/// sizes.
+fn into_replaced_ops(drafts: &mut Drafts<'_>) {
+    let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
+    for at in causes {
+        let (module, nodes) = {
+            let draft = &drafts.all()[at];
+            (draft.position.module.clone(), draft.nodes.len())
+        };
+        let is_cause = drafts.resolve(at) == at && !module.is_empty();
+        if !is_cause || !drafts.all()[at].has_forward {
+            continue;
+        }
+        fold_where(drafts, at, &[ChangeKind::MemoryFormat], |draft| {
+            let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
+            draft.position.module == module && formats.all(|format| format != "channels_last")
+        });
+        let is_replacement =
+            Side::BOTH.iter().all(|&side| !drafts.all()[at].names[side].is_empty());
+        if is_replacement {
+            fold_where(drafts, at, &[ChangeKind::Shapes], |draft| {
+                draft.position.module == module && draft.nodes.len() <= nodes
+            });
+        }
+    }
+}
+
+/// The names of the ops that a side calls in its optimizer.
+fn optimizer_ops(analysis: &Analysis, side: Side) -> BTreeSet<&str> {
+    let (tree, phases) = (analysis.tree(side), analysis.phases(side));
+    let mut names = BTreeSet::new();
+    let mut end = CallId(0);
+    for call in tree.calls() {
+        if is_optimizer_frame(tree.name(call)) {
+            end = end.max(tree.end(call));
+        }
+        let is_inside = call < end || phases.phase(call) == Phase::TrainOptimizer;
+        if is_inside && tree.kind(call) == CallKind::Op {
+            names.insert(tree.name(call));
+        }
+    }
+    names
+}
+
+/// The optimizer has other tensors to update if parameters were added or removed.
+fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
+    let causes = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
+    for optimizer in drafts.find(ChangeKind::Optimizer) {
+        let mut found = causes.into_iter().flat_map(|kind| drafts.find(kind));
+        let Some(cause) = found.find(|&at| {
+            let draft = &drafts.all()[at];
+            drafts.resolve(at) == at && (draft.has_forward || names(draft).all(is_accumulation))
+        }) else {
+            continue;
+        };
+        // More or fewer of the same updates.
+        let known = PerSide::from_fn(|side| optimizer_ops(drafts.analysis, side));
+        let is_more_of_the_same = names(&drafts.all()[optimizer])
+            .filter(|name| name.contains("::"))
+            .all(|name| Side::BOTH.iter().all(|&side| known[side].contains(name)));
+        if is_more_of_the_same {
+            drafts.fold(optimizer, cause);
+        }
+    }
+    let causes =
+        [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments, ChangeKind::Optimizer];
+    let shapes = drafts.find(ChangeKind::Shapes).into_iter();
+    let shapes = { shapes }.find(|&at| drafts.all()[at].subject != OPTIMIZER);
+    if let Some(cause) = first(drafts, &causes).or(shapes) {
+        fold_where(drafts, cause, &[ChangeKind::Shapes], |draft| draft.subject == OPTIMIZER);
+    }
+}
+
+/// Whether an op adds a gradient to that of a parameter.
+pub(in crate::analysis::changes) fn is_accumulation(name: &str) -> bool {
+    name.ends_with("AccumulateGrad")
+}
+
+/// Folds changes that only affect the backward pass, such as the accumulation of gradients, into a change
+/// of the forward pass.
+fn backward_into_forward(drafts: &mut Drafts<'_>) {
+    let is_forward = |draft: &Draft| draft.has_forward;
+    let causes = [
+        ChangeKind::Graphs,
+        ChangeKind::Compilation,
+        ChangeKind::Checkpointing,
+        ChangeKind::Layers,
+        ChangeKind::Precision,
+        ChangeKind::Attention,
+        ChangeKind::Ops,
+        ChangeKind::Arguments,
+        ChangeKind::MemoryFormat,
+        ChangeKind::Optimizer,
+    ];
+    let cause = causes.iter().find_map(|&kind| {
+        let is_cause = matches!(
+            kind,
+            ChangeKind::Graphs
+                | ChangeKind::Compilation
+                | ChangeKind::Checkpointing
+                | ChangeKind::Optimizer
+        );
+        let mut of_kind = drafts.find(kind).into_iter();
+        of_kind.find(|&at| is_cause || is_forward(&drafts.all()[at]))
+    });
+    if let Some(cause) = cause {
+        let kinds =
+            [ChangeKind::Ops, ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Arguments];
+        fold_where(drafts, cause, &kinds, |draft| draft.has_backward && !draft.has_forward);
+    }
+}
+
+/// Folds Python calls that switch streams into the change of the streams, and other Python calls into a
+/// change of another kind at the same position.
+fn streams_and_python(drafts: &mut Drafts<'_>) {
+    if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
+        fold_where(drafts, streams, &[ChangeKind::Python], |draft| {
+            names(draft).any(|name| name.contains("cuda/streams.py"))
+        });
+    }
+    let mut at_position: BTreeMap<Position, usize> = BTreeMap::new();
+    for (at, draft) in drafts.all().iter().enumerate() {
+        if draft.kind != ChangeKind::Python {
+            at_position.entry(draft.position.clone()).or_insert(at);
+        }
+    }
+    let folds = |draft: &Draft| !draft.subject.starts_with(BLOCKING);
+    for python in drafts.find(ChangeKind::Python) {
+        if !folds(&drafts.all()[python]) {
+            continue;
+        }
+        if let Some(&at) = at_position.get(&drafts.all()[python].position) {
+            drafts.fold(python, at);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Ops with the same arguments that run other kernels → math mode, kernel selection, pinned memory.
+
+use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::place::either;
+use crate::analysis::{Analysis, Row};
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::tree::CallKind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Assigns rows that run other kernels to changes. Returns each row with its draft.
+pub(in crate::analysis::changes) fn claim(
+    drafts: &mut Drafts<'_>,
+    rows: &[usize],
+) -> Vec<(usize, usize)> {
+    let all = drafts.analysis.rows();
+    let mut of_rows = Vec::new();
+    let mut with_other_arguments: BTreeMap<(usize, String), Vec<ByArguments>> = BTreeMap::new();
+    for &at in rows {
+        let row = &all[at];
+        let Some(node) = node_of(drafts.analysis, row) else { continue };
+        let by_calls = drafts.of_calls(node).or_else(|| by_calls_below(drafts, row, node));
+        let is_switch = |at: &usize| drafts.all()[*at].switched.is_some();
+        let by_arguments = by_calls.is_none().then(|| by_arguments(drafts, node)).flatten();
+        let by_arguments = by_arguments.filter(|at| !is_switch(at));
+        match (by_calls, by_arguments) {
+            (Some(draft), _) => of_rows.push((at, draft)),
+            (None, Some(draft)) => {
+                let has_other_mode = has_other_mode(drafts, draft, row);
+                let group = (draft, family(drafts.analysis, row));
+                let found = ByArguments { row: at, node, has_other_mode };
+                with_other_arguments.entry(group).or_default().push(found);
+            }
+            (None, None) => {
+                let optimizer = drafts.optimizer_of(node);
+                let draft = optimizer.unwrap_or_else(|| claim_row(drafts, row, node));
+                of_rows.push((at, draft));
+            }
+        }
+    }
+    for ((draft, _), found) in with_other_arguments {
+        // A switch of the math mode applies to all ops of a family. If few of them run another mode, the
+        // library selected it for their new sizes or layouts.
+        let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
+        let is_switched = 2 * in_other_mode > found.len();
+        for ByArguments { row, node, has_other_mode } in found {
+            let is_of_mode = is_switched && has_other_mode;
+            let draft = if is_of_mode { claim_row(drafts, &all[row], node) } else { draft };
+            of_rows.push((row, draft));
+        }
+    }
+    of_rows.sort_unstable();
+    of_rows
+}
+
+/// A row with other kernels whose op has other arguments.
+struct ByArguments {
+    row: usize,
+    node: MergedId,
+    has_other_mode: bool,
+}
+
+/// Whether a row runs another math mode that its other arguments do not explain: sizes and layouts do not,
+/// element types do.
+fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
+    let kind = drafts.all()[arguments].kind;
+    matches!(kind, ChangeKind::Shapes | ChangeKind::MemoryFormat)
+        && other_mode(&kernel_names(drafts.analysis, row)).is_some()
+}
+
+fn kernel_names<'a>(analysis: &'a Analysis, row: &Row) -> PerSide<BTreeSet<&'a str>> {
+    PerSide::from_fn(|side| analysis.event_names(row, side).into_iter().collect())
+}
+
+pub(in crate::analysis::changes) fn node_of(analysis: &Analysis, row: &Row) -> Option<MergedId> {
+    let merged = analysis.diff().merged();
+    Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
+}
+
+/// The draft of unmatched calls below the row that launch some of its kernels.
+fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usize> {
+    let merged = drafts.analysis.diff().merged();
+    let events = Side::BOTH
+        .into_iter()
+        .flat_map(|side| row.events[side].iter().map(move |&event| (side, event)));
+    let mut parents = events.map(|(side, event)| merged.of(side, event));
+    parents.find_map(|event| {
+        let mut above = merged.parent(event);
+        while let Some(here) = above.filter(|&here| here != node) {
+            if let Some(draft) = drafts.of_calls(here) {
+                return Some(draft);
+            }
+            above = merged.parent(here);
+        }
+        None
+    })
+}
+
+/// The draft of the op itself, or of an op around it, that has other arguments.
+pub(in crate::analysis::changes) fn by_arguments(
+    drafts: &Drafts<'_>,
+    node: MergedId,
+) -> Option<usize> {
+    let merged = drafts.analysis.diff().merged();
+    let mut at = Some(node);
+    while let Some(here) = at {
+        if let Some(draft) = drafts.of_site(here) {
+            return Some(draft);
+        }
+        at = merged.parent(here).filter(|&above| {
+            let (side, call) = either(drafts.analysis, above);
+            drafts.analysis.tree(side).kind(call) == CallKind::Op
+        });
+    }
+    None
+}
+
+fn claim_row(drafts: &mut Drafts<'_>, row: &Row, node: MergedId) -> usize {
+    let analysis = drafts.analysis;
+    let names = kernel_names(analysis, row);
+    let family = family(analysis, row);
+    let (kind, subject, pair) = match (other_copy(&names), other_mode(&names)) {
+        (Some(pair), _) => (ChangeKind::InputPipeline, "copies".to_owned(), Some(pair)),
+        (None, Some((one, two))) => {
+            (ChangeKind::MathMode, format!("{family} {one} {two}"), Some((one, two)))
+        }
+        (None, None) => (ChangeKind::KernelSelection, family.clone(), None),
+    };
+    let at = drafts.draft(kind, &subject);
+    if drafts.at(at).nodes.is_empty() {
+        drafts.at(at).position = drafts.position_at(node);
+    }
+    drafts.add_site(at, node);
+    let draft = drafts.at(at);
+    draft.name(Side::Baseline, &family);
+    if let Some((one, two)) = pair {
+        draft.pair(one, two);
+    }
+    at
+}
+
+/// `Convolutions`, `Matrix products`, `Attention`, or the name of the op.
+fn family(analysis: &Analysis, row: &Row) -> String {
+    let event = Side::BOTH.into_iter().find_map(|side| Some((side, *row.events[side].first()?)));
+    let category = event.map_or("", |(side, event)| analysis.category_name(side, event));
+    match category {
+        _ if analysis.row_name(row).contains("convolution") => "Convolutions".to_owned(),
+        "convolution" => "Convolutions".to_owned(),
+        "gemm" => "Matrix products".to_owned(),
+        "attention" if analysis.row_name(row).contains("attention") => "Attention".to_owned(),
+        _ => analysis.row_name(row),
+    }
+}
+
+/// Whether copies between host and device use pinned memory on one side only.
+fn other_copy(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static str)> {
+    let of = |side: Side| {
+        let mut only = names[side].difference(&names[side.other()]);
+        let all_copies = only.clone().all(|name| name.starts_with("Memcpy"));
+        let word = only
+            .find_map(|name| ["Pageable", "Pinned"].into_iter().find(|word| name.contains(*word)));
+        word.filter(|_| all_copies)
+    };
+    let pair = (of(Side::Baseline)?, of(Side::Candidate)?);
+    (pair.0 != pair.1).then_some(pair)
+}
+
+/// The internal precisions of products, if the kernels that only one side runs name TF32 on one side only.
+fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static str)> {
+    let uses = PerSide::from_fn(|side: Side| {
+        names[side].difference(&names[side.other()]).any(|name| is_tf32(name))
+    });
+    let runs = PerSide::from_fn(|side: Side| names[side].iter().any(|name| is_tf32(name)));
+    let is_product = |side: Side| names[side].iter().any(|name| is_fp32_product(name));
+    match (uses.baseline, uses.candidate) {
+        (true, false) if !runs.candidate && is_product(Side::Candidate) => Some(("TF32", "FP32")),
+        (false, true) if !runs.baseline && is_product(Side::Baseline) => Some(("FP32", "TF32")),
+        _ => None,
+    }
+}
+
+/// Names of kernels that multiply in TF32. `s1688` is the size of its instruction.
+fn is_tf32(name: &str) -> bool {
+    name.contains("tf32") || name.contains("s1688")
+}
+
+/// Whether a kernel multiplies 32-bit floats without tensor cores.
+fn is_fp32_product(name: &str) -> bool {
+    const MARKS: [&str; 9] = [
+        "sgemm",
+        "f32f32",
+        "ffma",
+        "simt",
+        "implicit_convolve",
+        "winograd",
+        "dgrad",
+        "wgrad",
+        "fprop",
+    ];
+    let lower = name.to_ascii_lowercase();
+    MARKS.iter().any(|mark| lower.contains(mark)) && !is_tf32(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set<'a>(names: &[&'a str]) -> BTreeSet<&'a str> {
+        names.iter().copied().collect()
+    }
+
+    #[test]
+    fn tf32_on_one_side_only_is_another_math_mode() {
+        let tf32 = "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw";
+        let fp32 = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw";
+        let modes = PerSide::new(set(&[tf32, "add"]), set(&[fp32]));
+        assert_eq!(other_mode(&modes), Some(("TF32", "FP32")));
+        assert_eq!(other_mode(&modes.swap()), Some(("FP32", "TF32")));
+        let another = "cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4";
+        assert_eq!(other_mode(&PerSide::new(set(&[tf32]), set(&[another]))), None);
+        assert_eq!(other_mode(&PerSide::new(set(&[tf32]), set(&["reduce"]))), None);
+    }
+
+    #[test]
+    fn pinned_memory_shows_in_the_names_of_copies() {
+        let names = PerSide::new(
+            set(&["Memcpy HtoD (Pageable -> Device)"]),
+            set(&["Memcpy HtoD (Pinned -> Device)"]),
+        );
+        assert_eq!(other_copy(&names), Some(("Pageable", "Pinned")));
+        assert_eq!(other_copy(&PerSide::new(set(&["a"]), set(&["b"]))), None);
+    }
+}

@@ -1,0 +1,34 @@
+//! The rules that turn facts into changes. Each decides for one call, never by a share of the trace, so that
+//! two changes made at once are both found.
+
+pub(super) mod arguments;
+pub(super) mod calls;
+pub(super) mod consequences;
+pub(super) mod kernels;
+pub(super) mod recording;
+pub(super) mod regions;
+pub(super) mod runtime;
+
+use super::draft::Drafts;
+use super::facts::Facts;
+use super::survey::{Modules, Surveyor, autograd_node};
+use crate::diff::MergedId;
+
+/// Assigns the facts about calls and arguments to changes. Outer calls come before inner ones, and the
+/// forward pass before the backward pass, so that the cause exists before its consequences are assigned.
+pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules) {
+    let values = arguments::Values::of(drafts.analysis, &facts.arguments);
+    let mut surveyor = Surveyor::new(drafts.analysis);
+    let mut all: Vec<(bool, MergedId, Option<usize>)> = Vec::new();
+    let is_backward = |node| autograd_node(drafts.analysis, node).is_some();
+    all.extend(facts.calls.iter().map(|&root| (is_backward(root), root, None)));
+    let arguments = facts.arguments.iter().enumerate();
+    all.extend(arguments.map(|(at, (node, _))| (is_backward(*node), *node, Some(at))));
+    all.sort_unstable();
+    for (_, node, fact) in all {
+        match fact {
+            None => calls::claim(drafts, &mut surveyor, node, modules),
+            Some(at) => arguments::claim(drafts, node, &facts.arguments[at].1, &values),
+        }
+    }
+}

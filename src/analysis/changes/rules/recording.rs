@@ -1,0 +1,27 @@
+//! What the profiler recorded on one side only: Python stacks and input shapes.
+
+use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::kind::ChangeKind;
+use crate::side::{PerSide, Side};
+use crate::tree::CallKind;
+
+/// What a recording may contain, by the note about a side that lacks it.
+const PARTS: [(&str, &str); 2] =
+    [("NO_PYTHON_STACKS", "Python stacks"), ("NO_SHAPES", "input shapes")];
+
+pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
+    let analysis = drafts.analysis;
+    let has_ops = Side::BOTH.into_iter().all(|side| {
+        let tree = analysis.tree(side);
+        tree.calls().any(|call| tree.kind(call) == CallKind::Op)
+    });
+    let notes = &analysis.comparability().sides;
+    for (code, part) in PARTS.into_iter().filter(|_| has_ops) {
+        let lacks = PerSide::from_fn(|side: Side| notes[side].get(code).is_some());
+        if lacks.baseline != lacks.candidate {
+            let at = drafts.draft(ChangeKind::Recording, "");
+            let recorded = if lacks.baseline { Side::Candidate } else { Side::Baseline };
+            drafts.at(at).name(recorded, part);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Reports compiled regions and graph launches, with the calls that they replaced.
+
+use super::consequences::DIVIDED;
+use crate::analysis::Analysis;
+use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::place::Position;
+use crate::analysis::changes::survey::is_compiling;
+use crate::side::{PerSide, Side};
+use crate::trace::ByName;
+use crate::tree::{CallId, CallKind};
+
+pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
+    let analysis = drafts.analysis;
+    let diff = analysis.diff();
+    for region in diff.regions() {
+        if !analysis.is_compared(region.side, region.call) {
+            continue;
+        }
+        let tree = analysis.tree(region.side);
+        let is_graph = tree.subtree(region.call).any(|call| tree.is_graph_launch(call));
+        let kind = if is_graph { ChangeKind::Graphs } else { ChangeKind::Compilation };
+        let at = drafts.draft(kind, region.side.label());
+        let node = diff.region_node(region);
+        if drafts.at(at).nodes.is_empty() {
+            drafts.at(at).position = Position::above(analysis, node);
+        }
+        drafts.add_root(at, node);
+        let other = region.side.other();
+        let draft = drafts.at(at);
+        draft.name(region.side, "region");
+        let launches = |side: Side, call| {
+            let tree = analysis.tree(side);
+            tree.gpu_events(call)
+        };
+        for &call in &region.replaced {
+            draft.name(other, "call");
+            let count = launches(other, call) as u64;
+            *draft.names[other].entry("kernel".to_owned()).or_default() += count;
+        }
+        let count = launches(region.side, region.call) as u64;
+        *draft.names[region.side].entry("kernel".to_owned()).or_default() += count;
+        for &call in &region.replaced {
+            drafts.add_root(at, diff.merged().of(other, call));
+        }
+    }
+    divided(drafts);
+}
+
+/// Reports compiled code that both sides run, divided into other numbers of functions, and marks the side on
+/// which code is compiled in the compared steps.
+fn divided(drafts: &mut Drafts<'_>) {
+    let code = PerSide::from_fn(|side| Compiled::of(drafts.analysis, side));
+    let count = code.as_ref().map(|code| code.functions);
+    let steps = PerSide::from_fn(|side| drafts.analysis.wall().totals(side).steps.max(1));
+    let is_on_both = count.baseline > 0 && count.candidate > 0;
+    if is_on_both && count.baseline * steps.candidate != count.candidate * steps.baseline {
+        let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
+        drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
+    }
+    if code.baseline.is_compiled_now != code.candidate.is_compiled_now {
+        for at in drafts.find(ChangeKind::Compilation) {
+            for side in Side::BOTH {
+                drafts.at(at).marks[side].compiling = code[side].is_compiled_now;
+            }
+        }
+    }
+}
+
+/// The compiled code of the compared steps of one side.
+struct Compiled {
+    /// Number of calls of compiled functions: differentiable functions if there are any, otherwise compiled
+    /// regions.
+    functions: u64,
+    /// Whether code is compiled in these steps.
+    is_compiled_now: bool,
+}
+
+impl Compiled {
+    fn of(analysis: &Analysis, side: Side) -> Compiled {
+        let tree = analysis.tree(side);
+        let trace = tree.trace();
+        let mut known: ByName<Option<usize>> = ByName::new(trace);
+        let mut counts = [0, 0, 0];
+        let is_event = |call: &CallId| matches!(tree.kind(*call), CallKind::Op | CallKind::Frame);
+        for call in tree.calls().filter(is_event) {
+            let name = trace.name_id(tree.event(call).expect("ops and frames are events"));
+            let kind = known.get(name, || match trace.text(name) {
+                "CompiledFunction" => Some(0),
+                name if name.starts_with("Torch-Compiled Region: ") => Some(1),
+                name if is_compiling(name) => Some(2),
+                _ => None,
+            });
+            if let Some(kind) = kind.filter(|_| analysis.is_compared(side, call)) {
+                counts[kind] += 1;
+            }
+        }
+        let functions = if counts[0] > 0 { counts[0] } else { counts[1] };
+        Compiled { functions, is_compiled_now: counts[2] > 0 }
+    }
+}

@@ -1,0 +1,79 @@
+//! Calls of the runtime → memory taken from the driver, GPU code that is loaded, and the number of streams.
+
+use crate::analysis::Row;
+use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::kind::ChangeKind;
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind};
+use std::collections::BTreeSet;
+
+/// Runtime calls that take memory from the driver or return it.
+const ALLOCATIONS: [&str; 4] = ["cudaMalloc", "cudaFree", "hipMalloc", "hipFree"];
+/// Runtime calls that load GPU code, which happens when a kernel runs for the first time.
+const LOADS: [&str; 7] = [
+    "cuLibraryLoadData",
+    "cuModuleLoad",
+    "cuModuleLoadData",
+    "cuModuleLoadDataEx",
+    "hipModuleLoad",
+    "hipModuleLoadData",
+    "hipModuleLoadDataEx",
+];
+
+/// Reports memory allocations, loaded GPU code and streams. `of_rows` lists the rows that run other kernels.
+pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
+    if drafts.analysis.measure() == Measure::GpuTime {
+        only_on_one_side(drafts, ChangeKind::Allocator, &ALLOCATIONS);
+        only_on_one_side(drafts, ChangeKind::WarmUp, &LOADS);
+        streams(drafts, of_rows);
+    }
+}
+
+/// Reports runtime calls that only one side makes. A single allocation may be chance, so only those of each
+/// step count.
+fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
+    let analysis = drafts.analysis;
+    let calls = PerSide::from_fn(|side| {
+        let tree = analysis.tree(side);
+        let is_counted = |call: &CallId| {
+            tree.kind(*call) == CallKind::Runtime
+                && names.contains(&tree.name(*call))
+                && analysis.is_compared(side, *call)
+        };
+        tree.calls().filter(is_counted).collect::<Vec<CallId>>()
+    });
+    for side in Side::BOTH {
+        let steps: BTreeSet<_> =
+            calls[side].iter().map(|&call| analysis.steps(side).step(call)).collect();
+        let in_each = steps.len() as u64 >= analysis.wall().totals(side).steps.max(1);
+        let counts = in_each || kind != ChangeKind::Allocator;
+        if calls[side].is_empty() || !calls[side.other()].is_empty() || !counts {
+            continue;
+        }
+        let at = drafts.draft(kind, "");
+        for &call in &calls[side] {
+            drafts.add_root(at, analysis.diff().merged().of(side, call));
+            drafts.at(at).name(side, analysis.tree(side).name(call));
+        }
+    }
+}
+
+/// A library chooses the streams of its kernels, so other kernels may run on other streams.
+fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
+    let analysis = drafts.analysis;
+    let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();
+    let counts = PerSide::from_fn(|side| {
+        let tree = analysis.tree(side);
+        let of = |row: &Row| -> Vec<_> {
+            let events = row.events[side].iter().filter_map(|&call| tree.event(call));
+            events.filter_map(|event| tree.trace().stream(event)).collect()
+        };
+        let rows = analysis.rows().iter().enumerate().filter(|(at, _)| is_same(at));
+        rows.flat_map(|(_, row)| of(row)).collect::<BTreeSet<_>>().len()
+    });
+    if counts.baseline != counts.candidate && counts.baseline.min(counts.candidate) > 0 {
+        let at = drafts.draft(ChangeKind::Streams, "");
+        drafts.at(at).pair(&counts.baseline.to_string(), &counts.candidate.to_string());
+    }
+}

@@ -1,0 +1,249 @@
+//! A call that the other trace does not have → the outermost ops and modules below it.
+
+use super::place::either;
+use crate::analysis::Analysis;
+use crate::analysis::categories::{AUTOGRAD_PREFIX, OPTIMIZER_FRAME};
+use crate::diff::MergedId;
+use crate::program::Phase;
+use crate::side::{PerSide, Side};
+use crate::trace::{ByName, Category};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use std::collections::BTreeMap;
+
+/// Texts in the names of frames and ops that run compiled code.
+const COMPILED: [&str; 5] =
+    ["OptimizedModule", "_inductor/", "_functorch/", "Torch-Compiled", "CompiledFunction"];
+/// Texts in the names of frames and ops that compile code.
+const COMPILING: [&str; 2] = ["_dynamo/convert_frame.py", "(dynamo_timed)"];
+/// Texts in the names of frames and ranges that load data.
+const LOADING: [&str; 2] = ["enumerate(DataLoader)", "torch/utils/data/dataloader.py"];
+/// Text in the names of frames that run a forward pass again in the backward pass.
+pub(super) const RECOMPUTING: &str = "torch/utils/checkpoint.py";
+
+/// What unmatched calls do. Matched calls of the same name below them are not included.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Survey {
+    /// Names of the outermost ops, in order.
+    pub(super) ops: Vec<String>,
+    /// Classes of the outermost modules, in order.
+    pub(super) modules: Vec<String>,
+    /// Whether it launches a captured graph.
+    pub(super) launches_graph: bool,
+    /// Number of the outermost ops that are nodes of the backward pass.
+    pub(super) backward: usize,
+    pub(super) marks: Marks,
+}
+
+/// What the names of frames and ops say about their purpose.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// Runs compiled code.
+    pub(super) compiled: bool,
+    /// Compiles code.
+    pub(super) compiling: bool,
+    /// Runs a forward pass again.
+    pub(super) recomputing: bool,
+    /// Loads data.
+    pub(super) loading: bool,
+}
+
+/// Whether a frame or range compiles code.
+pub(super) fn is_compiling(name: &str) -> bool {
+    COMPILING.iter().any(|mark| name.contains(mark))
+}
+
+impl Marks {
+    fn of(name: &str) -> Marks {
+        Marks {
+            compiled: COMPILED.iter().any(|mark| name.contains(mark)),
+            compiling: is_compiling(name),
+            recomputing: name.contains(RECOMPUTING),
+            loading: LOADING.iter().any(|mark| name.contains(mark)),
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Marks) {
+        self.compiled |= other.compiled;
+        self.compiling |= other.compiling;
+        self.recomputing |= other.recomputing;
+        self.loading |= other.loading;
+    }
+}
+
+/// Surveys unmatched calls, and caches what their names say.
+pub(super) struct Surveyor<'a> {
+    analysis: &'a Analysis,
+    marks: PerSide<ByName<Marks>>,
+}
+
+impl<'a> Surveyor<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> Surveyor<'a> {
+        let marks = PerSide::from_fn(|side| ByName::new(analysis.tree(side).trace()));
+        Surveyor { analysis, marks }
+    }
+
+    /// The calls of a node on each side.
+    pub(super) fn node(&mut self, node: MergedId) -> PerSide<Survey> {
+        let node = self.analysis.diff().merged().node(node);
+        PerSide::from_fn(|side| match node.call(side) {
+            Some(call) => self.call(side, call),
+            None => Survey::default(),
+        })
+    }
+
+    fn call(&mut self, side: Side, root: CallId) -> Survey {
+        let analysis = self.analysis;
+        let tree = analysis.tree(side);
+        let mut survey = Survey::default();
+        let end = tree.end(root);
+        let (mut at, mut module_end, mut op_end) = (root, root, root);
+        while at < end {
+            if at != root && is_common(analysis, side, at) {
+                at = tree.end(at);
+                continue;
+            }
+            match tree.kind(at) {
+                CallKind::Op if at >= op_end && is_work(tree, at) => {
+                    let name = tree.name(at);
+                    let node = name.strip_prefix(AUTOGRAD_PREFIX);
+                    survey.backward += usize::from(node.is_some());
+                    survey.ops.push(node.unwrap_or(name).to_owned());
+                    op_end = tree.end(at);
+                }
+                CallKind::Frame if at >= module_end && tree.is_module(at) => {
+                    survey.modules.push(ModuleName::class_or_name(tree.name(at)).to_owned());
+                    module_end = tree.end(at);
+                }
+                CallKind::Runtime => survey.launches_graph |= tree.is_graph_launch(at),
+                CallKind::Op
+                | CallKind::Frame
+                | CallKind::Thread
+                | CallKind::Unlinked
+                | CallKind::Gpu => {}
+            }
+            survey.marks.add(self.marks(side, at));
+            at = CallId(at.0 + 1);
+        }
+        survey
+    }
+
+    fn marks(&mut self, side: Side, call: CallId) -> Marks {
+        let tree = self.analysis.tree(side);
+        if !matches!(tree.kind(call), CallKind::Op | CallKind::Frame) {
+            return Marks::default();
+        }
+        let trace = tree.trace();
+        let name = trace.name_id(tree.event(call).expect("ops and frames are events"));
+        self.marks[side].get(name, || Marks::of(trace.text(name)))
+    }
+}
+
+/// Whether a call has a counterpart of the same name.
+fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
+    let diff = analysis.diff();
+    let merged = diff.merged();
+    diff.partner(side, call).is_some() && !diff.is_difference(merged.node(merged.of(side, call)))
+}
+
+impl Survey {
+    /// Whether its ops are nodes of the backward pass. One op may make the first gradient.
+    pub(super) fn is_backward(&self) -> bool {
+        self.backward > 0 && self.ops.len() - self.backward <= 1
+    }
+
+    /// The names to show: modules if the calls are modules, otherwise ops.
+    pub(super) fn names(&self) -> &[String] {
+        if self.modules.is_empty() { &self.ops } else { &self.modules }
+    }
+}
+
+/// Number of calls of each module class in the compared steps.
+pub(super) struct Modules(BTreeMap<String, PerSide<u64>>);
+
+impl Modules {
+    pub(super) fn of(analysis: &Analysis) -> Modules {
+        let mut calls: BTreeMap<String, PerSide<u64>> = BTreeMap::new();
+        for side in Side::BOTH {
+            let tree = analysis.tree(side);
+            let is_counted = |call: &CallId| {
+                tree.kind(*call) == CallKind::Frame
+                    && tree.is_module(*call)
+                    && analysis.is_compared(side, *call)
+            };
+            for call in tree.calls().filter(is_counted) {
+                let class = ModuleName::class_or_name(tree.name(call));
+                match calls.get_mut(class) {
+                    Some(count) => count[side] += 1,
+                    None => calls.entry(class.to_owned()).or_default()[side] += 1,
+                }
+            }
+        }
+        Modules(calls)
+    }
+
+    pub(super) fn calls(&self, class: &str) -> PerSide<u64> {
+        self.0.get(class).copied().unwrap_or_default()
+    }
+
+    /// Whether both sides call modules of a class, but not equally often.
+    pub(super) fn is_repeated(&self, class: &str) -> bool {
+        let calls = self.calls(class);
+        calls.baseline > 0 && calls.candidate > 0 && calls.baseline != calls.candidate
+    }
+}
+
+/// How often each op is called directly in the modules of a class, in the compared steps.
+pub(super) struct OpsOfModules<'a>(BTreeMap<(&'a str, &'a str), PerSide<u64>>);
+
+impl<'a> OpsOfModules<'a> {
+    pub(super) fn of(analysis: &'a Analysis) -> OpsOfModules<'a> {
+        let mut ops: BTreeMap<(&str, &str), PerSide<u64>> = BTreeMap::new();
+        for side in Side::BOTH {
+            let tree = analysis.tree(side);
+            let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op;
+            for call in tree.calls().filter(is_op) {
+                let Some(module) = tree.module(call).filter(|_| analysis.is_compared(side, call))
+                else {
+                    continue;
+                };
+                let class = ModuleName::class_or_name(tree.name(module));
+                ops.entry((class, tree.name(call))).or_default()[side] += 1;
+            }
+        }
+        OpsOfModules(ops)
+    }
+
+    pub(super) fn calls(&self, class: &str, op: &str) -> Option<PerSide<u64>> {
+        self.0.get(&(class, op)).copied()
+    }
+}
+
+/// Whether an op is one, rather than a range that a user or a framework named.
+fn is_work(tree: &CallTree, call: CallId) -> bool {
+    let event = tree.event(call);
+    event.is_some_and(|event| tree.trace().category(event) == Category::CpuOp)
+}
+
+/// Whether a node is in an optimizer's step or resets its gradients.
+pub(super) fn is_in_optimizer(analysis: &Analysis, node: MergedId) -> bool {
+    let (side, call) = either(analysis, node);
+    let tree = analysis.tree(side);
+    analysis.phases(side).phase(call) == Phase::TrainOptimizer
+        || std::iter::once(call)
+            .chain(tree.ancestors(call))
+            .any(|above| is_optimizer_frame(tree.name(above)))
+}
+
+/// Whether a frame is the code of an optimizer, and not of a schedule for its learning rate.
+pub(super) fn is_optimizer_frame(name: &str) -> bool {
+    name.starts_with(OPTIMIZER_FRAME) && !name.contains("lr_scheduler")
+}
+
+/// The backward op at or above a node, if it is in the backward pass.
+pub(super) fn autograd_node(analysis: &Analysis, node: MergedId) -> Option<(Side, CallId)> {
+    let (side, call) = either(analysis, node);
+    let tree = analysis.tree(side);
+    let mut above = std::iter::once(call).chain(tree.ancestors(call));
+    let found = above.find(|&above| tree.name(above).starts_with(AUTOGRAD_PREFIX))?;
+    Some((side, found))
+}

@@ -1,0 +1,367 @@
+//! A change → one sentence.
+
+use super::draft::{Draft, Switched};
+use super::kind::ChangeKind;
+use super::phrases::{
+    NAMED, counts_of, first, list, per_step, short, sites, top_counts, top_pair, value, within,
+};
+use super::rules::arguments::TENSORS;
+use super::rules::calls::{backend, is_read};
+use super::rules::consequences::{DIVIDED, is_accumulation};
+use crate::analysis::Analysis;
+use crate::analysis::causes::Scale;
+use crate::program::counted;
+use crate::side::{PerSide, Side};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// One sentence about a change, without a full stop.
+pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
+    let sites = sites(analysis, draft, scale);
+    let position = draft.position.words();
+    match draft.kind {
+        ChangeKind::Environment => {
+            let messages: Vec<&str> = draft.pairs.keys().map(|pair| pair.0.as_str()).collect();
+            format!("The environments differ: {}", messages.join("; "))
+        }
+        ChangeKind::Compilation if draft.subject == DIVIDED => {
+            let (one, two) = top_counts(draft);
+            let (unit, suffix) = scale.unit(&[PerSide::new(one, two)]);
+            let per = per_step(scale, &suffix);
+            let two = counted(two / unit.candidate, "compiled function");
+            format!("{two} instead of {}{per}", one / unit.baseline)
+        }
+        ChangeKind::Compilation => {
+            region_words(draft, scale, "compiled region") + &compiling(draft)
+        }
+        ChangeKind::Graphs if draft.subject.is_empty() => {
+            let is_added = draft.names.candidate.values().sum::<u64>()
+                >= draft.names.baseline.values().sum::<u64>();
+            let verb = if is_added { "launched" } else { "no longer launched" };
+            format!("Captured graphs are {verb} {position}").trim_end().to_owned()
+        }
+        ChangeKind::Graphs => region_words(draft, scale, "graph launch"),
+        ChangeKind::Precision => {
+            let (one, two) = top_pair(draft);
+            format!("Inputs are {two} instead of {one} {sites}")
+        }
+        ChangeKind::MathMode => {
+            let (one, two) = top_pair(draft);
+            let family = first(&draft.names.baseline);
+            let runs = if family.ends_with('s') { "run" } else { "runs" };
+            format!("{family} {runs} in {two} instead of {one} {sites}") + &switched(draft)
+        }
+        ChangeKind::KernelSelection => {
+            let family = first(&draft.names.baseline);
+            let runs = if family.ends_with('s') { "run" } else { "runs" };
+            let other = "other kernels for the same tensors";
+            format!("{family} {runs} {other} {sites}") + &switched(draft)
+        }
+        ChangeKind::Shapes => sizes(draft, &sites),
+        ChangeKind::MemoryFormat => {
+            let (one, two) = top_pair(draft);
+            format!("Tensors are {two} instead of {one} {sites}")
+        }
+        ChangeKind::Attention => attention(draft, &sites),
+        ChangeKind::Checkpointing => {
+            let is_added = !draft.names.candidate.is_empty();
+            let side = if is_added { Side::Candidate } else { Side::Baseline };
+            let verb = if is_added { "runs" } else { "no longer runs" };
+            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let per = per_step(scale, &suffix);
+            format!("The backward pass {verb} {} again{per}", list(&draft.names[side], unit[side]))
+        }
+        ChangeKind::Layers => layers(draft, scale),
+        ChangeKind::Optimizer => optimizer(analysis, draft, scale),
+        ChangeKind::HostRead => {
+            let is_added = draft.names.candidate.keys().any(|name| is_read(name));
+            let names = if is_added { &draft.names.candidate } else { &draft.names.baseline };
+            let verb = if is_added { "reads" } else { "no longer reads" };
+            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let side = if is_added { Side::Candidate } else { Side::Baseline };
+            let at = if position.is_empty() { String::new() } else { format!(" {position}") };
+            format!(
+                "The host {verb} a value of a tensor{at}: {}{}",
+                list(names, unit[side]),
+                per_step(scale, &suffix)
+            )
+        }
+        ChangeKind::InputPipeline if draft.subject == "copies" => {
+            let (one, two) = top_pair(draft);
+            format!(
+                "Copies to the device use {} memory instead of {} {sites}",
+                two.to_lowercase(),
+                one.to_lowercase()
+            )
+        }
+        ChangeKind::Arguments if draft.subject == TENSORS => {
+            let is_added = draft.names.baseline.is_empty();
+            let verb = if is_added { "takes" } else { "no longer takes" };
+            let side = if is_added { Side::Candidate } else { Side::Baseline };
+            let names: Vec<&str> =
+                draft.names[side].keys().take(NAMED).map(String::as_str).collect();
+            format!("{} {verb} an optional tensor, such as a bias, {sites}", names.join(", "))
+        }
+        ChangeKind::Arguments => {
+            let (one, two) = top_pair(draft);
+            let op = first(&draft.names.baseline);
+            let setting =
+                draft.switched.as_ref().map_or_else(String::new, |s| format!("{} = ", s.name));
+            format!("{op} takes {setting}{} instead of {} {sites}", value(two), value(one))
+        }
+        ChangeKind::InputPipeline => match workers(analysis) {
+            Some(Side::Candidate) => "The data loader runs in worker processes".to_owned(),
+            Some(Side::Baseline) => "The data loader runs in the main process".to_owned(),
+            None => replaced(draft, scale, "in the data loader"),
+        },
+        ChangeKind::Collectives => replaced(draft, scale, "among the collectives"),
+        ChangeKind::Ops if counts_gradients(draft) => {
+            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let side =
+                if draft.names.candidate.is_empty() { Side::Baseline } else { Side::Candidate };
+            let count = draft.names[side].values().sum::<u64>() / unit[side];
+            let verb = if side == Side::Candidate { "get" } else { "no longer get" };
+            format!("{} {verb} a gradient{}", counted(count, "parameter"), per_step(scale, &suffix))
+        }
+        ChangeKind::Ops => {
+            let backward = if draft.has_backward { ", with their backward" } else { "" };
+            replaced(draft, scale, &position) + backward
+        }
+        ChangeKind::Python => replaced(draft, scale, &position) + &other_functions(draft),
+        ChangeKind::Allocator => {
+            let side =
+                if draft.names.candidate.is_empty() { Side::Baseline } else { Side::Candidate };
+            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let calls: Vec<String> = draft.names[side]
+                .iter()
+                .map(|(name, count)| counted(count / unit[side], name))
+                .collect();
+            let per = per_step(scale, &suffix);
+            format!(
+                "Only the {} takes memory from the driver: {}{per}",
+                side.word(),
+                calls.join(", ")
+            )
+        }
+        ChangeKind::Streams => {
+            let (one, two) = top_pair(draft);
+            format!("GPU work runs on {two} instead of {one} streams")
+        }
+        ChangeKind::WarmUp if draft.marks != PerSide::default() => {
+            let side =
+                if draft.marks.candidate.compiling { Side::Candidate } else { Side::Baseline };
+            format!("Only the {} compiles code in the measured steps", side.word())
+        }
+        ChangeKind::WarmUp => {
+            let is_added = draft.names.baseline.is_empty();
+            let side = if is_added { Side::Candidate } else { Side::Baseline };
+            let calls = list(&draft.names[side], 1);
+            format!("Only the {} loads GPU code in the measured steps: {calls}", side.word())
+        }
+        ChangeKind::Recording => recording(draft),
+    }
+}
+
+/// Whether only one side adds gradients to parameters, and nothing else changed.
+fn counts_gradients(draft: &Draft) -> bool {
+    let [one, two] = [&draft.names.baseline, &draft.names.candidate];
+    one.is_empty() != two.is_empty()
+        && one.keys().chain(two.keys()).all(|name| is_accumulation(name))
+}
+
+/// `Only the candidate was recorded with Python stacks`.
+fn recording(draft: &Draft) -> String {
+    let of = |side: Side| {
+        let parts: Vec<&str> = draft.names[side].keys().map(String::as_str).collect();
+        let word = side.word();
+        format!("only the {word} was recorded with {}", parts.join(" and "))
+    };
+    let sides = Side::BOTH.into_iter().filter(|&side| !draft.names[side].is_empty());
+    let text = sides.map(of).collect::<Vec<String>>().join(", ");
+    text.replacen("only", "Only", 1)
+}
+
+/// `; the candidate also compiles code in the measured steps`.
+fn compiling(draft: &Draft) -> String {
+    let compiles = Side::BOTH.into_iter().find(|&side| draft.marks[side].compiling);
+    compiles.map_or_else(String::new, |side| {
+        format!("; the {} also compiles code in the measured steps", side.word())
+    })
+}
+
+/// ` (cudnn.benchmark is True instead of False)`.
+fn switched(draft: &Draft) -> String {
+    draft.switched.as_ref().map_or_else(String::new, |Switched { name, values }| {
+        let (one, two) = (value(&values.baseline), value(&values.candidate));
+        format!(" ({name} is {two} instead of {one})")
+    })
+}
+
+/// `2 compiled regions replace 279 calls per step`.
+fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
+    let is_removed = draft.subject == Side::Baseline.label();
+    let (side, other) = if is_removed {
+        (Side::Baseline, Side::Candidate)
+    } else {
+        (Side::Candidate, Side::Baseline)
+    };
+    let count = |side: Side, name: &str| draft.names[side].get(name).copied().unwrap_or_default();
+    let [regions, calls, kernels, before] = [
+        count(side, "region"),
+        count(other, "call"),
+        count(side, "kernel"),
+        count(other, "kernel"),
+    ];
+    let one = |mine: u64, theirs: u64| PerSide::seen_from(side, mine, theirs);
+    let (unit, suffix) = scale.unit(&[one(regions, calls), one(kernels, before)]);
+    let per = per_step(scale, &suffix);
+    let [regions, calls, kernels, before] =
+        [regions / unit[side], calls / unit[other], kernels / unit[side], before / unit[other]];
+    let what = counted(regions, noun);
+    let verb = match (is_removed, regions) {
+        (false, 1) => "replaces",
+        (false, _) => "replace",
+        (true, 1) => "is gone; it replaced",
+        (true, _) => "are gone; they replaced",
+    };
+    let kernels = match kernels + before {
+        0 => String::new(),
+        _ => format!(
+            " ({} instead of {})",
+            counted(if is_removed { before } else { kernels }, "kernel"),
+            if is_removed { kernels } else { before }
+        ),
+    };
+    format!("{what} {verb} {}{per}{kernels}", counted(calls, "call"))
+}
+
+/// `Inputs are 2 times as large: dimension 0 is 16 instead of 8 …`.
+fn sizes(draft: &Draft, sites: &str) -> String {
+    let mut pairs: Vec<(&(String, String), &u64)> = draft.pairs.iter().collect();
+    pairs.sort_by_key(|(pair, count)| (Reverse(**count), *pair));
+    let ratio = |pair: &(String, String)| {
+        let one: f64 = pair.0.split(' ').nth(1)?.parse().ok()?;
+        let two: f64 = pair.1.parse().ok()?;
+        (one > 0.0).then(|| two / one)
+    };
+    let all: u64 = pairs.iter().map(|(_, count)| **count).sum();
+    let Some((top, _)) = pairs.first() else { return format!("Inputs have other shapes {sites}") };
+    let common = ratio(top);
+    let same: u64 =
+        pairs.iter().filter(|(pair, _)| ratio(pair) == common).map(|(_, count)| **count).sum();
+    let told: Vec<String> = pairs
+        .iter()
+        .filter(|(pair, _)| ratio(pair) == common)
+        .take(2)
+        .map(|((one, two), _)| {
+            let (dimension, size) = one.split_once(' ').unwrap_or(("0", one));
+            format!("dimension {dimension}: {size} → {two}")
+        })
+        .collect();
+    let what = match common.filter(|_| 2 * same >= all) {
+        Some(ratio) if ratio >= 1.0 => format!("Inputs are {} times as large", short(ratio)),
+        Some(ratio) => format!("Inputs are 1/{} as large", short(1.0 / ratio)),
+        None => "Inputs have other shapes".to_owned(),
+    };
+    format!("{what} {sites} ({})", told.join(", "))
+}
+
+fn attention(draft: &Draft, sites: &str) -> String {
+    let backends = PerSide::from_fn(|side| {
+        let names = draft.names[side].keys();
+        names.filter_map(|name| backend(name)).next()
+    });
+    match (backends.baseline, backends.candidate) {
+        (Some(a), Some(b)) if a != b => format!("Attention runs {b} instead of {a} kernels"),
+        (Some(a), None) => format!("Attention no longer runs {a} kernels"),
+        (None, Some(b)) => format!("Attention runs {b} kernels"),
+        _ => format!("Attention runs other ops {sites}"),
+    }
+}
+
+/// `3 instead of 4 Block calls per step`.
+fn layers(draft: &Draft, scale: Scale) -> String {
+    let class = &draft.subject;
+    let (one, two) = top_counts(draft);
+    let count = PerSide::new(one, two);
+    let (unit, suffix) = scale.unit(&[count]);
+    let per = per_step(scale, &suffix);
+    let [one, two] = Side::BOTH.map(|side| count[side] / unit[side]);
+    format!("{two} instead of {one} {class} calls{per}")
+}
+
+/// `In Mlp (train.py: forward): aten::relu replaces aten::gelu`.
+fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
+    let (unit, suffix) = scale.unit(&counts_of(draft));
+    let mut names = draft.names.baseline.keys().chain(draft.names.candidate.keys());
+    let has_ops = names.any(|name| name.contains("::"));
+    let only = PerSide::from_fn(|side| {
+        let more = draft.names[side].iter().filter_map(|(name, &count)| {
+            let other = draft.names[side.other()].get(name).copied().unwrap_or_default();
+            let (own, other) = (count / unit[side], other / unit[side.other()]);
+            let is_frame = name.contains(".py") || name.starts_with('<');
+            (own > other && !(is_frame && has_ops)).then(|| (name.clone(), own - other))
+        });
+        more.collect::<BTreeMap<String, u64>>()
+    });
+    let at = if position.is_empty() { String::new() } else { format!(" {position}") };
+    let suffix = per_step(scale, &suffix);
+    let [one, two] = Side::BOTH.map(|side| within(draft, side, &only[side]));
+    match (only.baseline.is_empty(), only.candidate.is_empty()) {
+        (true, true) => format!("The same calls in another arrangement{at}"),
+        (true, false) => format!("Added{at}: {two}{suffix}"),
+        (false, true) => format!("Removed{at}: {one}{suffix}"),
+        (false, false) => format!("{two} instead of {one}{at}{suffix}"),
+    }
+}
+
+/// The only side whose data loader has worker processes.
+fn workers(analysis: &Analysis) -> Option<Side> {
+    let has = |side: Side, word: &str| {
+        let trace = analysis.tree(side).trace();
+        trace.events().any(|event| trace.name(event).contains(word))
+    };
+    Side::BOTH.into_iter().find(|&side| {
+        has(side, "_MultiProcessingDataLoaderIter")
+            && !has(side.other(), "_MultiProcessingDataLoaderIter")
+            && has(side.other(), "_SingleProcessDataLoaderIter")
+    })
+}
+
+/// `, and Python calls at 3 other positions`.
+fn other_functions(draft: &Draft) -> String {
+    match draft.other_positions {
+        0 => String::new(),
+        count => format!(", and Python calls at {}", counted(count, "other position")),
+    }
+}
+
+/// `The optimizer is AdamW instead of SGD`, `AdamW runs fused instead of foreach`.
+fn optimizer(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
+    let names = PerSide::from_fn(|side| {
+        let trace = analysis.tree(side).trace();
+        trace.events().find_map(|event| {
+            let name = trace.name(event).strip_prefix("Optimizer.step#")?;
+            Some(name.split('.').next().unwrap_or(name).to_owned())
+        })
+    });
+    let runs = PerSide::from_fn(|side| implementation(&draft.names[side]));
+    let name = names.baseline.clone().or(names.candidate.clone());
+    let name = name.unwrap_or_else(|| "The optimizer".to_owned());
+    match (names.baseline, names.candidate, runs.baseline, runs.candidate) {
+        (Some(a), Some(b), ..) if a != b => format!("The optimizer is {b} instead of {a}"),
+        (_, _, Some(a), Some(b)) if a != b => format!("{name} runs {b} instead of {a}"),
+        _ => format!("{name}: {}", replaced(draft, scale, "")),
+    }
+}
+
+/// How an optimizer updates its parameters.
+fn implementation(names: &BTreeMap<String, u64>) -> Option<&'static str> {
+    let has = |start: &str| names.keys().any(|name| name.starts_with(start));
+    match () {
+        () if has("aten::_fused_") => Some("fused"),
+        () if has("aten::_foreach_") => Some("foreach"),
+        () if has("aten::") => Some("one tensor at a time"),
+        () => None,
+    }
+}

@@ -1,0 +1,203 @@
+//! Finds module classes of which one side has more instances, ignoring instances that a compiled region
+//! replaces.
+//!
+//! ```text
+//! trace1   Model( Linear(linear), GELU(gelu) )         same model: the region does the work of the modules
+//! trace2   OptimizedModule( Model( region ) )
+//! ```
+//! A region may also come from a different model. Matrix products and convolutions reveal this, because a
+//! compiler preserves their number and shapes.
+
+use super::Analysis;
+use super::fusion::shapes;
+use crate::diff::is_generated;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The wrapper of `torch.compile` around a module.
+const WRAPPER: &str = "OptimizedModule";
+
+/// Names of the matrix products that compilers call unchanged.
+const PRODUCTS: [&str; 4] = ["mm", "addmm", "_scaled_mm", "_int_mm"];
+
+/// With at least this many products, their number and shapes are sufficient evidence.
+const ENOUGH: u64 = 4;
+
+/// Distinct instances of each module class.
+pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
+    count(&instances(tree))
+}
+
+/// The classes with more instances on one side than regions of the other side replace: `Linear (13 | 12)`.
+pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
+    let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
+    if classes.baseline == classes.candidate {
+        return Vec::new();
+    }
+    let compiled = Compiled::of(analysis);
+    let replaced = PerSide::from_fn(|side| count(&compiled.replaced(analysis, side)));
+    let names: BTreeSet<&str> =
+        Side::BOTH.iter().flat_map(|&side| classes[side].keys()).copied().collect();
+    let is_other = |name: &str| {
+        let of = |counts: &BTreeMap<&str, usize>| counts.get(name).copied().unwrap_or_default();
+        Side::BOTH.into_iter().any(|side| {
+            let surplus = of(&classes[side]).saturating_sub(of(&classes[side.other()]));
+            let is_wrapper = compiled.stands_for[side] && name == WRAPPER;
+            surplus > of(&replaced[side]) && !is_wrapper
+        })
+    };
+    let told = |name: &str| {
+        let [one, two] =
+            Side::BOTH.map(|side| classes[side].get(name).copied().unwrap_or_default());
+        format!("{name} ({one} | {two})")
+    };
+    names.into_iter().filter(|name| is_other(name)).map(told).collect()
+}
+
+fn instances(tree: &CallTree) -> BTreeSet<&str> {
+    tree.module_calls().map(|call| tree.name(call)).collect()
+}
+
+fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
+    let mut classes = BTreeMap::new();
+    for name in instances {
+        *classes.entry(ModuleName::class_or_name(name)).or_default() += 1;
+    }
+    classes
+}
+
+/// The sides with compiled regions.
+struct Compiled {
+    /// Whether a side has regions that do the work of the calls they replaced on the other side.
+    stands_for: PerSide<bool>,
+    /// Whether a side has any region, with or without replaced calls.
+    has_regions: PerSide<bool>,
+}
+
+impl Compiled {
+    fn of(analysis: &Analysis) -> Compiled {
+        let has_regions = PerSide::from_fn(|side| {
+            let tree = analysis.tree(side);
+            let mut ops = tree.calls().filter(|&call| tree.kind(call) == CallKind::Op);
+            ops.any(|op| is_generated(tree.name(op)))
+        });
+        let stands_for = PerSide::from_fn(|side| has_regions[side] && do_the_same(analysis, side));
+        Compiled { stands_for, has_regions }
+    }
+
+    /// Names of the modules of a side that regions of the other side replace: a region either replaced the
+    /// module, or contains counterparts of the module's calls.
+    fn replaced<'a>(&self, analysis: &'a Analysis, side: Side) -> BTreeSet<&'a str> {
+        let diff = analysis.diff();
+        let tree = analysis.tree(side);
+        let stands_for = |call: CallId| match diff.region_of(side, call) {
+            Some(at) => diff.regions()[at].side != side && self.stands_for[side.other()],
+            None => {
+                self.has_regions[side.other()]
+                    && diff.partner(side, call).is_none()
+                    && is_called_in_region(analysis, side, call)
+            }
+        };
+        let modules = tree.module_calls().filter(|&call| stands_for(call));
+        modules.map(|call| tree.name(call)).collect()
+    }
+}
+
+/// Whether an unmatched module contains an op whose counterpart is inside a compiled region.
+fn is_called_in_region(analysis: &Analysis, side: Side, module: CallId) -> bool {
+    let (diff, tree, other) = (analysis.diff(), analysis.tree(side), analysis.tree(side.other()));
+    let ops = tree.subtree(module).filter(|&call| tree.kind(call) == CallKind::Op);
+    let mut partners = ops.filter_map(|op| diff.partner(side, op));
+    partners.any(|partner| other.ancestors(partner).any(|above| is_generated(other.name(above))))
+}
+
+/// Whether the regions of a side may belong to the same model as the calls they replaced, as far as is
+/// visible.
+fn do_the_same(analysis: &Analysis, side: Side) -> bool {
+    let (mut inside, mut replaced) = (Products::default(), Products::default());
+    for region in analysis.diff().regions().iter().filter(|region| region.side == side) {
+        inside.add(analysis, side, &[region.call]);
+        replaced.add(analysis, side.other(), &region.replaced);
+    }
+    inside.is_hidden || inside.count.max(replaced.count) < ENOUGH || inside.are_like(&replaced)
+}
+
+/// The matrix products and convolutions below some calls.
+#[derive(Default)]
+struct Products {
+    count: u64,
+    /// How often each shape occurs as one of the two factors. Dimensions are sorted because a compiler may
+    /// transpose them.
+    shapes: BTreeMap<Vec<i64>, u64>,
+    /// Whether some are hidden: in a graph replay, or in a generated template kernel.
+    is_hidden: bool,
+}
+
+impl Products {
+    fn add(&mut self, analysis: &Analysis, side: Side, calls: &[CallId]) {
+        let tree = analysis.tree(side);
+        for &outermost in calls {
+            let mut next = outermost;
+            while next < tree.end(outermost) {
+                let call = next;
+                next = CallId(call.0 + 1);
+                let name = tree.name(call);
+                self.is_hidden |= tree.is_graph_launch(call) || name.contains("triton_tem_");
+                if tree.kind(call) == CallKind::Op && is_product(name) {
+                    self.count += 1;
+                    let inputs = shapes(analysis, side, call).unwrap_or_default();
+                    for mut factor in inputs.into_iter().filter(|dims| dims.len() > 1).take(2) {
+                        factor.sort_unstable();
+                        *self.shapes.entry(factor).or_default() += 1;
+                    }
+                    next = tree.end(call);
+                }
+            }
+        }
+    }
+
+    /// Whether the numbers are similar and at least half of the shapes are common: the weights have the
+    /// same shapes even if the batch differs. An additional layer shows in the counts of common shapes.
+    fn are_like(&self, other: &Products) -> bool {
+        let (less, more) = (self.count.min(other.count), self.count.max(other.count));
+        let fewest = self.shapes.len().min(other.shapes.len());
+        let common =
+            self.shapes.iter().filter_map(|(shape, &one)| Some((one, *other.shapes.get(shape)?)));
+        let common: Vec<(u64, u64)> = common.collect();
+        let one: u64 = common.iter().map(|counts| counts.0).sum();
+        let two: u64 = common.iter().map(|counts| counts.1).sum();
+        4 * more <= 7 * less && 2 * common.len() >= fewest && 10 * one.abs_diff(two) <= one.max(two)
+    }
+}
+
+fn is_product(name: &str) -> bool {
+    let base = name.rsplit("::").next().unwrap_or(name);
+    PRODUCTS.contains(&base)
+        || (name.contains("::")
+            && !is_generated(name)
+            && (base.contains("conv") || base.contains("_linear")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_product;
+
+    #[test]
+    fn products_and_convolutions_are_told_by_name() {
+        for name in
+            ["aten::addmm", "aten::mm", "aten::convolution_backward", "mkldnn::_linear_pointwise"]
+        {
+            assert!(is_product(name), "{name}");
+        }
+        for name in [
+            "aten::linear",
+            "aten::add",
+            "aten::bmm",
+            "triton_poi_fused_convolution_0",
+            "mm_kernel",
+        ] {
+            assert!(!is_product(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Finds the times at which gaps are cut when only some of the steps are compared.
+//!
+//! ```text
+//! host   ├─ step 1, compared ──────┤ ├─ step 2, left out ─────┤
+//! GPU       ├─ k ─┤                        ├─ k ─┤
+//!                 └───────── gap ──────────┘
+//!                 └─ of step 1 ───┘└─ of 2 ┘
+//! ```
+//! A gap belongs to the work that ends it. If that work is in a step that is left out, the time up to the
+//! end of the preceding compared step still counts as time of that compared step: the device would have
+//! waited there even without the step that is left out.
+
+use super::part::Part;
+use crate::analysis::Analysis;
+use crate::analysis::steps::StepPairs;
+use crate::program::StepId;
+use crate::side::Side;
+use crate::trace::Nanos;
+
+/// A transition from compared steps to steps that are left out, or back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Boundary {
+    at: Nanos,
+    before: Part,
+    after: Part,
+}
+
+/// The boundaries of one side, by time; empty if all steps are compared.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Boundaries(Vec<Boundary>);
+
+impl Boundaries {
+    pub(super) fn of(analysis: &Analysis, side: Side, pairs: Option<&StepPairs>) -> Boundaries {
+        let Some(pairs) = pairs else { return Boundaries::default() };
+        let spans = analysis.steps(side).spans();
+        let mut steps: Vec<(Nanos, Nanos, Part)> = (0..)
+            .map(StepId)
+            .zip(spans)
+            .map(|(step, span)| {
+                let part = if pairs.is_alone(side, step) { Part::Alone } else { Part::Window };
+                (span.start, span.end, part)
+            })
+            .collect();
+        steps.sort_unstable();
+        let boundaries = steps.windows(2).filter(|two| two[0].2 != two[1].2).map(|two| {
+            let (before, after) = (two[0].2, two[1].2);
+            let at = if before == Part::Window { two[0].1 } else { two[1].0 };
+            Boundary { at, before, after }
+        });
+        Boundaries(boundaries.collect())
+    }
+
+    /// Cuts a gap that starts at `from` and is ended by work of `part` launched at `launched`. Returns the
+    /// time of the cut and the part that the time before it belongs to.
+    pub(super) fn cut(&self, from: Nanos, launched: Nanos, part: Part) -> Option<(Nanos, Part)> {
+        let is_inside = |b: &&Boundary| from < b.at && b.at <= launched && b.after == part;
+        self.0.iter().rev().find(is_inside).map(|boundary| (boundary.at, boundary.before))
+    }
+}

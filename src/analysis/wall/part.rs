@@ -1,0 +1,36 @@
+//! The parts of the wall time, by the step in which the work was launched.
+
+/// Whether work was launched in a compared step of the window, in another step, or before the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The work was launched in a compared step of the window. The figures per step cover this part.
+    Window,
+    /// The work was launched in the window, but in a step without a counterpart, because the traces have
+    /// different numbers of steps. Causes do not cover it.
+    Alone,
+    /// The work was launched before the window, or outside of the selected steps and phase. It is reported
+    /// separately.
+    Before,
+}
+
+impl Part {
+    /// All, in the order of declaration.
+    pub const ALL: [Part; 3] = [Part::Window, Part::Alone, Part::Before];
+
+    /// Whether this part is inside the window.
+    pub fn is_of_window(self) -> bool {
+        match self {
+            Part::Window | Part::Alone => true,
+            Part::Before => false,
+        }
+    }
+
+    /// The name in tables: `window`, `unpaired_step` or `before_window`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Part::Window => "window",
+            Part::Alone => "unpaired_step",
+            Part::Before => "before_window",
+        }
+    }
+}

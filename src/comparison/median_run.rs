@@ -1,0 +1,83 @@
+//! The runs of one side → the same runs sorted by step time, independent of their input order.
+//!
+//! Tables compare one run of each side: the *median run*, the one with the middle step time (the lower
+//! middle for an even number of runs). The choice depends only on measurements, never on file names or
+//! on the order of the files.
+
+use super::{Captured, ComparisonOptions, Input, Source, build, read};
+use crate::analysis::StepWall;
+use crate::error::Result;
+use crate::program::{Measure, Program};
+use crate::side::{PerSide, Side};
+
+/// Maximum number of events, over all runs of a side, kept in memory until they are compared. Runs that do
+/// not fit are read a second time.
+const KEPT_EVENTS: usize = 2_000_000;
+
+/// The index of the median run among `runs` runs sorted by step time.
+pub(super) fn middle(runs: usize) -> usize {
+    runs.saturating_sub(1) / 2
+}
+
+/// The runs of both sides, each side sorted by step time.
+pub(super) fn sorted(
+    runs: PerSide<Vec<Input>>,
+    options: &ComparisonOptions,
+) -> Result<PerSide<Vec<Source>>> {
+    let (baseline, candidate) = rayon::join(
+        || of_side(Side::Baseline, runs.baseline, options),
+        || of_side(Side::Candidate, runs.candidate, options),
+    );
+    Ok(PerSide::new(baseline?, candidate?))
+}
+
+fn of_side(side: Side, runs: Vec<Input>, options: &ComparisonOptions) -> Result<Vec<Source>> {
+    if runs.len() < 2 {
+        return Ok(runs.into_iter().map(Source::Unread).collect());
+    }
+    let mut kept = 0;
+    let ranked = runs.into_iter().map(|input| {
+        options.cancel.check(input.name())?;
+        let mut input = input.repeatable()?;
+        let captured = read(side, &mut input, options)?;
+        let rank = Rank::of(side, &captured, options)?;
+        let events = captured.0.len();
+        if kept + events > KEPT_EVENTS {
+            return Ok((rank, Source::Unread(input)));
+        }
+        kept += events;
+        Ok((rank, Source::Read(captured)))
+    });
+    let mut ranked = ranked.collect::<Result<Vec<(Rank, Source)>>>()?;
+    ranked.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(ranked.into_iter().map(|(_, source)| source).collect())
+}
+
+/// The sort key of a run. Runs with equal step time are ordered by a hash of their content, then by name;
+/// files with equal content are interchangeable.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    step: StepWall,
+    content: u128,
+    name: String,
+}
+
+impl Rank {
+    fn of(side: Side, captured: &Captured, options: &ComparisonOptions) -> Result<Rank> {
+        let program = Program::with_repeats(build(side, captured, options)?, options.diff.repeats);
+        let measure = Measure::of(PerSide::new(program.tree(), program.tree()));
+        let step = StepWall::of(&program, measure);
+        let trace = &captured.0;
+        Ok(Rank { step, content: trace.content_hash(), name: trace.source().to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::middle;
+
+    #[test]
+    fn the_median_run_is_the_lower_of_two_in_the_middle() {
+        assert_eq!([1, 2, 3, 4, 5, 12].map(middle), [0, 0, 1, 1, 2, 5]);
+    }
+}

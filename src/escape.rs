@@ -1,0 +1,127 @@
+//! Untrusted text → the same text with its control characters escaped. All escaping happens here.
+//!
+//! Names, paths, versions and devices come from files of unknown origin. A line break in one of them could
+//! start a log line of its own (`::error::` is a command in GitHub workflows), an escape sequence could clear
+//! the screen, and a bidirectional control could hide the text after it. Each is escaped as in JSON (`\\n`,
+//! `\\u001b`), so that the result also means the same inside a JSON string.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// The text on one line: control characters, line separators and bidirectional controls are escaped.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    // Checks all bytes instead of stopping early: a vectorized fold is faster than an early exit.
+    let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
+    if is_plain || !text.contains(is_disruptive) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(escaped(text, is_disruptive))
+}
+
+/// The text on one line for a CSV cell. Text that a spreadsheet would evaluate gets a leading `'`; numbers
+/// are left unchanged.
+pub(crate) fn cell(text: &str) -> Cow<'_, str> {
+    // Spreadsheets skip blanks before a formula.
+    let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']);
+    match is_formula && text.parse::<f64>().is_err() {
+        true => Cow::Owned(format!("'{}", one_line(text))),
+        false => one_line(text),
+    }
+}
+
+/// Escapes control characters in JSON text or markup of several lines; newlines and tabs stay. `serde_json`
+/// escapes only the ASCII ones, and nothing escapes those of an HTML page.
+pub(crate) fn in_json(text: &str) -> Cow<'_, str> {
+    let acts = |letter: char| is_disruptive(letter) && !matches!(letter, '\n' | '\t');
+    let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b'\n' | b' '..=b'~'));
+    if is_plain || !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(escaped(text, acts))
+}
+
+fn escaped(text: &str, acts: impl Fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        match acts(letter) {
+            true => push_escape(&mut shown, letter),
+            false => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// A writer for JSON or HTML that escapes like [`in_json`]. `serde_json` and `write!` pass whole characters;
+/// bytes that are not valid UTF-8 pass through unchanged.
+pub(crate) struct JsonWriter<'w>(pub(crate) &'w mut dyn Write);
+
+impl Write for JsonWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match str::from_utf8(bytes).map(in_json) {
+            Ok(Cow::Owned(shown)) => self.0.write_all(shown.as_bytes())?,
+            Ok(Cow::Borrowed(_)) | Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Whether a character has an effect other than being displayed.
+pub(crate) fn is_disruptive(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}')
+        || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Appends the escape of a character of the basic multilingual plane.
+pub(crate) fn push_escape(shown: &mut String, letter: char) {
+    match letter {
+        '\n' => shown.push_str("\\n"),
+        '\r' => shown.push_str("\\r"),
+        '\t' => shown.push_str("\\t"),
+        // Writing to a `String` cannot fail.
+        _ => drop(write!(shown, "\\u{:04x}", u32::from(letter))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_act_on_a_terminal_or_a_log() {
+        assert_eq!(one_line("a\u{1b}[31m\nb\u{202e}c"), "a\\u001b[31m\\nb\\u202ec");
+        assert_eq!(one_line("a\tb\r\u{9b}\u{7f}"), "a\\tb\\r\\u009b\\u007f");
+        assert_eq!(one_line("ядро ✓"), "ядро ✓");
+    }
+
+    #[test]
+    fn a_cell_is_no_formula_and_a_number_stays_one() {
+        for (text, expected) in
+            [("=1+1", "'=1+1"), ("\t@a", "'\\t@a"), ("-a", "'-a"), ("-1.5", "-1.5"), ("a=b", "a=b")]
+        {
+            assert_eq!(cell(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_escaped_is_the_same_text_in_json() {
+        let text = "a\u{1b}\n\t\u{9b}\u{202e}\u{feff}";
+        let read: String = serde_json::from_str(&format!("\"{}\"", one_line(text))).expect("JSON");
+        assert_eq!(read, text);
+    }
+
+    #[test]
+    fn no_character_of_a_json_file_acts_and_it_means_the_same() {
+        let value = vec!["a\u{1b}\n\u{9b}31m\u{202e}b", "ядро ✓"];
+        let mut written = Vec::new();
+        serde_json::to_writer_pretty(JsonWriter(&mut written), &value).expect("written");
+        let text = String::from_utf8(written).expect("text");
+        assert!(text.contains("\\u009b31m\\u202eb") && text.contains("ядро ✓"), "{text}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).expect("JSON"), value);
+    }
+}

@@ -1,0 +1,17 @@
+//! Numbers → their text in tables, with consecutive numbers as a range.
+
+/// `#0-#3 #6`: consecutive numbers as a range.
+pub fn ranges(numbers: &[u64]) -> String {
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for &number in numbers {
+        match found.last_mut().filter(|(_, last)| *last + 1 == number) {
+            Some((_, last)) => *last = number,
+            None => found.push((number, number)),
+        }
+    }
+    let text = |(first, last): (u64, u64)| match first == last {
+        true => format!("#{first}"),
+        false => format!("#{first}-#{last}"),
+    };
+    found.into_iter().map(text).collect::<Vec<_>>().join(" ")
+}

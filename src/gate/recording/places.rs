@@ -1,0 +1,139 @@
+//! The calls of all runs of a side → the time of each call site in each run.
+//!
+//! A call site is a path of modules and ops down to a measured call. Threads and Python frames are not part
+//! of it, so that renaming a function changes nothing.
+
+use super::step_of;
+use super::upward::Upward;
+use crate::analysis::TraceCategories;
+use crate::diff::plain_name;
+use crate::program::{Measure, Program, Word, extend_chain};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use rustc_hash::FxHashMap;
+
+/// One call site.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::gate) struct TimedPlace {
+    /// Index of the enclosing call site, which comes before this one.
+    pub(in crate::gate) above: Option<u32>,
+    pub(in crate::gate) word: Word,
+    /// The name without the parts that vary between runs; for a module, its instance.
+    pub(in crate::gate) name: String,
+    /// The phase and the category of its own measured work; empty without such work.
+    pub(in crate::gate) phase: String,
+    pub(in crate::gate) category: String,
+    /// Its own measured time per step, in µs, for each run; empty without such work.
+    pub(in crate::gate) micros: Vec<f64>,
+}
+
+/// The call sites of a side; those that enclose others come first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::gate) struct Places {
+    pub(in crate::gate) list: Vec<TimedPlace>,
+}
+
+impl Places {
+    /// For each call site the instances of the modules around it and its own, joined by dots.
+    pub(in crate::gate) fn chains(&self) -> Vec<String> {
+        let mut chains: Vec<String> = Vec::with_capacity(self.list.len());
+        for place in &self.list {
+            let mut chain = place.above.map_or_else(String::new, |at| chains[at as usize].clone());
+            if place.word == Word::Module {
+                extend_chain(&mut chain, &place.name);
+            }
+            chains.push(chain);
+        }
+        chains
+    }
+}
+
+/// Collects the call sites of one run after the other.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    places: Places,
+    known: FxHashMap<(Option<u32>, Word, String), u32>,
+}
+
+impl Collector {
+    /// Adds run number `number` of the side.
+    pub(super) fn add(
+        &mut self,
+        program: &Program,
+        measure: Measure,
+        categories: &TraceCategories<'_>,
+        number: usize,
+    ) {
+        let tree: &CallTree = program.tree();
+        let upward = Upward::of(tree);
+        let steps = program.steps().len().max(1) as f64;
+        // The call site of each call, once it is known.
+        let mut of_calls: Vec<Option<Option<u32>>> = vec![None; tree.len()];
+        for call in measure.calls(tree) {
+            if step_of(program, call).is_none() {
+                continue;
+            }
+            let Some(at) = self.place(tree, &upward, call, &mut of_calls) else { continue };
+            let place = &mut self.places.list[at as usize];
+            if place.micros.is_empty() {
+                program.phases().phase(call).label().clone_into(&mut place.phase);
+                categories.name(tree, call).clone_into(&mut place.category);
+            }
+            place.micros.resize(place.micros.len().max(number + 1), 0.0);
+            place.micros[number] += measure.time(tree, call).as_micros() / steps;
+        }
+    }
+
+    /// The call site of a call, or the nearest one around it.
+    fn place(
+        &mut self,
+        tree: &CallTree,
+        upward: &Upward<'_>,
+        call: CallId,
+        of_calls: &mut [Option<Option<u32>>],
+    ) -> Option<u32> {
+        let is_unknown = |call: &CallId| of_calls[call.index()].is_none();
+        let path: Vec<CallId> = upward.path(call).take_while(is_unknown).collect();
+        let outermost = path.last().map_or(Some(call), |&last| upward.above(last));
+        let mut place = outermost.and_then(|above| of_calls[above.index()].flatten());
+        for &call in path.iter().rev() {
+            if let Some((word, name)) = segment(tree, call) {
+                place = Some(self.below(place, word, name));
+            }
+            of_calls[call.index()] = Some(place);
+        }
+        place
+    }
+
+    fn below(&mut self, above: Option<u32>, word: Word, name: String) -> u32 {
+        let next = self.places.list.len() as u32;
+        let at = *self.known.entry((above, word, name.clone())).or_insert(next);
+        if at == next {
+            let (phase, category, micros) = (String::new(), String::new(), Vec::new());
+            self.places.list.push(TimedPlace { above, word, name, phase, category, micros });
+        }
+        at
+    }
+
+    /// The call sites of all runs.
+    pub(super) fn finish(mut self, runs: usize) -> Places {
+        for place in self.places.list.iter_mut().filter(|place| !place.micros.is_empty()) {
+            place.micros.resize(runs, 0.0);
+        }
+        self.places
+    }
+}
+
+/// What a call is on a path; `None` for frames, threads and runtime calls.
+pub(in crate::gate) fn segment(tree: &CallTree, call: CallId) -> Option<(Word, String)> {
+    let plain = || plain_name(tree.kind(call), tree.name(call)).into_owned();
+    match tree.kind(call) {
+        CallKind::Frame if tree.is_module(call) => {
+            Some((Word::Module, ModuleName::instance_or_name(tree.name(call)).to_owned()))
+        }
+        // The 2021 profiler also wrote each step as an operator.
+        CallKind::Op if tree.name(call).starts_with("ProfilerStep#") => None,
+        CallKind::Op => Some((Word::Op, plain())),
+        CallKind::Gpu => Some((Word::Kernel, plain())),
+        CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Runtime => None,
+    }
+}

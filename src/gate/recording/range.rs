@@ -1,0 +1,78 @@
+//! A count per step, over all steps of all runs.
+
+/// A count over the steps of all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Range {
+    /// The count in the step with the fewest.
+    pub least: u64,
+    /// The median count, the lower of two middle ones.
+    pub usual: u64,
+    /// The count in the step with the most.
+    pub most: u64,
+}
+
+impl Range {
+    /// The range of the counts in all steps.
+    pub fn of(mut counts: Vec<u64>) -> Range {
+        counts.sort_unstable();
+        match (counts.first(), counts.last()) {
+            (Some(&least), Some(&most)) => {
+                Range { least, usual: counts[(counts.len() - 1) / 2], most }
+            }
+            (_, _) => Range::default(),
+        }
+    }
+
+    /// A range for a count that is the same in every step.
+    pub fn always(count: u64) -> Range {
+        Range { least: count, usual: count, most: count }
+    }
+
+    /// Whether the count varies between steps.
+    pub fn is_variable(self) -> bool {
+        self.least != self.most
+    }
+
+    /// Whether every step has more than every step of `other`, by more than either varies. The margin is
+    /// needed because among many variable counts a few are disjoint by chance.
+    pub fn is_above(self, other: Range) -> bool {
+        let varies = (self.most - self.least).max(other.most - other.least);
+        self.least > other.most.saturating_add(varies)
+    }
+
+    /// The sum of two counts over the same steps. If both vary, the ends are bounds.
+    #[must_use]
+    pub fn plus(self, other: Range) -> Range {
+        Range {
+            least: self.least + other.least,
+            usual: self.usual + other.usual,
+            most: self.most + other.most,
+        }
+    }
+}
+
+impl std::fmt::Display for Range {
+    /// `3`, or `3 (2 to 5)` if it varies.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.usual)?;
+        match self.is_variable() {
+            true => write!(f, " ({} to {})", self.least, self.most),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_the_middle_count() {
+        let range = Range::of(vec![3, 1, 9, 3]);
+        assert_eq!((range.least, range.usual, range.most), (1, 3, 9));
+        assert_eq!(range.to_string(), "3 (1 to 9)");
+        assert!(!range.is_above(Range::always(1)) && !Range::always(10).is_above(range));
+        assert!(Range::always(18).is_above(range) && Range::always(2).is_above(Range::always(1)));
+        assert_eq!(Range::of(Vec::new()), Range::default());
+    }
+}

@@ -1,0 +1,36 @@
+//! The calls above a call. A backward op is below the module of its forward op.
+
+use crate::tree::{CallId, CallTree};
+use rustc_hash::FxHashMap;
+
+/// The call above each call of a tree.
+#[derive(Debug)]
+pub(in crate::gate) struct Upward<'t> {
+    tree: &'t CallTree,
+    forward: FxHashMap<CallId, CallId>,
+}
+
+impl<'t> Upward<'t> {
+    pub(in crate::gate) fn of(tree: &'t CallTree) -> Upward<'t> {
+        Upward { tree, forward: tree.forward_of_backward() }
+    }
+
+    /// The call above a call.
+    pub(in crate::gate) fn above(&self, call: CallId) -> Option<CallId> {
+        match self.forward.get(&call) {
+            Some(&forward) => self.tree.module(forward),
+            None => self.tree.parent(call),
+        }
+    }
+
+    /// The call, then those above it, innermost first.
+    pub(in crate::gate) fn path(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
+        std::iter::successors(Some(call), |&call| self.above(call))
+    }
+
+    /// The forward op of a backward op, or the call itself: what the user's code called.
+    pub(in crate::gate) fn called(&self, call: CallId) -> CallId {
+        let mut above = std::iter::once(call).chain(self.tree.ancestors(call));
+        above.find_map(|above| self.forward.get(&above).copied()).unwrap_or(call)
+    }
+}

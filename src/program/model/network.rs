@@ -1,0 +1,197 @@
+//! Modules and frames → the network that took most of the time: its name and its calls.
+//!
+//! A pipeline runs several networks one after the other. Sizes and layers are reported for the main one.
+
+use crate::trace::TextId;
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Modules that wrap a model without being part of it.
+const WRAPPERS: [&str; 6] = [
+    "DistributedDataParallel",
+    "FullyShardedDataParallel",
+    "DataParallel",
+    "OptimizedModule",
+    "DeepSpeedEngine",
+    "Float16Module",
+];
+
+/// The modules of a class are a network if they launch more than one part in this many of all GPU
+/// time. If the model runs as a replayed graph, the only module in the trace may be a sampler.
+const ROOT_SHARE: i64 = 10;
+
+/// A module with at least this many module calls below it is a network even if it launched less: in
+/// training, where forward passes can be a small part, and in a capture, which runs no kernels.
+const MANY_MODULES: usize = 8;
+
+/// Folders in which libraries keep one file per model, and the prefixes of these files.
+const MODEL_FILES: [(&str, &str); 8] = [
+    ("diffusers/models/", "transformer_"),
+    ("diffusers/models/", "unet_"),
+    ("sglang/srt/models/", ""),
+    ("timm/models/", ""),
+    ("torchrec/models/", ""),
+    ("torchvision/models/", ""),
+    ("transformers/models/", "modeling_"),
+    ("vllm/model_executor/models/", ""),
+];
+
+/// Files in these folders that belong to no single model. Files that begin with `_` do not either.
+const SHARED_FILES: [&str; 6] =
+    ["adapters", "interfaces", "registry", "transformers", "utils", "vision"];
+
+/// The main network of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Network<'t> {
+    /// Class of its outermost module; without modules, the file of its code.
+    pub(super) name: Option<String>,
+    /// Its outermost calls; empty if there are no modules.
+    pub(super) calls: Vec<CallId>,
+    /// Whether the trace has modules of further networks.
+    pub(super) has_others: bool,
+    tree: Option<&'t CallTree>,
+}
+
+/// The outermost modules of one class.
+#[derive(Default)]
+struct Outermost {
+    time: i64,
+    modules: usize,
+    calls: Vec<CallId>,
+}
+
+impl<'t> Network<'t> {
+    pub(super) fn of(tree: &'t CallTree) -> Network<'t> {
+        let all: i64 = tree.roots().map(|root| gpu_time(tree, root)).sum();
+        let weight = |call| if all > 0 { gpu_time(tree, call) } else { tree.duration(call).0 };
+        let mut classes: BTreeMap<&str, Outermost> = BTreeMap::new();
+        for call in outermost(tree) {
+            let class = classes.entry(ModuleName::class_or_name(tree.name(call))).or_default();
+            class.time += weight(call);
+            class.modules = class.modules.max(modules_below(tree, call));
+            class.calls.push(call);
+        }
+        let is_replayed = !tree.replays().is_empty();
+        let is_training = is_training(tree);
+        classes.retain(|_, class| {
+            let is_large = class.time > all / ROOT_SHARE;
+            let may_be_small = !is_replayed && (is_training || class.time == 0);
+            is_large || (may_be_small && class.modules >= MANY_MODULES)
+        });
+        let has_others = classes.len() > 1;
+        let most = classes
+            .into_iter()
+            .max_by_key(|(name, class)| (class.time, class.modules, Reverse(*name)));
+        match most {
+            Some((name, class)) => Network {
+                name: Some(name.to_owned()),
+                calls: class.calls,
+                has_others,
+                tree: Some(tree),
+            },
+            None => Network { name: model_file(tree), tree: Some(tree), ..Network::default() },
+        }
+    }
+
+    /// Names of its modules: `BertLayer_3`.
+    pub(super) fn instances(&self) -> BTreeSet<&'t str> {
+        let Some(tree) = self.tree else { return BTreeSet::new() };
+        let below = self.calls.iter().flat_map(|&call| below(tree, call));
+        let modules = below.filter_map(|call| ModuleName::of(tree.name(call)));
+        modules.map(|module| module.instance).collect()
+    }
+}
+
+/// Training is recognized by backward ops, which name the thread of their forward op.
+fn is_training(tree: &CallTree) -> bool {
+    tree.trace().sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0)
+}
+
+/// Module calls that are in no other module; wrappers do not count as modules.
+fn outermost(tree: &CallTree) -> impl Iterator<Item = CallId> + '_ {
+    let is_own = |call: CallId| {
+        let class = ModuleName::of(tree.name(call)).map(|module| module.class);
+        class.is_some_and(|class| !WRAPPERS.contains(&class))
+    };
+    let frames = tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame);
+    frames.filter(move |&call| is_own(call) && !tree.ancestors(call).any(is_own))
+}
+
+/// A call and all calls below it.
+pub(super) fn below(tree: &CallTree, call: CallId) -> impl Iterator<Item = CallId> + use<> {
+    (call.index()..call.index() + tree.size(call)).map(|at| CallId(at as u32))
+}
+
+/// Time of the GPU events that a call launched.
+pub(super) fn gpu_time(tree: &CallTree, call: CallId) -> i64 {
+    let events = below(tree, call).filter(|&call| tree.kind(call) == CallKind::Gpu);
+    events.map(|event| tree.duration(event).0).sum()
+}
+
+fn modules_below(tree: &CallTree, call: CallId) -> usize {
+    below(tree, call).skip(1).filter(|&call| ModuleName::of(tree.name(call)).is_some()).count()
+}
+
+/// The model file that most frames are from: `resnet.py`.
+fn model_file(tree: &CallTree) -> Option<String> {
+    let trace = tree.trace();
+    let mut texts: FxHashMap<TextId, u64> = FxHashMap::default();
+    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame) {
+        if let Some(event) = tree.event(call) {
+            *texts.entry(trace.name_id(event)).or_default() += 1;
+        }
+    }
+    for (_, &stack) in trace.call_stacks().iter() {
+        *texts.entry(stack).or_default() += 1;
+    }
+    let mut files: BTreeMap<&str, u64> = BTreeMap::new();
+    #[expect(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
+    for (text, count) in texts {
+        if let Some(file) = file_of_model(trace.text(text)) {
+            *files.entry(file).or_default() += count;
+        }
+    }
+    let most = files.into_iter().max_by_key(|&(file, count)| (count, Reverse(file)));
+    most.map(|(file, _)| file.to_owned())
+}
+
+/// `vllm/model_executor/models/gpt_oss.py(615): forward` → `gpt_oss.py`.
+fn file_of_model(frame: &str) -> Option<&str> {
+    MODEL_FILES.iter().find_map(|(folder, begins)| {
+        let path = frame.split_once(folder)?.1;
+        let path = &path[..path.find(".py")? + ".py".len()];
+        let file = path.rsplit('/').next()?;
+        let name = file.strip_prefix(begins)?.strip_suffix(".py")?;
+        (!name.starts_with('_') && !SHARED_FILES.contains(&name)).then_some(file)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_of_model;
+
+    #[test]
+    fn files_of_models_are_told_from_what_they_share() {
+        let found = |frame| file_of_model(frame);
+        assert_eq!(
+            found("vllm/model_executor/models/gpt_oss.py(615): forward"),
+            Some("gpt_oss.py")
+        );
+        let qwen = "/opt/site-packages/transformers/models/qwen2/modeling_qwen2.py(33): forward";
+        assert_eq!(found(qwen), Some("modeling_qwen2.py"));
+        let stack =
+            "<built-in function linear>;torchvision/models/resnet.py(249): forward;a.py(1): b";
+        assert_eq!(found(stack), Some("resnet.py"));
+        for other in [
+            "sglang/srt/models/utils.py(12): f",
+            "timm/models/_manipulate.py(5): checkpoint_seq",
+            "diffusers/models/resnet.py(20): forward",
+            "transformers/models/qwen2/tokenization_qwen2.py(3): f",
+            "mymodels/resnet.py(3): forward",
+        ] {
+            assert_eq!(found(other), None, "{other}");
+        }
+    }
+}

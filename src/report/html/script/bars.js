@@ -1,0 +1,9 @@
+"use strict";
+// Sets the lengths of bars: the page's Content-Security-Policy allows inline styles only from the script.
+for (const bar of document.querySelectorAll("[data-width], [data-left], [data-zero]")) {
+  const { width, left, zero } = bar.dataset;
+  if (width) bar.style.width = width + "%";
+  if (left) bar.style.marginLeft = left + "%";
+  if (zero) bar.style.setProperty("--zero", zero + "%");
+}
+

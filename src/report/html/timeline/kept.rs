@@ -1,0 +1,62 @@
+//! Everything that ran in the step → the calls that the timeline keeps.
+
+use super::places::CausePlace;
+use super::shown::Shown;
+use crate::analysis::Analysis;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// Calls that spend at least this percentage of their time in one call below are not shown.
+const PASSED_ON: i64 = 95;
+
+/// The calls of each side in the step, in order, without those that spend nearly all their time in one call
+/// below, because they add no information. The nodes of `causes` are always kept.
+pub(super) fn calls(
+    analysis: &Analysis,
+    shown: &Shown,
+    causes: &[CausePlace],
+) -> PerSide<Vec<CallId>> {
+    let mut calls = PerSide::from_fn(|side| shown.ran(analysis, side));
+    drop_passing(analysis, &mut calls, causes);
+    calls
+}
+
+/// Drops calls that spend nearly all of their time in one call below, on each side that has them.
+fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
+    let merged = analysis.diff().merged();
+    let mut keeps = vec![false; merged.len()];
+    causes.iter().for_each(|cause| keeps[cause.node] = true);
+    for side in Side::BOTH {
+        let passes = passing(analysis.tree(side), &calls[side]);
+        for (&call, _) in calls[side].iter().zip(passes).filter(|(_, passes)| !passes) {
+            keeps[merged.of(side, call).index()] = true;
+        }
+    }
+    for side in Side::BOTH {
+        calls[side].retain(|&call| keeps[merged.of(side, call).index()]);
+    }
+}
+
+/// For each of the given calls, in preorder: whether it is a host call that spends nearly all of its time
+/// in another one of them.
+fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
+    let mut passes = vec![false; calls.len()];
+    // Indices of the calls that are still open, each nested in the one before it.
+    let mut open: Vec<usize> = Vec::new();
+    for (at, &call) in calls.iter().enumerate() {
+        while open.last().is_some_and(|&above| tree.end(calls[above]) <= call) {
+            open.pop();
+        }
+        if tree.kind(call) == CallKind::Gpu {
+            continue;
+        }
+        let caller = open.last().filter(|&&above| tree.parent(call) == Some(calls[above]));
+        if let Some(&caller) = caller {
+            let (time, of) = (tree.duration(call), tree.duration(calls[caller]));
+            passes[caller] |= time > Nanos::ZERO && 100 * time.0 >= PASSED_ON * of.0;
+        }
+        open.push(at);
+    }
+    passes
+}

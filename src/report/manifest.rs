@@ -1,0 +1,165 @@
+//! The files of a report ⇄ `manifest.json`: their sizes and hashes, and whether all of them are in place.
+//!
+//! It is written last. While files are being replaced, a manifest in state `writing` takes its place, so an
+//! interrupted run leaves a folder that is recognizably incomplete.
+
+use crate::error::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use twox_hash::xxhash3_128::Hasher;
+
+/// Name of the file.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// Number of bytes hashed at once.
+const BLOCK: usize = 1 << 16;
+
+/// The content of a report folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    tracetree_version: String,
+    pub(super) state: State,
+    /// The files by name. In state `writing` this includes those of the earlier report, and all sizes and
+    /// hashes are empty.
+    pub(super) files: BTreeMap<String, Mark>,
+}
+
+/// Whether all files are in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    /// All files are in place.
+    Complete,
+    /// Files are being replaced, or the run that did so was interrupted.
+    Writing,
+}
+
+/// Identifies a file's content: its size and the XXH3 hash of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Mark {
+    bytes: u64,
+    xxh3_128: String,
+}
+
+impl Manifest {
+    /// The manifest of a complete report.
+    pub(super) fn complete(files: BTreeMap<String, Mark>) -> Manifest {
+        Manifest::new(State::Complete, files)
+    }
+
+    /// The manifest of a folder in which files with these names are being replaced or removed.
+    pub(super) fn writing<'n>(names: impl Iterator<Item = &'n String>) -> Manifest {
+        Manifest::new(State::Writing, names.map(|name| (name.clone(), Mark::default())).collect())
+    }
+
+    fn new(state: State, files: BTreeMap<String, Mark>) -> Manifest {
+        Manifest { tracetree_version: env!("CARGO_PKG_VERSION").to_owned(), state, files }
+    }
+
+    /// The manifest of a folder; `None` if there is none or tracetree did not write it.
+    pub(super) fn read(folder: &Path) -> Option<Manifest> {
+        let text = fs::read(folder.join(MANIFEST)).ok()?;
+        let manifest: Manifest = serde_json::from_slice(&text).ok()?;
+        // A name with a path in it would point outside the folder.
+        let is_plain = |name: &String| Path::new(name).file_name() == Some(OsStr::new(name));
+        manifest.files.keys().all(is_plain).then_some(manifest)
+    }
+
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec_pretty(self).expect("plain values are JSON");
+        text.push(b'\n');
+        text
+    }
+
+    /// Whether the file of this name still has the content that was written.
+    pub(super) fn is_unchanged(&self, folder: &Path, name: &str) -> bool {
+        let written = self.files.get(name);
+        written.is_some_and(|mark| Mark::read(&folder.join(name)).is_ok_and(|found| found == *mark))
+    }
+}
+
+/// Rejects a folder that mixes files of several runs or is incomplete. A file that was removed is not an
+/// error.
+///
+/// # Errors
+/// If the folder has no manifest, the run that wrote the report was interrupted, or a file was changed.
+pub(super) fn check_whole(folder: &Path) -> Result<()> {
+    let refused = |message: String| {
+        let remedy = "run `tracetree diff` again with -o and this folder";
+        Err(Error::new(ErrorKind::Usage, folder, message).remedy(remedy))
+    };
+    let Some(manifest) = Manifest::read(folder) else {
+        return refused(format!("is not a complete report: it has no {MANIFEST}"));
+    };
+    if manifest.state == State::Writing {
+        let message = "is not a complete report: the run that wrote it was interrupted, so it may contain \
+                       files of two reports";
+        return refused(message.to_owned());
+    }
+    let is_changed =
+        |name: &&String| folder.join(name).is_file() && !manifest.is_unchanged(folder, name);
+    match manifest.files.keys().find(is_changed) {
+        Some(name) => refused(format!("{name} was changed after the report was written")),
+        None => Ok(()),
+    }
+}
+
+/// Whether a run that wrote a report into `folder` was interrupted before all files were in place (or is
+/// still moving them).
+pub fn was_interrupted(folder: &Path) -> bool {
+    Manifest::read(folder).is_some_and(|manifest| manifest.state == State::Writing)
+}
+
+impl Mark {
+    fn new(bytes: u64, hasher: &Hasher) -> Mark {
+        Mark { bytes, xxh3_128: format!("{:032x}", hasher.finish_128()) }
+    }
+
+    fn read(path: &Path) -> io::Result<Mark> {
+        let (mut file, mut hasher, mut bytes) = (File::open(path)?, Hasher::new(), 0);
+        let mut block = vec![0; BLOCK];
+        loop {
+            match file.read(&mut block)? {
+                0 => return Ok(Mark::new(bytes, &hasher)),
+                read => {
+                    hasher.write(&block[..read]);
+                    bytes += read as u64;
+                }
+            }
+        }
+    }
+}
+
+/// A writer that hashes and counts the bytes written through it.
+pub(super) struct Marking<W: Write> {
+    inner: W,
+    hasher: Hasher,
+    bytes: u64,
+}
+
+impl<W: Write> Marking<W> {
+    pub(super) fn new(inner: W) -> Self {
+        Marking { inner, hasher: Hasher::new(), bytes: 0 }
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark::new(self.bytes, &self.hasher)
+    }
+}
+
+impl<W: Write> Write for Marking<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.write(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

@@ -1,0 +1,71 @@
+//! What changed, for `summary.json`.
+
+use crate::analysis::{Analysis, Change};
+use serde::Serialize;
+
+/// A change.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangeSummary {
+    /// The kind of change, such as `math_mode`.
+    pub kind: &'static str,
+    /// `certain`, or `likely` if it was inferred.
+    pub certainty: &'static str,
+    /// What changed, in one sentence.
+    pub sentence: String,
+    /// Candidate − baseline per step, in µs. Changes and [`SameProgram`] add up to the difference of a step.
+    pub cost_us: f64,
+    /// The part of `cost_us` in which the device was busy.
+    pub busy_us: f64,
+    /// Number of calls in all compared steps: matched ops that differ and outermost unmatched calls.
+    pub sites: usize,
+    /// Where it is first: module class and user frame; empty if unknown.
+    pub r#where: String,
+    /// What usually causes such a change; empty if there is no usual cause.
+    pub hint: &'static str,
+    /// The first node of the merged tree with this change; `null` if it has no call.
+    pub node: Option<usize>,
+}
+
+/// The parts of the difference of a step that no change causes, in µs.
+#[derive(Debug, Clone, Serialize)]
+pub struct SameProgram {
+    /// Whether no change was found.
+    pub is_identical: bool,
+    /// Matched calls with the same arguments and kernels.
+    pub kernel_speed_us: f64,
+    /// Idle time that follows the host time of matched calls.
+    pub host_speed_us: f64,
+    /// Idle time at matched calls whose host time did not change as much.
+    pub overlap_us: f64,
+    /// Time without a known call.
+    pub unexplained_us: f64,
+}
+
+pub(super) fn changes(analysis: &Analysis) -> Vec<ChangeSummary> {
+    analysis.changes().list().iter().map(summary).collect()
+}
+
+fn summary(change: &Change) -> ChangeSummary {
+    ChangeSummary {
+        kind: change.kind.label(),
+        certainty: change.certainty.label(),
+        sentence: change.sentence.clone(),
+        cost_us: change.cost.as_micros(),
+        busy_us: change.busy.as_micros(),
+        sites: change.nodes.len(),
+        r#where: change.place.clone(),
+        hint: change.kind.usual(),
+        node: change.nodes.first().map(|node| node.index()),
+    }
+}
+
+pub(super) fn same_program(analysis: &Analysis) -> SameProgram {
+    let changes = analysis.changes();
+    SameProgram {
+        is_identical: changes.is_identical(),
+        kernel_speed_us: changes.kernel_speed().as_micros(),
+        host_speed_us: changes.host_speed().as_micros(),
+        overlap_us: changes.overlap().as_micros(),
+        unexplained_us: changes.unexplained().as_micros(),
+    }
+}

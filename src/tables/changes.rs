@@ -1,0 +1,159 @@
+//! `changes`: what changed and what it costs, as a list that adds up to the difference of a step.
+//! `change_sites`: the calls of each change.
+
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::{Analysis, Change, WithoutChange};
+use crate::diff::MergedId;
+use crate::side::Side;
+use crate::trace::Nanos;
+use std::sync::Arc;
+
+/// A row: a change, or a part of the difference that no change causes.
+#[derive(Clone)]
+struct Part {
+    number: Option<usize>,
+    kind: &'static str,
+    certainty: &'static str,
+    sentence: String,
+    place: String,
+    hint: &'static str,
+    cost: Nanos,
+    busy: Option<Nanos>,
+    sites: usize,
+    node: Option<MergedId>,
+}
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .whole(
+            "change",
+            "number of the change, as in change_sites.csv; empty for the parts without a \
+             change",
+            |_: &Analysis, r: &Part| r.number.into(),
+        )
+        .word("kind", "kind of the change; see above", |_, r| r.kind.into())
+        .word(
+            "certainty",
+            "`certain`: read from the trace; `likely`: inferred from kernel names",
+            |_, r| r.certainty.into(),
+        )
+        .micros_difference(
+            "cost_us",
+            "candidate − baseline per step (per window if the sides have no steps); adds up to \
+             the difference of the step times",
+            |_, r| r.cost.into(),
+        )
+        .micros_difference(
+            "busy_us",
+            "the part of the cost in which the device was busy",
+            |_, r| r.busy.into(),
+        )
+        .text("sentence", "what changed", |_, r| r.sentence.as_str().into())
+        .text("where", "where it is first: module class and user frame", |_, r| {
+            r.place.as_str().into()
+        })
+        .text("hint", "what usually causes such a change", |_, r| r.hint.into())
+        .whole("sites", "number of its calls in all compared steps", |_, r| {
+            r.number.map(|_| r.sites).into()
+        })
+        .whole("node", "first line of `merged_tree_output.txt` with this change, from 0", |_, r| {
+            r.node.map(|id| id.index()).into()
+        })
+        .table(
+            (
+                name,
+                "change, most expensive first; then the same program at another speed; the costs \
+                 add up to the difference of a step",
+            ),
+            analysis,
+            |analysis| Box::new(parts(analysis).into_iter()),
+        )
+}
+
+fn parts(analysis: &Analysis) -> Vec<Part> {
+    let changes = analysis.changes();
+    let change = |(number, change): (usize, &Change)| Part {
+        number: Some(number),
+        kind: change.kind.label(),
+        certainty: change.certainty.label(),
+        sentence: change.sentence.clone(),
+        place: change.place.clone(),
+        hint: change.kind.usual(),
+        cost: change.cost,
+        busy: Some(change.busy),
+        sites: change.nodes.len(),
+        node: change.nodes.first().copied(),
+    };
+    let rest = |part: WithoutChange| Part {
+        number: None,
+        kind: part.name,
+        certainty: "",
+        sentence: part.meaning.to_owned(),
+        place: String::new(),
+        hint: "",
+        cost: part.cost,
+        busy: None,
+        sites: 0,
+        node: None,
+    };
+    let parts = changes.list().iter().enumerate().map(change);
+    parts.chain(changes.without_change().map(rest)).collect()
+}
+
+/// A call of a change.
+type Site = (usize, &'static str, MergedId);
+
+pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
+    const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+    Columns::new()
+        .whole("change", "number of the change in changes.csv", |_: &Analysis, r: &Site| r.0.into())
+        .word("kind", "kind of the change", |_, r| r.1.into())
+        .sides("name_*", TEXT, "the call; empty if the side does not have it", |a, r, side| {
+            let call = a.diff().merged().node(r.2).call(side);
+            call.map(|call| a.tree(side).name(call)).into()
+        })
+        .text("module", "the innermost module around it", |a, r| a.module_of_node(r.2).into())
+        .sides("arguments_*", TEXT, "shapes and types of the op", |a, r, side| {
+            let call = a.diff().merged().node(r.2).call(side);
+            let arguments = call.and_then(|call| a.tree(side).arguments(call));
+            arguments
+                .map(|arguments| {
+                    let trace = a.tree(side).trace();
+                    format!("{} {}", trace.text(arguments.dims), trace.text(arguments.types))
+                        .trim()
+                        .to_owned()
+                })
+                .into()
+        })
+        .sides(
+            "time_*",
+            TIME,
+            "GPU time launched by the call and the calls below it; without GPU events, host self \
+             time of ops",
+            |a, r, side| time(a, r.2, side).into(),
+        )
+        .whole("node", "line of `merged_tree_output.txt`, from 0", |_, r| r.2.index().into())
+        .table(
+            (name, "call of a change: a matched op that differs, or an outermost unmatched call"),
+            analysis,
+            |analysis| {
+                let of = |(number, change): (usize, &Change)| {
+                    let kind = change.kind.label();
+                    let mut nodes = change.nodes.clone();
+                    nodes.sort_unstable();
+                    nodes.dedup();
+                    nodes.into_iter().map(move |node| (number, kind, node)).collect::<Vec<Site>>()
+                };
+                let changes = analysis.changes().list().iter().enumerate();
+                Box::new(changes.flat_map(of).collect::<Vec<Site>>().into_iter())
+            },
+        )
+}
+
+fn time(analysis: &Analysis, node: MergedId, side: Side) -> Option<Nanos> {
+    let call = analysis.diff().merged().node(node).call(side)?;
+    let tree = analysis.tree(side);
+    let is_measured = |call: &_| analysis.row_index(side, *call).is_some();
+    Some(tree.subtree(call).filter(is_measured).map(|call| analysis.time_of(side, call)).sum())
+}

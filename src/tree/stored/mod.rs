@@ -1,0 +1,131 @@
+//! [`CallTree`] ⇄ [`StoredTree`]: its calls as columns of numbers, to be kept in a file.
+//!
+//! Calls are in preorder with their depth, so that neither times nor ids are needed to nest and link them
+//! again. Most Python frames are stored without times: a frame gets those of the calls below it or, if there
+//! are none, the start of the previous call. Each start is stored as the distance from the previous one, so
+//! that equal steps have equal numbers.
+//!
+//! Annotations are not calls, but mark steps and phases, so they have a list of their own. Flow arrows, ids,
+//! notes and memory events are left out, because the alignment does not use them.
+
+mod read;
+mod write;
+
+use crate::trace::{CapturedAs, Category, Device, Distributed};
+use serde::{Deserialize, Serialize};
+
+/// The columns of a tree.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct StoredTree {
+    texts: Vec<String>,
+    /// `pid`, `tid` and name of each thread.
+    threads: Vec<[u32; 3]>,
+    streams: Vec<(i64, i64)>,
+    /// Dims, types, strides and concrete inputs.
+    arguments: Vec<[u32; 4]>,
+    header: StoredHeader,
+    /// One entry per call, in preorder.
+    depths: Vec<u32>,
+    /// Index in [`KINDS`], or that of a root.
+    kinds: Vec<u8>,
+    /// Index of the name; for the root of a thread, of the thread.
+    names: Vec<u32>,
+    thread_of: Vec<u32>,
+    starts: Vec<i64>,
+    durations: Vec<i64>,
+    /// Index of the arguments + 1; 0 without arguments.
+    arguments_of: Vec<u32>,
+    /// Name, thread, start (distance from the one before) and duration of each annotation.
+    annotations: Vec<(u32, u32, i64, i64)>,
+    /// Columns in which few calls have a value.
+    captured: Column<u8>,
+    stream_of: Column<u32>,
+    bytes: Column<u64>,
+    grids: Column<[u32; 2]>,
+    sequences: Column<(i64, i64)>,
+    regions: Column<u32>,
+    collectives: Column<u32>,
+    groups: Column<u32>,
+    messages: Column<(u64, u64, u64, u32)>,
+}
+
+/// Values of few calls: distances between the calls, and the values.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Column<T> {
+    at: Vec<u32>,
+    values: Vec<T>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct StoredHeader {
+    devices: Vec<Device>,
+    versions: Vec<(String, String)>,
+    distributed: Option<Distributed>,
+    options: Vec<String>,
+}
+
+/// Kinds of calls that are events, by their code.
+const KINDS: [Category; 6] = [
+    Category::PythonFunction,
+    Category::CpuOp,
+    Category::Runtime,
+    Category::Kernel,
+    Category::Memcpy,
+    Category::Memset,
+];
+/// Codes of the roots.
+const THREAD: u8 = 6;
+const UNLINKED_ROOT: u8 = 7;
+
+/// Codes of captured calls.
+const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
+
+/// Larger numbers are not times. Sums of two do not overflow.
+const LONGEST: i64 = i64::MAX / 4;
+
+impl<T> Column<T> {
+    fn push(&mut self, distance: u32, value: T) {
+        self.at.push(distance);
+        self.values.push(value);
+    }
+
+    /// The calls with a value.
+    fn calls(&self) -> impl Iterator<Item = usize> {
+        self.at.iter().scan(0_usize, |next, &distance| {
+            let at = *next + distance as usize;
+            *next = at + 1;
+            Some(at)
+        })
+    }
+
+    /// The calls with a value, and the values.
+    fn entries(self, calls: usize) -> Result<Vec<(usize, T)>, String> {
+        if self.at.len() != self.values.len() {
+            return Err("its columns differ in length".to_owned());
+        }
+        let at: Vec<usize> = self.calls().collect();
+        match at.last().filter(|&&last| last >= calls) {
+            Some(last) => Err(format!("there is no call {last}")),
+            None => Ok(at.into_iter().zip(self.values).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trace::{ReadOptions, Trace};
+    use crate::tree::CallTree;
+
+    #[test]
+    fn a_column_without_values_for_its_calls_is_refused() {
+        let text = r#"[{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2}]"#;
+        let trace = Trace::from_reader("a trace", text.as_bytes(), &ReadOptions::default());
+        let tree = CallTree::build(trace.expect("a trace"));
+        let time = |event| (tree.trace().start(event), tree.trace().duration(event));
+        let stored = || tree.stored(|_| true, |_| true, time, |name| name.into());
+        assert_eq!(stored().restored("a tree").map(|tree| tree.len()), Ok(tree.len()));
+        let mut damaged = stored();
+        damaged.captured.at = vec![0; 3];
+        assert!(damaged.restored("a tree").is_err());
+    }
+}

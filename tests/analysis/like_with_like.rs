@@ -1,0 +1,289 @@
+//! Variations that must not show up as differences: rewritten JSON, different numbers of steps, different
+//! selections, a profiler that records more.
+
+use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of, trace};
+use crate::support::files::unpacked;
+use crate::support::laws;
+use crate::support::trace_builder::TraceBuilder;
+use crate::support::traces;
+use std::path::{Path, PathBuf};
+use tracetree::analysis::{Analysis, AnalysisOptions, Reason, Work};
+use tracetree::program::Selection;
+use tracetree::report::cause_lines;
+use tracetree::trace::{Nanos, Trace};
+use tracetree::tree::CallTree;
+use tracetree::{PerSide, Side};
+
+/// The same JSON written differently: only newlines as white space, and escapes for all non-ASCII characters.
+fn respelled(json: &str) -> String {
+    let (mut out, mut in_string, mut is_escaped) = (String::new(), false, false);
+    for character in json.chars() {
+        match character {
+            _ if !in_string && character.is_ascii_whitespace() => continue,
+            ',' if !in_string => out.push_str(",\n"),
+            _ if character.is_ascii() => out.push(character),
+            _ => {
+                let mut units = [0; 2];
+                for unit in character.encode_utf16(&mut units) {
+                    out += &format!("\\u{unit:04x}");
+                }
+            }
+        }
+        in_string ^= character == '"' && !is_escaped;
+        is_escaped = in_string && character == '\\' && !is_escaped;
+    }
+    out
+}
+
+/// Traces from several recorders: from 2021, with whole-microsecond times, on ROCm, from today.
+fn of_all_eras() -> Vec<PathBuf> {
+    let own =
+        ["h100/train_five_steps.pt.trace.json.gz", "resnet.rocm.json.gz"].map(traces::example);
+    let real = [
+        "old/resnet50_2021.num_workers_0.json.gz",
+        "training/eager.a100.json.gz",
+        "inference/vllm_eager.b200.json.gz",
+        "torch215/cnn_base_1.json.gz",
+    ];
+    own.into_iter().chain(real.into_iter().filter_map(traces::real)).collect()
+}
+
+fn spellings(path: &Path) -> PerSide<String> {
+    let text = String::from_utf8(unpacked(path).expect("a trace")).expect("sound text");
+    let again = respelled(&text);
+    assert_ne!(text, again);
+    PerSide::new(text, again)
+}
+
+/// The number of call sites of each kind.
+fn works(analysis: &Analysis) -> [usize; 3] {
+    let of = |work| analysis.judged().sites.iter().filter(|site| site.work == work).count();
+    [Work::Same, Work::Changed, Work::OneSided].map(of)
+}
+
+fn selected(trace: Trace, steps: &str) -> Trace {
+    let steps = Some(steps.parse().expect("a range"));
+    Selection { steps, phase: None }.cut(&CallTree::build(trace)).expect("some steps")
+}
+
+#[test]
+fn a_trace_rewritten_as_different_json_equals_the_original() {
+    for path in of_all_eras() {
+        compare_texts(&spellings(&path), |analysis| {
+            let name = path.display();
+            assert_eq!(analysis.diff().differences(), [], "{name}");
+            assert_eq!(works(analysis)[1..], [0, 0], "{name}");
+            laws::no_cause(analysis);
+            let shapes = |side: Side| {
+                let trace = analysis.tree(side).trace();
+                let grids = trace.grids().iter().map(|(_, grid)| trace.text(grid.grid).to_owned());
+                grids.collect::<Vec<String>>()
+            };
+            assert_eq!(shapes(Side::Baseline), shapes(Side::Candidate), "{name}");
+        });
+    }
+}
+
+#[test]
+fn rewriting_the_json_does_not_change_the_matching() {
+    let path = traces::h100("train_five_steps");
+    let texts = spellings(&path);
+    let compared = |candidate: &str| {
+        let baseline = selected(trace("five", &texts.baseline), "0..2");
+        let candidate = selected(trace("five", candidate), "2..5");
+        compare_with(PerSide::new(baseline, candidate), AnalysisOptions::default(), |analysis| {
+            let pairs = analysis.diff().uid_map();
+            let uids = pairs.map(|pair| (pair.baseline, pair.candidate)).collect::<Vec<_>>();
+            (works(analysis), uids)
+        })
+    };
+    let (sites, uids) = compared(&texts.baseline);
+    assert_eq!(sites[1..], [0, 0]);
+    assert!((sites, uids) == compared(&texts.candidate));
+}
+
+#[test]
+fn steps_without_a_counterpart_are_left_out_and_counted() {
+    // Halving the batch changes shapes and some kernels, but nothing is new or gone.
+    let paths = PerSide::new("train_batch", "train_five_steps").map(traces::h100);
+    for is_turned in [false, true] {
+        let paths = if is_turned { paths.clone().swap() } else { paths.clone() };
+        compare_files(paths, |analysis| {
+            assert_eq!(analysis.causes().steps(), PerSide::new(2, 2));
+            assert!(analysis.wall().is_exact() && analysis.causes().is_exact(analysis.wall()));
+            assert!(
+                Side::BOTH.iter().any(|&side| analysis.wall().totals(side).alone > Nanos::ZERO)
+            );
+            let whole_step = |place: &str| place.contains("whole_step");
+            let found = analysis.causes().list().iter().find(|cause| whole_step(&cause.place));
+            assert_eq!(found, None);
+            let note = analysis.comparability().both.get("DIFFERENT_STEP_COUNT").expect("a note");
+            assert!(note.message.contains("3 steps without a counterpart"), "{}", note.message);
+        });
+    }
+}
+
+#[test]
+fn five_steps_of_equal_work_compare_like_two_of_them() {
+    let text = |count| {
+        steps_of(count, |t| {
+            t.frame("train.py(1): step", |t| {
+                t.op("aten::linear", |t| t.op("aten::addmm", |t| t.kernel("gemm", 40.0)));
+            });
+        })
+    };
+    for counts in [(2, 5), (5, 2)] {
+        compare_texts(&PerSide::new(text(counts.0), text(counts.1)), |analysis| {
+            assert_eq!(analysis.diff().differences(), [], "{counts:?}");
+            assert_eq!(works(analysis)[1..], [0, 0], "{counts:?}");
+            let of_work = |reason| !matches!(reason, Reason::Tail | Reason::BeforeWindow);
+            let causes = analysis.causes().list().iter();
+            let causes: Vec<_> = causes.filter(|cause| of_work(cause.reason)).collect();
+            assert!(causes.is_empty(), "{counts:?}: {causes:#?}");
+        });
+    }
+}
+
+/// Steps whose launches are much faster than the GPU's work.
+fn gpu_bound(steps: u32) -> Trace {
+    let text = steps_of(steps, |t| {
+        for _ in 0..3 {
+            t.op("aten::mm", |t| t.kernel("gemm", 500.0));
+        }
+    });
+    trace("gpu bound", &text)
+}
+
+#[test]
+fn a_gpu_that_runs_unselected_work_is_not_idle() {
+    let pair = PerSide::new("0..2", "3..5").map(|steps| selected(gpu_bound(6), steps));
+    compare_with(pair, AnalysisOptions::default(), |analysis| {
+        let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+        assert!(analysis.wall().is_exact() && analysis.causes().is_exact(analysis.wall()));
+        assert_eq!(totals.baseline.busy, totals.candidate.busy);
+        // The kernels of earlier steps run before step 3.
+        assert!(totals.candidate.before > Nanos(3_000_000), "{totals:?}");
+        assert!((totals.candidate.idle - totals.baseline.idle).abs() < Nanos(50_000), "{totals:?}");
+        for (side, rows) in Side::BOTH.map(|side| (side, analysis.step_rows())) {
+            let idle: Nanos = rows.iter().map(|row| row.figures[side].idle).sum();
+            assert!(idle < Nanos(100_000), "{idle:?}");
+        }
+    });
+}
+
+#[test]
+fn excluded_steps_take_no_time_from_the_compared_steps() {
+    let path = traces::h100("train_five_steps");
+    for steps in ["0..2", "1..3", "2..4", "3..5", "4"] {
+        let whole = Trace::open(&path).expect("an example");
+        let part = selected(Trace::open(&path).expect("an example"), steps);
+        compare_with(PerSide::new(part, whole), AnalysisOptions::default(), |analysis| {
+            let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+            assert_eq!(totals.baseline.own(), totals.candidate.own(), "{steps}");
+            assert_eq!(totals.baseline.busy, totals.candidate.busy, "{steps}");
+            assert_eq!(analysis.causes().difference(), Nanos::ZERO, "{steps}");
+            assert!(analysis.wall().is_exact() && analysis.causes().is_exact(analysis.wall()));
+        });
+    }
+}
+
+#[test]
+fn swapping_two_selections_mirrors_the_results() {
+    let path = traces::h100("train_five_steps");
+    let cut = |steps: &str| selected(Trace::open(&path).expect("an example"), steps);
+    for [one, two] in [["0..2", "3..5"], ["0..2", "2.."], ["1..", "0..2"], ["..", "4"]] {
+        let options = AnalysisOptions::default;
+        compare_with(PerSide::new(cut(one), cut(two)), options(), |analysis| {
+            compare_with(PerSide::new(cut(two), cut(one)), options(), |turned| {
+                laws::mirror(analysis.diff(), turned.diff());
+                laws::wall_and_causes(analysis, turned);
+                assert_eq!(works(analysis), works(turned));
+            });
+        });
+    }
+}
+
+#[test]
+fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
+    // 101 ops are so similar to 100 that only the preference for equal steps separates them.
+    let text = |steps: &[(u32, bool)]| {
+        let built = TraceBuilder::cuda().thread("main", |t| {
+            for &(number, clips) in steps {
+                t.step(number, |t| {
+                    (0..100).for_each(|_| t.op("aten::mm", |t| t.kernel("gemm", 40.0)));
+                    if clips {
+                        t.op("aten::clip", |t| t.kernel("clip", 4.0));
+                    }
+                });
+            }
+        });
+        built.json()
+    };
+    let short = text(&[(3, false), (4, true)]);
+    let long = text(&[(3, false), (4, false), (5, true)]);
+    for texts in [PerSide::new(&short, &long), PerSide::new(&long, &short)] {
+        compare_texts(&texts.map(Clone::clone), |analysis| {
+            assert_eq!(analysis.diff().differences(), []);
+        });
+    }
+}
+
+#[test]
+fn frames_of_the_profiler_are_not_points_of_difference() {
+    let text = |with_memory: bool| {
+        let built = TraceBuilder::cuda().thread("main", |t| {
+            t.frame("train.py(3): main", |t| {
+                if with_memory {
+                    t.frame("torch/profiler/profiler.py(352): add_metadata_json", |t| {
+                        t.frame("<built-in method _add_metadata_json>", |_| {});
+                    });
+                }
+                t.frame("loader.py(7): load", |_| {});
+                t.op("aten::mm", |t| t.kernel("gemm", 40.0));
+            });
+        });
+        built.json()
+    };
+    compare_texts(&PerSide::new(text(false), text(true)), |analysis| {
+        assert_eq!(analysis.diff().differences(), []);
+    });
+    // Frames of other files are points of difference.
+    let without = text(true).replace("torch/profiler/profiler.py", "trainer.py");
+    compare_texts(&PerSide::new(text(false), without), |analysis| {
+        assert_eq!(analysis.diff().differences().len(), 1);
+    });
+}
+
+#[test]
+fn recording_memory_changes_no_call_site() {
+    for (one, two) in [
+        ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_mem.pt.trace.json.gz"),
+        ("torch215/one_cnn_a.json.gz", "torch215/one_cnn_mem.json.gz"),
+    ] {
+        let [Some(one), Some(two)] = [one, two].map(traces::real) else { return };
+        compare_files(PerSide::new(one, two), |analysis| {
+            assert_eq!(analysis.diff().differences(), []);
+            assert_eq!(works(analysis)[1..], [0, 0]);
+        });
+    }
+}
+
+#[test]
+fn the_causes_on_the_screen_add_up_to_the_step() {
+    let paths = PerSide::new("resnet.cuda.json.gz", "resnet.rocm.json.gz").map(traces::example);
+    compare_files(paths, |analysis| {
+        // Work launched before the steps is among the smaller causes here.
+        let of_steps = |reason: Reason| reason != Reason::BeforeWindow;
+        let leading = analysis.causes().leading().iter();
+        assert!(leading.clone().all(|cause| of_steps(cause.reason)));
+        assert!(analysis.causes().list().iter().any(|cause| !of_steps(cause.reason)));
+        let own = PerSide::from_fn(|side| analysis.wall().totals(side).step_ms());
+        let told: f64 = leading.map(|cause| cause.difference.as_millis()).sum();
+        let (_, rest) = cause_lines(analysis);
+        let rest = rest.expect("smaller causes").replace('−', "-");
+        let rest = rest.strip_suffix(" ms").and_then(|text| text.rsplit(' ').next());
+        let rest: f64 = rest.and_then(|number| number.parse().ok()).expect("a number");
+        let error = own.candidate - own.baseline - told - rest;
+        assert!(error.abs() < 0.001, "{error} ms are in no line");
+    });
+}

@@ -1,0 +1,68 @@
+//! The costs of all changes and of the parts without a change add up to the difference of a step.
+
+use crate::pairs::{KNOWN, SAME, compare};
+use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::trace::Nanos;
+
+fn parts(analysis: &Analysis) -> [Nanos; 4] {
+    analysis.changes().without_change().map(|part| part.cost)
+}
+
+fn costs(analysis: &Analysis) -> Vec<(ChangeKind, i64)> {
+    let list = analysis.changes().list().iter();
+    let mut costs: Vec<(ChangeKind, i64)> =
+        list.map(|change| (change.kind, change.cost.0)).collect();
+    costs.sort_unstable();
+    costs
+}
+
+#[test]
+fn costs_add_up_to_the_difference_of_a_step() {
+    let same = SAME.iter().copied();
+    for (one, two) in KNOWN.iter().map(|pair| (pair.baseline, pair.candidate)).chain(same) {
+        compare(one, two, |analysis| {
+            let (changes, wall) = (analysis.changes(), analysis.wall());
+            assert!(changes.is_exact(wall), "{one} → {two}");
+            // The differences of the causes must add up to the same sum. Work launched before the window is
+            // excluded, because it does not belong to the step.
+            let causes = analysis.causes().list().iter();
+            let of_steps =
+                causes.filter(|cause| cause.reason != tracetree::analysis::Reason::BeforeWindow);
+            let sum: Nanos = of_steps.map(|cause| cause.difference).sum();
+            assert!((changes.difference() - sum).abs() <= Nanos(1), "{one} → {two}");
+        });
+    }
+}
+
+#[test]
+fn swapping_the_sides_mirrors_every_cost() {
+    for (one, two) in [
+        ("resnet_eager", "resnet_tf32_off"),
+        ("train_base", "train_clip"),
+        ("train_base", "train_five_steps"),
+        ("tfm_flash", "tfm_math"),
+        ("decode_eager", "decode_graph"),
+    ] {
+        let there = compare(one, two, |analysis| (costs(analysis), parts(analysis)));
+        let back = compare(two, one, |analysis| (costs(analysis), parts(analysis)));
+        let (there, back) = (there.expect("bundled"), back.expect("bundled"));
+        let mut mirrored: Vec<(ChangeKind, i64)> =
+            back.0.into_iter().map(|(kind, cost)| (kind, -cost)).collect();
+        mirrored.sort_unstable();
+        assert_eq!(there.0, mirrored, "{one} → {two}");
+        assert_eq!(there.1, back.1.map(|part| -part), "{one} → {two}");
+    }
+}
+
+#[test]
+fn little_is_unexplained() {
+    for pair in KNOWN {
+        compare(pair.baseline, pair.candidate, |analysis| {
+            let changes = analysis.changes();
+            let list = changes.list().iter().map(|change| change.cost.abs());
+            let all: Nanos = list.chain(parts(analysis).map(Nanos::abs)).sum();
+            let unexplained = changes.unexplained().abs();
+            assert!(50 * unexplained.0 <= all.0, "{} → {}", pair.baseline, pair.candidate);
+        });
+    }
+}

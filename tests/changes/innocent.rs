@@ -1,0 +1,66 @@
+//! Differences that must not be reported as changes: another run, another number of steps, or a
+//! profiler that records more.
+
+use crate::pairs::{SAME, compare};
+use crate::support::compared::{compare_files, compare_texts, steps_of};
+use crate::support::traces::h100;
+use crate::told;
+use tracetree::PerSide;
+use tracetree::report::change_lines;
+
+#[test]
+fn two_runs_of_one_program_are_identical() {
+    for (baseline, candidate) in SAME {
+        for (one, two) in [(baseline, candidate), (candidate, baseline)] {
+            compare(one, two, |analysis| {
+                assert_eq!(told(analysis), Vec::<String>::new(), "{one} → {two}");
+                assert!(analysis.changes().is_identical());
+            });
+        }
+    }
+}
+
+#[test]
+fn a_trace_is_identical_to_itself_and_costs_nothing() {
+    for name in ["resnet_tf32_off", "train_clip", "decode_reduce_overhead", "tfm_compiled"] {
+        compare_files(PerSide::new(h100(name), h100(name)), |analysis| {
+            let changes = analysis.changes();
+            assert!(changes.is_identical(), "{name}: {:?}", told(analysis));
+            let parts = changes.without_change();
+            assert!(parts.iter().all(|part| part.cost.0 == 0), "{name}: {parts:?}");
+        });
+    }
+}
+
+#[test]
+fn an_identical_program_says_what_was_compared() {
+    let text = steps_of(3, |t| t.op("aten::mm", |t| t.kernel("gemm", 40.0)));
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+        let told = change_lines(analysis).headline;
+        let expected = "The programs are identical: every call and kernel matches (arguments were \
+                        not recorded)";
+        assert_eq!(told.as_deref(), Some(expected));
+    });
+}
+
+#[test]
+fn a_program_recorded_without_stacks_is_still_identical() {
+    let [one, two] = ["base", "no_stacks"].map(|name| format!("examples/cpu/cpu_{name}.pt.trace"));
+    for (one, two, side) in [(&one, &two, "baseline"), (&two, &one, "candidate")] {
+        compare(one, two, |analysis| {
+            let changes = analysis.changes();
+            assert!(changes.is_identical(), "{:?}", told(analysis));
+            let sentences: Vec<&str> =
+                changes.list().iter().map(|change| change.sentence.as_str()).collect();
+            assert_eq!(sentences, [format!("Only the {side} was recorded with Python stacks")]);
+        });
+    }
+}
+
+#[test]
+fn a_trace_of_another_model_is_called_another_program() {
+    compare("torch215/one_cnn_a", "torch215/one_tf", |analysis| {
+        let told = change_lines(analysis).headline.expect("a headline");
+        assert!(told.starts_with("These are different programs: "), "{told}");
+    });
+}

@@ -1,0 +1,86 @@
+//! Recordings changed by a program: what is innocent is not claimed, what was changed is named.
+
+use crate::support::changes::Change;
+use crate::support::compared::compare_texts;
+use crate::support::files::unpacked;
+use crate::support::recording::Recording;
+use crate::support::splitmix::SplitMix;
+use crate::support::traces::{example, h100, real};
+use crate::told;
+use std::path::{Path, PathBuf};
+use tracetree::PerSide;
+use tracetree::analysis::{Analysis, ChangeKind};
+
+/// Training and inference, with and without stacks and steps, on three platforms.
+fn recordings() -> Vec<PathBuf> {
+    let own = [h100("train_base"), h100("resnet_eager"), example("resnet.rocm.json.gz")];
+    let others = [
+        "mi300_h100/vit.mi300.json.gz",
+        "training/resnet50_ddp.a100.json.gz",
+        "inference/vllm_eager.b200.json.gz",
+        "old/resnet50_2021.num_workers_4.json.gz",
+        "cpu/tfm.pt.trace.json.gz",
+    ];
+    own.into_iter().chain(others.into_iter().filter_map(real)).collect()
+}
+
+fn changed(path: &Path, change: &Change, look: impl FnOnce(&Analysis)) {
+    let bytes = unpacked(path).expect("a readable file");
+    let recording = Recording::read(&bytes).expect("a trace");
+    let Some(changed) = change.apply(&recording, &mut SplitMix::new(1)) else { return };
+    let text = |recording: &Recording| String::from_utf8(recording.write()).expect("JSON is text");
+    compare_texts(&PerSide::new(text(&recording), text(&changed)), look);
+}
+
+#[test]
+fn another_recording_of_the_same_program_is_identical() {
+    let innocent = [
+        Change::Nothing,
+        Change::OtherRun,
+        Change::OtherCheckout,
+        Change::OtherNumbers,
+        Change::StretchThreads,
+    ];
+    for path in recordings() {
+        for change in &innocent {
+            changed(&path, change, |analysis| {
+                let name = path.display();
+                assert_eq!(told(analysis), Vec::<String>::new(), "{name}: {}", change.label());
+            });
+        }
+    }
+}
+
+#[test]
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other changes can be made in every trace")]
+fn a_made_change_is_named() {
+    let made = [
+        (Change::LargerBatch, ChangeKind::Shapes),
+        (Change::LowerPrecision(5.0), ChangeKind::Precision),
+        (Change::InsertLayer, ChangeKind::Layers),
+        (Change::DropLayer, ChangeKind::Layers),
+        (Change::InsertOps(5.0), ChangeKind::Ops),
+        (Change::SplitLaunches(30.0), ChangeKind::KernelSelection),
+    ];
+    let mut missed = Vec::new();
+    for path in recordings() {
+        for (change, kind) in &made {
+            changed(&path, change, |analysis| {
+                let is_possible = match kind {
+                    // The change does not rewrite the types of every recorder.
+                    ChangeKind::Precision => path.to_string_lossy().contains("examples/traces"),
+                    ChangeKind::Shapes => analysis.changes().has_arguments(),
+                    _ => true,
+                };
+                if !is_possible {
+                    return;
+                }
+                if !analysis.changes().list().iter().any(|change| change.kind == *kind) {
+                    let told: Vec<String> = told(analysis).into_iter().take(4).collect();
+                    missed.push(format!("{}: {}: {told:#?}", path.display(), change.label()));
+                }
+            });
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}

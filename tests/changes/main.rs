@@ -1,0 +1,19 @@
+//! Finds out what changed between two programs, in recordings whose change is known.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod exact;
+mod innocent;
+mod known;
+mod made;
+mod pairs;
+
+use tracetree::analysis::{Analysis, Change};
+
+/// The cost, kind and sentence of each change, for the message of a failed assertion.
+fn told(analysis: &Analysis) -> Vec<String> {
+    let line =
+        |change: &Change| format!("{} {}: {}", change.cost.0, change.kind.label(), change.sentence);
+    analysis.changes().list().iter().map(line).collect()
+}

@@ -1,0 +1,294 @@
+//! The recordings whose change is known.
+
+use crate::support::compared::compare_files;
+use crate::support::traces::{example, h100, real};
+use std::path::PathBuf;
+use tracetree::PerSide;
+use tracetree::analysis::{Analysis, ChangeKind};
+
+/// A pair of recordings with one change: the files, the kind, and words of the sentence.
+pub(crate) struct Known {
+    pub(crate) baseline: &'static str,
+    pub(crate) candidate: &'static str,
+    pub(crate) kind: ChangeKind,
+    /// What the sentence says if the baseline comes first.
+    pub(crate) words: &'static str,
+}
+
+const fn known(
+    baseline: &'static str,
+    candidate: &'static str,
+    kind: ChangeKind,
+    words: &'static str,
+) -> Known {
+    Known { baseline, candidate, kind, words }
+}
+
+/// All pairs with one change. Names without a folder are in `examples/traces/h100`.
+pub(crate) const KNOWN: [Known; 54] = [
+    known(
+        "resnet_eager",
+        "resnet_tf32_off",
+        ChangeKind::MathMode,
+        "Convolutions run in FP32 instead of TF32",
+    ),
+    known(
+        "resnet_eager",
+        "resnet_tf32_off_again",
+        ChangeKind::MathMode,
+        "Convolutions run in FP32 instead of TF32",
+    ),
+    known("resnet_eager", "resnet_amp", ChangeKind::Precision, "bfloat16 instead of float32"),
+    known(
+        "resnet_eager",
+        "resnet_channels_last",
+        ChangeKind::MemoryFormat,
+        "channels_last instead of contiguous",
+    ),
+    known(
+        "resnet_eager",
+        "resnet_benchmark",
+        ChangeKind::KernelSelection,
+        "Convolutions run other kernels",
+    ),
+    known("resnet_eager", "resnet_compiled", ChangeKind::Compilation, "compiled regions replace"),
+    known("resnet_eager", "resnet_reduce_overhead", ChangeKind::Graphs, "graph launches replace"),
+    known("train_base", "train_item", ChangeKind::HostRead, "aten::item"),
+    known(
+        "train_base",
+        "train_layer_gone",
+        ChangeKind::Layers,
+        "2 instead of 3 Block calls per step",
+    ),
+    known("train_base", "train_batch", ChangeKind::Shapes, "2 times as large"),
+    known(
+        "train_base",
+        "train_fused_adam",
+        ChangeKind::Optimizer,
+        "AdamW runs fused instead of foreach",
+    ),
+    known(
+        "train_base",
+        "train_foreach_off",
+        ChangeKind::Optimizer,
+        "one tensor at a time instead of foreach",
+    ),
+    known("train_base", "train_clip", ChangeKind::Ops, "aten::_foreach_norm"),
+    known("train_base", "train_loader", ChangeKind::Python, "sleep"),
+    known("train_base", "train_gelu", ChangeKind::Ops, "aten::gelu in Mlp"),
+    known(
+        "train_base",
+        "train_dropout",
+        ChangeKind::Ops,
+        "Added in Attention (record_changes.py: forward): 3 × Dropout",
+    ),
+    known(
+        "train_base",
+        "train_relu",
+        ChangeKind::Ops,
+        "3 × aten::relu instead of 3 × aten::gelu in Mlp",
+    ),
+    known("tfm_flash", "tfm_math", ChangeKind::Attention, "math instead of Flash"),
+    known("tfm_flash", "tfm_efficient", ChangeKind::Attention, "memory-efficient instead of Flash"),
+    known("tfm_flash", "tfm_cudnn", ChangeKind::Attention, "cuDNN instead of Flash"),
+    known("tfm_flash", "tfm_compiled", ChangeKind::Compilation, "compiled regions replace"),
+    known("decode_eager", "decode_compiled", ChangeKind::Compilation, "compiled regions replace"),
+    known("decode_eager", "decode_reduce_overhead", ChangeKind::Graphs, "graph launches replace"),
+    known("decode_eager", "decode_graph", ChangeKind::Graphs, "Captured graphs are launched"),
+    known("examples/cnn.pt.trace", "examples/cnn_extra_op.pt.trace", ChangeKind::Ops, "aten::sin"),
+    known(
+        "cpu/cnn.pt.trace",
+        "cpu/cnn_extra_layer.pt.trace",
+        ChangeKind::Layers,
+        "4 instead of 3 Block calls per step",
+    ),
+    known("torch215/cnn_base_1", "torch215/cnn_extra_1", ChangeKind::Ops, "aten::cumsum"),
+    known(
+        "torch215/cnn_base_2",
+        "torch215/cnn_gelu_2",
+        ChangeKind::Ops,
+        "3 × GELU instead of 3 × ReLU in CNN",
+    ),
+    known("torch215/cnn_base_3", "torch215/cnn_item_3", ChangeKind::HostRead, "50 × aten::item"),
+    known("torch215/cnn_base_4", "torch215/cnn_sleep_1", ChangeKind::Python, "sleep"),
+    known(
+        "torch215/cnn_base_5",
+        "torch215/cnn_bf16_2",
+        ChangeKind::Precision,
+        "bfloat16 instead of float32",
+    ),
+    known(
+        "torch215/one_cnn_a",
+        "torch215/one_cnn_adamw",
+        ChangeKind::Optimizer,
+        "The optimizer is AdamW instead of SGD",
+    ),
+    known(
+        "torch215/one_cnn_a",
+        "torch215/one_cnn_compile",
+        ChangeKind::Compilation,
+        "compiled regions replace",
+    ),
+    known(
+        "resnet_tf32_off",
+        "resnet_eager_third",
+        ChangeKind::MathMode,
+        "Convolutions run in TF32 instead of FP32",
+    ),
+    known(
+        "mi300_h100/vit.mi300",
+        "mi300_h100/vit.h100",
+        ChangeKind::Environment,
+        "AMD Instinct MI300X",
+    ),
+    known(
+        "mi300_h100/bert.mi300",
+        "mi300_h100/bert.h100",
+        ChangeKind::Environment,
+        "AMD Instinct MI300X",
+    ),
+    known(
+        "cpu/cnn.pt.trace",
+        "cpu/cnn_conv5x5.pt.trace",
+        ChangeKind::Shapes,
+        "1.67 times as large",
+    ),
+    known(
+        "old/resnet50_2021.num_workers_0",
+        "old/resnet50_2021.num_workers_4",
+        ChangeKind::InputPipeline,
+        "The data loader runs in worker processes",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_accumulate.pt.trace",
+        ChangeKind::Layers,
+        "2 instead of 1 Net calls per step",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_checkpoint.pt.trace",
+        ChangeKind::Checkpointing,
+        "The backward pass runs 3 × Block again per step",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_hook.pt.trace",
+        ChangeKind::Ops,
+        "Added in Block (record_cpu.py: forward): 6 × BackwardHookFunction",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_zero_grad.pt.trace",
+        ChangeKind::Optimizer,
+        "SGD: Added: 23 × aten::zero_",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_layer_norm.pt.trace",
+        ChangeKind::Ops,
+        "6 × LayerNorm instead of 6 × RMSNorm in Block",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_plain_attention.pt.trace",
+        ChangeKind::Ops,
+        "instead of 3 × aten::scaled_dot_product_attention in Block",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_dropout.pt.trace",
+        ChangeKind::Arguments,
+        "aten::dropout takes 0.3 instead of 0.1",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_bias.pt.trace",
+        ChangeKind::Arguments,
+        "aten::linear takes an optional tensor, such as a bias",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_compiled.pt.trace",
+        ChangeKind::Compilation,
+        "compiled region",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_compiled_half.pt.trace",
+        ChangeKind::Compilation,
+        "4 compiled regions replace 90 calls per step",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_graph_break.pt.trace",
+        ChangeKind::Compilation,
+        "6 compiled regions replace 135 calls per step",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_workers.pt.trace",
+        ChangeKind::InputPipeline,
+        "The data loader runs in worker processes",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_adam.pt.trace",
+        ChangeKind::Optimizer,
+        "The optimizer is Adam instead of SGD",
+    ),
+    known(
+        "examples/cpu/cpu_base.pt.trace",
+        "examples/cpu/cpu_length.pt.trace",
+        ChangeKind::Shapes,
+        "Inputs are 1.5 times as large",
+    ),
+    known(
+        "examples/cpu/cpu_compiled.pt.trace",
+        "examples/cpu/cpu_graph_break.pt.trace",
+        ChangeKind::Compilation,
+        "6 compiled functions instead of 1 per step",
+    ),
+    known(
+        "examples/cpu/cpu_adam.pt.trace",
+        "examples/cpu/cpu_adam_foreach.pt.trace",
+        ChangeKind::Optimizer,
+        "Adam runs foreach instead of one tensor at a time",
+    ),
+];
+
+/// Pairs of recordings of one program.
+pub(crate) const SAME: [(&str, &str); 13] = [
+    ("resnet_eager", "resnet_eager_again"),
+    ("resnet_eager", "resnet_eager_third"),
+    ("resnet_tf32_off", "resnet_tf32_off_again"),
+    ("train_base", "train_again"),
+    ("train_base", "train_five_steps"),
+    ("examples/cnn.pt.trace", "examples/cnn_rerun.pt.trace"),
+    ("examples/cpu/cpu_base.pt.trace", "examples/cpu/cpu_again.pt.trace"),
+    ("cpu/cnn.pt.trace", "cpu/cnn_mem.pt.trace"),
+    ("cpu/tfm.pt.trace", "cpu/tfm_rerun.pt.trace"),
+    ("torch215/cnn_base_1", "torch215/cnn_base_2"),
+    ("torch215/cnn_base_3", "torch215/cnn_base_12"),
+    ("torch215/cnn_item_1", "torch215/cnn_item_2"),
+    ("torch215/one_cnn_a", "torch215/one_cnn_mem"),
+];
+
+/// The file of a name. `None` for real traces that are not available.
+fn file(name: &str) -> Option<PathBuf> {
+    match name.split_once('/') {
+        None => Some(h100(name)),
+        Some(("examples", name)) => Some(example(&format!("{name}.json.gz"))),
+        Some(_) => real(&format!("{name}.json.gz")),
+    }
+}
+
+/// Compares two recordings, if they are available.
+pub(crate) fn compare<T>(
+    baseline: &str,
+    candidate: &str,
+    look: impl FnOnce(&Analysis) -> T,
+) -> Option<T> {
+    let paths = PerSide::new(file(baseline)?, file(candidate)?);
+    Some(compare_files(paths, look))
+}

@@ -1,0 +1,154 @@
+//! Runs killed while they write a report over another: one complete report is left, or one that is refused.
+#![cfg(all(unix, feature = "cli"))]
+
+use super::interrupted::{CNN, OTHER, assert_refused, error, run, tracetree, write_report};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Number of runs that are killed.
+const KILLS: u32 = 200;
+/// Longer than all renames of a report take.
+const RENAMES: Duration = Duration::from_millis(3);
+
+/// Files by name.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Generates random moments, the same in every run of the test.
+struct Moments(u64);
+
+impl Moments {
+    /// A moment within `longest`.
+    fn next(&mut self, longest: Duration) -> Duration {
+        // xorshift64.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        longest.mul_f64((self.0 >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+}
+
+/// The files of a folder; removes staging folders that a killed run left.
+fn files(folder: &Path) -> Files {
+    let mut files = Files::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => fs::remove_dir_all(&path).expect("removed"),
+            false => {
+                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+                drop(files.insert(name, fs::read(&path).expect("read")));
+            }
+        }
+    }
+    files
+}
+
+/// Two reports to alternate between, and a folder that contains one of them.
+struct Place {
+    home: TempDir,
+    generations: [Files; 2],
+    /// Duration of a complete run.
+    run: Duration,
+}
+
+impl Place {
+    fn new() -> Place {
+        let home = tempfile::tempdir().expect("a folder");
+        let mut run = Duration::ZERO;
+        let generations = [CNN, OTHER].map(|candidate| {
+            let (folder, start) = (home.path().join("whole"), Instant::now());
+            assert!(write_report(candidate, &folder, &["-q"]).status.success());
+            run = start.elapsed();
+            files(&folder)
+        });
+        assert_ne!(generations[0], generations[1]);
+        let place = Place { home, generations, run };
+        assert!(write_report(CNN, &place.report(), &["-q"]).status.success());
+        place
+    }
+
+    fn report(&self) -> PathBuf {
+        self.home.path().join("report")
+    }
+
+    /// Starts a run over the report and kills it at a random moment, either during the whole run or while it renames
+    /// files. Returns whether it was still running.
+    fn kill(&self, candidate: &str, is_in_renames: bool, moments: &mut Moments) -> bool {
+        let manifest = self.report().join("manifest.json");
+        let before = fs::read(&manifest).expect("a manifest");
+        let mut child = tracetree(&["diff", CNN, candidate, "-q", "-o"])
+            .arg(self.report())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let mut start = Instant::now();
+        let wait = moments.next(if is_in_renames { RENAMES } else { self.run });
+        if is_in_renames {
+            let is_unchanged = || fs::read(&manifest).is_ok_and(|now| now == before);
+            while child.try_wait().expect("a child").is_none() && is_unchanged() {}
+            start = Instant::now();
+        }
+        // Busy-waits, since sleeping takes longer than a rename.
+        while start.elapsed() < wait {
+            std::hint::spin_loop();
+        }
+        let is_running = child.try_wait().expect("a child").is_none();
+        if is_running {
+            kill_process(Pid::from_child(&child), Signal::KILL).expect("the program runs");
+        }
+        child.wait().expect("a status");
+        is_running
+    }
+
+    /// Which of the two reports is complete, checked against `uid`; `None` if `uid` refuses the folder.
+    fn generation(&self) -> Option<usize> {
+        let report = self.report();
+        let found = files(&report);
+        let uid = run(&["uid", &report.to_string_lossy(), "5"]);
+        if uid.status.success() {
+            let whole = self.generations.iter().position(|generation| *generation == found);
+            return Some(whole.expect("uid answers from a whole report alone"));
+        }
+        assert_refused(&report, "the run that wrote it was interrupted");
+        None
+    }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn two_hundred_killed_runs_leave_one_whole_report_or_one_that_is_refused() {
+    let place = Place::new();
+    let (mut moments, mut at) = (Moments(0x9e37_79b9_7f4a_7c15), 0);
+    let (mut killed, mut old, mut new, mut refused) = (0, 0, 0, 0);
+    for kill in 0..KILLS {
+        let next = 1 - at;
+        let candidate = [CNN, OTHER][next];
+        killed += u32::from(place.kill(candidate, kill % 2 == 0, &mut moments));
+        match place.generation() {
+            Some(found) if found == at => old += 1,
+            Some(_) => {
+                new += 1;
+                at = next;
+            }
+            None => {
+                refused += 1;
+                let repair = write_report(candidate, &place.report(), &[]);
+                assert!(repair.status.success(), "{}", error(&repair));
+                assert!(error(&repair).contains("was stopped before all files"));
+                assert_eq!(place.generation(), Some(next), "repaired");
+                at = next;
+            }
+        }
+    }
+    let told = format!(
+        "{KILLS} runs, {killed} killed before they ended: {old} left the old report, {new} the new one, \
+         {refused} a folder that is refused"
+    );
+    let _ = writeln!(std::io::stderr(), "{told}");
+    assert!(killed > KILLS / 2 && old > 0 && new > 0, "{told}");
+}
