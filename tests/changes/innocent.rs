@@ -44,6 +44,17 @@ fn an_identical_program_says_what_was_compared() {
 }
 
 #[test]
+fn traces_without_ops_are_not_called_identical() {
+    let text = r#"{"traceEvents":[{"ph":"X","cat":"python_function","name":"main","pid":1,"tid":1,"ts":1,"dur":9}]}"#;
+    compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
+        assert!(!analysis.changes().is_identical());
+        let told = change_lines(analysis).headline;
+        let expected = "Nothing was compared: the windows have no op and no GPU event";
+        assert_eq!(told.as_deref(), Some(expected));
+    });
+}
+
+#[test]
 fn a_program_recorded_without_stacks_is_still_identical() {
     let [one, two] = ["base", "no_stacks"].map(|name| format!("examples/cpu/cpu_{name}.pt.trace"));
     for (one, two, side) in [(&one, &two, "baseline"), (&two, &one, "candidate")] {

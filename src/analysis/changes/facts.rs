@@ -13,6 +13,8 @@ use crate::tree::{CallId, CallKind};
 pub(super) struct Facts {
     /// Matched ops with other arguments.
     pub(super) arguments: Vec<(MergedId, Vec<Argument>)>,
+    /// Whether there is anything to compare: an op in compared steps, or a row of GPU events.
+    pub(super) has_work: bool,
     /// Whether both sides recorded arguments of matched ops.
     pub(super) has_arguments: bool,
     /// Number of ops in compared steps, and how many of them have a counterpart or were replaced by a region.
@@ -51,6 +53,7 @@ impl Facts {
                 }
             }
         }
+        facts.has_work = facts.ops > 0 || !analysis.rows().is_empty();
         facts.calls = roots(analysis);
         if analysis.measure() == Measure::GpuTime {
             let rows = analysis.rows().iter().enumerate();

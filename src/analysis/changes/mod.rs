@@ -46,6 +46,7 @@ pub struct Changes {
     scale: Scale,
     /// The exact sum, in the unit of the scale.
     sum: i128,
+    has_work: bool,
     has_arguments: bool,
     matched_share: f64,
 }
@@ -143,6 +144,7 @@ impl Changes {
             same_kernels: costs.same_kernels,
             scale,
             sum: exact.iter().sum(),
+            has_work: facts.has_work,
             has_arguments: facts.has_arguments,
             matched_share: facts.matched_share(),
         }
@@ -154,9 +156,14 @@ impl Changes {
     }
 
     /// Whether no change of the program was found: every call, argument and kernel is the same on both
-    /// sides. The recordings may differ in what the profiler recorded.
+    /// sides. The recordings may differ in what the profiler recorded. False if nothing was compared.
     pub fn is_identical(&self) -> bool {
-        self.list.iter().all(|change| change.kind == ChangeKind::Recording)
+        self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
+    }
+
+    /// Whether the compared windows have an op or a GPU event.
+    pub fn has_work(&self) -> bool {
+        self.has_work
     }
 
     /// Whether arguments of matched ops were recorded on both sides, so that they could be compared.

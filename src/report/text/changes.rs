@@ -14,7 +14,7 @@ const SHOWN: usize = 6;
 /// What a person should read about the changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeLines {
-    /// Whether the programs are identical, or have little in common; `None` otherwise.
+    /// Whether the programs are identical, have little in common, or do nothing; `None` otherwise.
     pub headline: Option<String>,
     /// The most expensive changes.
     pub changes: Vec<ChangeLine>,
@@ -63,6 +63,9 @@ const LITTLE_IN_COMMON: f64 = 0.5;
 
 fn headline(analysis: &Analysis) -> Option<String> {
     let changes = analysis.changes();
+    if !changes.has_work() {
+        return Some("Nothing was compared: the windows have no op and no GPU event".to_owned());
+    }
     if changes.is_identical() {
         return Some(identical(analysis));
     }
