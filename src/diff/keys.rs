@@ -143,6 +143,8 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
 ///   `torch/nn/modules/module.py: _call_impl`
 /// - `nn.Module: Linear_3` → `nn.Module: Linear`
 /// - `<built-in method add of type object at 0x7f…>` → `<built-in method add of type object>`
+/// - `<built-in method run of pybind11_builtins.… object at 0x7f…>` →
+///   `<built-in method run of PyCapsule object>`: how pybind11 calls its functions differs by version
 fn frame_name(name: &str) -> Cow<'_, str> {
     if let Some(module) = ModuleName::of(name) {
         return Cow::Owned(format!("nn.Module: {}", module.class));
@@ -152,7 +154,10 @@ fn frame_name(name: &str) -> Cow<'_, str> {
             let function = without_addresses(function);
             Cow::Owned(format!("{}: {function}", without_install_prefix(file)))
         }
-        None => without_addresses(name),
+        None => match name.split_once(" of pybind11_builtins.") {
+            Some((method, _)) => Cow::Owned(format!("{method} of PyCapsule object>")),
+            None => without_addresses(name),
+        },
     }
 }
 
@@ -318,6 +323,12 @@ mod tests {
         assert_eq!(
             frame("<built-in method conv2d of type object at 0x7f6e2a04c9a0>"),
             "<built-in method conv2d of type object>"
+        );
+        assert_eq!(
+            frame(
+                "<built-in method run of pybind11_builtins.function_record_v1 object at 0x7f6e2a04c9a0>"
+            ),
+            frame("<built-in method run of PyCapsule object at 0x7f6e2a04c9a0>")
         );
     }
 

@@ -49,6 +49,11 @@ impl MergedNode {
             MergedNode::Only(only, call) => (only == side).then_some(call),
         }
     }
+
+    /// The calls and their sides, baseline first.
+    pub(crate) fn calls(self) -> impl Iterator<Item = (Side, CallId)> {
+        Side::BOTH.into_iter().filter_map(move |side| Some((side, self.call(side)?)))
+    }
 }
 
 /// The merged tree of two traces, in preorder.

@@ -48,7 +48,7 @@ fn a_known_change_is_found_from_the_other_side() {
 
 /// Pairs of recordings of one program, each with its own change, and the two changes that must be found
 /// between them.
-const CROSSED: [(&str, &str, [ChangeKind; 2]); 19] = [
+const CROSSED: [(&str, &str, [ChangeKind; 2]); 22] = [
     ("train_relu", "train_item", [ChangeKind::Ops, ChangeKind::HostRead]),
     ("train_clip", "train_fused_adam", [ChangeKind::Ops, ChangeKind::Optimizer]),
     ("train_batch", "train_dropout", [ChangeKind::Shapes, ChangeKind::Ops]),
@@ -79,7 +79,7 @@ const CROSSED: [(&str, &str, [ChangeKind; 2]); 19] = [
     (
         "examples/cpu/cpu_base.pt.trace",
         "examples/cpu/cpu_plain_attention+hook.pt.trace",
-        [ChangeKind::Ops, ChangeKind::Ops],
+        [ChangeKind::Attention, ChangeKind::Ops],
     ),
     (
         "examples/cpu/cpu_hook.pt.trace",
@@ -92,9 +92,24 @@ const CROSSED: [(&str, &str, [ChangeKind; 2]); 19] = [
         [ChangeKind::Arguments, ChangeKind::Arguments],
     ),
     (
+        "examples/cpu/unet_silu.pt.trace",
+        "examples/cpu/unet_schedule.pt.trace",
+        [ChangeKind::Ops, ChangeKind::Python],
+    ),
+    (
+        "examples/cpu/unet_frozen_norm.pt.trace",
+        "examples/cpu/unet_bf16.pt.trace",
+        [ChangeKind::Arguments, ChangeKind::Precision],
+    ),
+    (
+        "examples/cpu/gpt_top_k.pt.trace",
+        "examples/cpu/gpt_plain_attention.pt.trace",
+        [ChangeKind::Ops, ChangeKind::Attention],
+    ),
+    (
         "examples/cpu/cpu_plain_attention.pt.trace",
         "examples/cpu/cpu_bias.pt.trace",
-        [ChangeKind::Ops, ChangeKind::Arguments],
+        [ChangeKind::Attention, ChangeKind::Arguments],
     ),
 ];
 

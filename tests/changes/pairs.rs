@@ -25,7 +25,7 @@ const fn known(
 }
 
 /// All pairs with one change. Names without a folder are in `examples/traces/h100`.
-pub(crate) const KNOWN: [Known; 54] = [
+pub(crate) const KNOWN: [Known; 70] = [
     known(
         "resnet_eager",
         "resnet_tf32_off",
@@ -192,14 +192,14 @@ pub(crate) const KNOWN: [Known; 54] = [
     known(
         "examples/cpu/cpu_base.pt.trace",
         "examples/cpu/cpu_plain_attention.pt.trace",
-        ChangeKind::Ops,
-        "instead of 3 × aten::scaled_dot_product_attention in Block",
+        ChangeKind::Attention,
+        "instead of 3 × aten::scaled_dot_product_attention",
     ),
     known(
         "examples/cpu/cpu_base.pt.trace",
         "examples/cpu/cpu_dropout.pt.trace",
         ChangeKind::Arguments,
-        "aten::dropout takes 0.3 instead of 0.1",
+        "aten::dropout takes p = 0.3 instead of 0.1",
     ),
     known(
         "examples/cpu/cpu_base.pt.trace",
@@ -254,6 +254,102 @@ pub(crate) const KNOWN: [Known; 54] = [
         "examples/cpu/cpu_adam_foreach.pt.trace",
         ChangeKind::Optimizer,
         "Adam runs foreach instead of one tensor at a time",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_silu.pt.trace",
+        ChangeKind::Ops,
+        "10 × SiLU instead of 10 × ReLU in Conv",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_groups.pt.trace",
+        ChangeKind::Arguments,
+        "aten::conv2d takes groups = 2 instead of 1",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_upsample.pt.trace",
+        ChangeKind::Ops,
+        "2 × Sequential instead of 2 × ConvTranspose2d in UNet",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_frozen_norm.pt.trace",
+        ChangeKind::Arguments,
+        "aten::batch_norm takes training = False instead of True",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_bf16.pt.trace",
+        ChangeKind::Precision,
+        "Inputs are bfloat16 instead of float32",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_channels_last.pt.trace",
+        ChangeKind::MemoryFormat,
+        "Tensors are channels_last instead of contiguous",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_accumulate.pt.trace",
+        ChangeKind::Layers,
+        "2 instead of 1 UNet calls per step",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_compiled.pt.trace",
+        ChangeKind::Compilation,
+        "2 compiled regions replace 38 calls per step",
+    ),
+    known(
+        "examples/cpu/unet_base.pt.trace",
+        "examples/cpu/unet_schedule.pt.trace",
+        ChangeKind::Python,
+        "A schedule sets the learning rate in record_models.py: step",
+    ),
+    known(
+        "examples/cpu/lstm_base.pt.trace",
+        "examples/cpu/lstm_gru.pt.trace",
+        ChangeKind::Ops,
+        "GRU instead of LSTM in Words",
+    ),
+    known(
+        "examples/cpu/lstm_base.pt.trace",
+        "examples/cpu/lstm_bidirectional.pt.trace",
+        ChangeKind::Arguments,
+        "aten::lstm takes bidirectional = True instead of False",
+    ),
+    known(
+        "examples/cpu/dlrm_base.pt.trace",
+        "examples/cpu/dlrm_mean.pt.trace",
+        ChangeKind::Arguments,
+        "aten::embedding_bag takes mode = mean instead of sum",
+    ),
+    known(
+        "examples/cpu/dlrm_base.pt.trace",
+        "examples/cpu/dlrm_compiled.pt.trace",
+        ChangeKind::Compilation,
+        "1 compiled region replaces",
+    ),
+    known(
+        "examples/cpu/gpt_base.pt.trace",
+        "examples/cpu/gpt_plain_attention.pt.trace",
+        ChangeKind::Attention,
+        "instead of 12 × aten::scaled_dot_product_attention",
+    ),
+    known(
+        "examples/cpu/gpt_base.pt.trace",
+        "examples/cpu/gpt_inference.pt.trace",
+        ChangeKind::Python,
+        "torch.no_grad, torch.inference_mode or torch.enable_grad was added or removed",
+    ),
+    known(
+        "examples/cpu/gpt_base.pt.trace",
+        "examples/cpu/gpt_top_k.pt.trace",
+        ChangeKind::Ops,
+        "3 × aten::topk instead of 3 × aten::argmax",
     ),
 ];
 

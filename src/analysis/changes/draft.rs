@@ -36,6 +36,8 @@ pub(super) struct Draft {
     /// Whether calls of the forward pass, and whether calls of the backward pass, are part of it.
     pub(super) has_forward: bool,
     pub(super) has_backward: bool,
+    /// The name of the parameter whose value changed, if it is known.
+    pub(super) parameter: Option<&'static str>,
     /// The setting of a library that changed, if it is known.
     pub(super) switched: Option<Switched>,
     /// What the names of the unmatched calls of each side say.
@@ -104,6 +106,7 @@ impl<'a> Drafts<'a> {
                 other_positions: 0,
                 has_forward: false,
                 has_backward: false,
+                parameter: None,
                 switched: None,
                 marks: PerSide::default(),
                 cause: None,
@@ -177,6 +180,21 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
+    /// The draft of the innermost module around a node, if the module is unmatched and contains no modules:
+    /// what it calls is part of what it is, even if some frames in it are matched.
+    pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
+        let merged = self.analysis.diff().merged();
+        let (side, call) = either(self.analysis, node);
+        let tree = self.analysis.tree(side);
+        let module = merged.of(side, tree.module(tree.parent(call)?)?);
+        let draft = self.of_root[module.index()];
+        let is_leaf = |(side, module): (Side, CallId)| {
+            let tree = self.analysis.tree(side);
+            tree.subtree(module).skip(1).all(|below| !tree.is_module(below))
+        };
+        (draft != NONE && merged.node(module).calls().all(is_leaf)).then_some(draft as usize)
+    }
+
     /// The draft of the nearest unmatched call at or above a node.
     pub(super) fn of_calls(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
@@ -232,6 +250,25 @@ impl<'a> Drafts<'a> {
         let nodes = std::mem::take(&mut self.list[part].nodes);
         self.list[whole].nodes.extend(nodes);
         self.fold(part, whole);
+    }
+
+    /// Makes a draft part of another one, and mentions its names there.
+    pub(super) fn merge_named(&mut self, part: usize, whole: usize) {
+        let Draft { names, functions, has_forward, has_backward, .. } = &self.list[part];
+        let (names, functions) = (names.clone(), functions.clone());
+        let (has_forward, has_backward) = (*has_forward, *has_backward);
+        let target = self.at(whole);
+        target.has_forward |= has_forward;
+        target.has_backward |= has_backward;
+        for side in Side::BOTH {
+            for (name, count) in &names[side] {
+                *target.names[side].entry(name.clone()).or_default() += count;
+            }
+            for (function, count) in &functions[side] {
+                *target.functions[side].entry(function.clone()).or_default() += count;
+            }
+        }
+        self.merge(part, whole);
     }
 
     /// The draft that a draft is finally part of.

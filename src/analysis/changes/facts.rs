@@ -67,8 +67,7 @@ impl Facts {
 impl Facts {
     fn count(&mut self, analysis: &Analysis, node: MergedNode) {
         let diff = analysis.diff();
-        let calls = Side::BOTH.into_iter().filter_map(|side| Some((side, node.call(side)?)));
-        for (side, call) in calls {
+        for (side, call) in node.calls() {
             let is_op = analysis.tree(side).kind(call) == CallKind::Op;
             if is_op && analysis.is_compared(side, call) {
                 self.ops += 1;
@@ -148,7 +147,7 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
 
 /// Whether the calls of a node are ops or frames in compared steps, outside of regions.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
-    Side::BOTH.into_iter().filter_map(|side| Some((side, node.call(side)?))).all(|(side, call)| {
+    node.calls().all(|(side, call)| {
         matches!(analysis.tree(side).kind(call), CallKind::Op | CallKind::Frame)
             && analysis.diff().region_of(side, call).is_none()
             && analysis.is_compared(side, call)

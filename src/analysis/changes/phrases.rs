@@ -78,7 +78,9 @@ pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) ->
     let list = list(only, 1);
     let mut functions = draft.functions[side].keys();
     match (functions.next(), functions.next()) {
-        (Some(function), None) if only.len() > 1 => format!("{function} ({list})"),
+        (Some(function), None) if only.len() > 1 && !function.is_empty() => {
+            format!("{function} ({list})")
+        }
         _ => list,
     }
 }

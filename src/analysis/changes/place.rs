@@ -52,9 +52,7 @@ impl Position {
 
 /// The call of a node, of the baseline if it has one there.
 pub(super) fn either(analysis: &Analysis, node: MergedId) -> (Side, CallId) {
-    let node = analysis.diff().merged().node(node);
-    let call = |side: Side| node.call(side).map(|call| (side, call));
-    call(Side::Baseline).or_else(|| call(Side::Candidate)).expect("a node has a call")
+    analysis.diff().merged().node(node).calls().next().expect("a node has a call")
 }
 
 /// `/home/me/train.py(12): step` → `train.py: step`. `None` for library code and built-in functions.
@@ -73,7 +71,8 @@ fn user_frame(name: &str) -> Option<String> {
 /// `torch/nn/utils/clip_grad.py(12): clip_grad_norm_` → `clip_grad_norm_`. `None` for frames that wrap
 /// other functions, for private and built-in functions, and for modules.
 pub(super) fn function(name: &str) -> Option<&str> {
-    const WRAPPERS: [&str; 4] = ["wrapper", "decorate_context", "inner", "forward"];
+    const WRAPPERS: [&str; 6] =
+        ["wrapper", "wrapped", "fn", "decorate_context", "inner", "forward"];
     let (path, rest) = name.split_once('(')?;
     let (_, function) = rest.split_once("): ")?;
     let is_public = !function.starts_with(['_', '<']) && !WRAPPERS.contains(&function);

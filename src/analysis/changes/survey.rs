@@ -11,8 +11,17 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
 /// Texts in the names of frames and ops that run compiled code.
-const COMPILED: [&str; 5] =
-    ["OptimizedModule", "_inductor/", "_functorch/", "Torch-Compiled", "CompiledFunction"];
+const COMPILED: [&str; 7] = [
+    COMPILED_MODULE,
+    "_inductor/",
+    "_functorch/",
+    "Torch-Compiled",
+    "CompiledFunction",
+    "TorchDynamo Cache Lookup",
+    "Pregraph bytecode",
+];
+/// The module that `torch.compile` wraps others in.
+pub(super) const COMPILED_MODULE: &str = "OptimizedModule";
 /// Texts in the names of frames and ops that compile code.
 const COMPILING: [&str; 2] = ["_dynamo/convert_frame.py", "(dynamo_timed)"];
 /// Texts in the names of frames and ranges that load data.
@@ -157,12 +166,26 @@ impl Survey {
     }
 }
 
+/// Class of the innermost module at or around a call, without the module that `torch.compile` wraps others
+/// in. Empty if there is none.
+pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
+    let class = |module: CallId| ModuleName::class_or_name(tree.name(module));
+    let mut modules = std::iter::successors(tree.module(call), |&module| {
+        tree.parent(module).and_then(|above| tree.module(above))
+    });
+    modules.find(|&module| class(module) != COMPILED_MODULE).map_or("", class)
+}
+
 /// Number of calls of each module class in the compared steps.
-pub(super) struct Modules(BTreeMap<String, PerSide<u64>>);
+pub(super) struct Modules {
+    of_class: BTreeMap<String, PerSide<u64>>,
+    /// The same by class of the module around it, which is empty for outermost modules, and class.
+    in_class: BTreeMap<(String, String), PerSide<u64>>,
+}
 
 impl Modules {
     pub(super) fn of(analysis: &Analysis) -> Modules {
-        let mut calls: BTreeMap<String, PerSide<u64>> = BTreeMap::new();
+        let mut modules = Modules { of_class: BTreeMap::new(), in_class: BTreeMap::new() };
         for side in Side::BOTH {
             let tree = analysis.tree(side);
             let is_counted = |call: &CallId| {
@@ -171,24 +194,28 @@ impl Modules {
                     && analysis.is_compared(side, *call)
             };
             for call in tree.calls().filter(is_counted) {
-                let class = ModuleName::class_or_name(tree.name(call));
-                match calls.get_mut(class) {
-                    Some(count) => count[side] += 1,
-                    None => calls.entry(class.to_owned()).or_default()[side] += 1,
-                }
+                let class = ModuleName::class_or_name(tree.name(call)).to_owned();
+                let around = tree.parent(call).map_or("", |above| class_around(tree, above));
+                let key = (around.to_owned(), class.clone());
+                modules.in_class.entry(key).or_default()[side] += 1;
+                modules.of_class.entry(class).or_default()[side] += 1;
             }
         }
-        Modules(calls)
+        modules
     }
 
     pub(super) fn calls(&self, class: &str) -> PerSide<u64> {
-        self.0.get(class).copied().unwrap_or_default()
+        self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether both sides call modules of a class, but not equally often.
-    pub(super) fn is_repeated(&self, class: &str) -> bool {
-        let calls = self.calls(class);
-        calls.baseline > 0 && calls.candidate > 0 && calls.baseline != calls.candidate
+    /// Whether both sides call modules of a class in modules of another class, but not equally often, and
+    /// do not make up for it elsewhere.
+    pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
+        let key = (around.to_owned(), class.to_owned());
+        let calls = [self.in_class.get(&key).copied().unwrap_or_default(), self.calls(class)];
+        calls.iter().all(|calls| {
+            calls.baseline > 0 && calls.candidate > 0 && calls.baseline != calls.candidate
+        })
     }
 }
 

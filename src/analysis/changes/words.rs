@@ -6,14 +6,14 @@ use super::phrases::{
     NAMED, counts_of, first, list, per_step, short, sites, top_counts, top_pair, value, within,
 };
 use super::rules::arguments::TENSORS;
-use super::rules::calls::{backend, is_read};
-use super::rules::consequences::{DIVIDED, is_accumulation};
+use super::rules::calls::{GRADIENT_MODE, SCHEDULE, backend, is_read};
+use super::rules::consequences::{DIVIDED, is_accumulation, optimizer_ops};
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One sentence about a change, without a full stop.
 pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
@@ -62,7 +62,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             let (one, two) = top_pair(draft);
             format!("Tensors are {two} instead of {one} {sites}")
         }
-        ChangeKind::Attention => attention(draft, &sites),
+        ChangeKind::Attention => attention(draft, scale, &sites),
         ChangeKind::Checkpointing => {
             let is_added = !draft.names.candidate.is_empty();
             let side = if is_added { Side::Candidate } else { Side::Baseline };
@@ -105,8 +105,8 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
         ChangeKind::Arguments => {
             let (one, two) = top_pair(draft);
             let op = first(&draft.names.baseline);
-            let setting =
-                draft.switched.as_ref().map_or_else(String::new, |s| format!("{} = ", s.name));
+            let setting = draft.switched.as_ref().map(|switched| switched.name).or(draft.parameter);
+            let setting = setting.map_or_else(String::new, |name| format!("{name} = "));
             format!("{op} takes {setting}{} instead of {} {sites}", value(two), value(one))
         }
         ChangeKind::InputPipeline => match workers(analysis) {
@@ -126,6 +126,17 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
         ChangeKind::Ops => {
             let backward = if draft.has_backward { ", with their backward" } else { "" };
             replaced(draft, scale, &position) + backward
+        }
+        ChangeKind::Python if draft.subject.starts_with(GRADIENT_MODE) => {
+            let at = if position.is_empty() { String::new() } else { format!(" {position}") };
+            format!(
+                "torch.no_grad, torch.inference_mode or torch.enable_grad was added or removed{at}"
+            )
+        }
+        ChangeKind::Python if draft.subject.starts_with(SCHEDULE) => {
+            let is_added = !draft.names.candidate.is_empty();
+            let verb = if is_added { "sets" } else { "no longer sets" };
+            format!("A schedule {verb} the learning rate {position}").trim_end().to_owned()
         }
         ChangeKind::Python => replaced(draft, scale, &position) + &other_functions(draft),
         ChangeKind::Allocator => {
@@ -266,7 +277,7 @@ fn sizes(draft: &Draft, sites: &str) -> String {
     format!("{what} {sites} ({})", told.join(", "))
 }
 
-fn attention(draft: &Draft, sites: &str) -> String {
+fn attention(draft: &Draft, scale: Scale, sites: &str) -> String {
     let backends = PerSide::from_fn(|side| {
         let names = draft.names[side].keys();
         names.filter_map(|name| backend(name)).next()
@@ -275,7 +286,8 @@ fn attention(draft: &Draft, sites: &str) -> String {
         (Some(a), Some(b)) if a != b => format!("Attention runs {b} instead of {a} kernels"),
         (Some(a), None) => format!("Attention no longer runs {a} kernels"),
         (None, Some(b)) => format!("Attention runs {b} kernels"),
-        _ => format!("Attention runs other ops {sites}"),
+        _ if draft.names == PerSide::default() => format!("Attention runs other ops {sites}"),
+        _ => format!("Attention: {}", replaced(draft, scale, "")),
     }
 }
 
@@ -345,7 +357,7 @@ fn optimizer(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
             Some(name.split('.').next().unwrap_or(name).to_owned())
         })
     });
-    let runs = PerSide::from_fn(|side| implementation(&draft.names[side]));
+    let runs = PerSide::from_fn(|side| implementation(&optimizer_ops(analysis, side)));
     let name = names.baseline.clone().or(names.candidate.clone());
     let name = name.unwrap_or_else(|| "The optimizer".to_owned());
     match (names.baseline, names.candidate, runs.baseline, runs.candidate) {
@@ -356,8 +368,9 @@ fn optimizer(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
 }
 
 /// How an optimizer updates its parameters.
-fn implementation(names: &BTreeMap<String, u64>) -> Option<&'static str> {
-    let has = |start: &str| names.keys().any(|name| name.starts_with(start));
+fn implementation(ops: &BTreeSet<&str>) -> Option<&'static str> {
+    let has =
+        |start: &str| ops.iter().any(|op| op.starts_with(start) && *op != "aten::_foreach_zero_");
     match () {
         () if has("aten::_fused_") => Some("fused"),
         () if has("aten::_foreach_") => Some("foreach"),

@@ -1,5 +1,6 @@
 //! Matched ops with other arguments → precision, shapes, memory format, optional tensors, other values.
 
+use super::parameters;
 use crate::analysis::Analysis;
 use crate::analysis::changes::draft::{Drafts, Switched};
 use crate::analysis::changes::kind::ChangeKind;
@@ -62,39 +63,80 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
             return;
         }
     }
+    // Some parameters of a model are the cause of other sizes, such as those of weights.
+    let explains_sizes = |value: &&Value| {
+        value.parameter().is_some_and(|parameter| parameters::OF_WEIGHTS.contains(&parameter))
+    };
+    if types.is_none()
+        && has(&Argument::Shape)
+        && let Some(value) = values.lasting(node).find(explains_sizes)
+    {
+        claim_value(drafts, node, value);
+        return;
+    }
+    let is_claimed = claim_tensors(drafts, node, other, types);
+    let other = values.lasting(node).filter(|value| !is_claimed || value.parameter().is_some());
+    other.for_each(|value| claim_value(drafts, node, value));
+}
+
+/// Claims an op whose tensors have other types, shapes or formats.
+fn claim_tensors(
+    drafts: &mut Drafts<'_>,
+    node: MergedId,
+    other: &[Argument],
+    types: Option<(String, String)>,
+) -> bool {
+    let analysis = drafts.analysis;
+    let texts = |which| PerSide::from_fn(|side| text(analysis, node, side, which));
+    let has = |which: &Argument| other.contains(which);
     if let Some((one, two)) = types {
         let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
         let at = start(drafts, ChangeKind::Precision, &subject, node);
         drafts.at(at).pair(&one, &two);
-        return;
+        return true;
     }
     let sizes =
         if has(&Argument::Shape) { other_sizes(&texts(Argument::Shape)) } else { Vec::new() };
     let tensor = has(&Argument::Type).then(|| other_tensor(&texts(Argument::Type))).flatten();
-    if let Some(side) = tensor.filter(|_| sizes.is_empty()) {
-        let at = start(drafts, ChangeKind::Arguments, TENSORS, node);
-        drafts.at(at).name(side, &op_name(analysis, node));
-    } else if has(&Argument::Shape) {
-        let subject = if is_in_optimizer(drafts.analysis, node) { OPTIMIZER } else { "" };
+    let is_updating = is_in_optimizer(analysis, node);
+    if has(&Argument::Shape) && (tensor.is_none() || !sizes.is_empty()) {
+        let subject = if is_updating { OPTIMIZER } else { "" };
         let at = start(drafts, ChangeKind::Shapes, subject, node);
-        for (dimension, one, two) in sizes {
+        for (dimension, one, two) in &sizes {
             drafts.at(at).pair(&format!("{dimension} {one}"), &two.to_string());
         }
-    } else if has(&Argument::Strides)
+    }
+    if let Some(side) = tensor.filter(|_| sizes.is_empty() || !is_updating) {
+        let at = start(drafts, ChangeKind::Arguments, TENSORS, node);
+        drafts.at(at).name(side, &op_name(analysis, node));
+        return true;
+    }
+    if has(&Argument::Shape) {
+        return true;
+    }
+    if has(&Argument::Strides)
         && let Some((one, two)) = other_format(&texts(Argument::Shape), &texts(Argument::Strides))
     {
         let at = start(drafts, ChangeKind::MemoryFormat, "", node);
         drafts.at(at).pair(one, two);
-    } else if has(&Argument::Concrete) {
-        for value in values.lasting(node) {
-            let subject = format!("{} {}", value.op, value.position);
-            let at = start(drafts, ChangeKind::Arguments, &subject, node);
-            let draft = drafts.at(at);
-            draft.pair(&value.one, &value.two);
-            draft.name(Side::Baseline, &value.op);
-            draft.switched = value.switched();
-        }
+    } else {
+        return false;
     }
+    true
+}
+
+fn claim_value(drafts: &mut Drafts<'_>, node: MergedId, value: &Value) {
+    let subject = format!("{} {}", value.op, value.position);
+    let at = start(drafts, ChangeKind::Arguments, &subject, node);
+    let draft = drafts.at(at);
+    let name = |text| match value.parameter() {
+        Some(parameter) => parameters::value(&value.op, parameter, text),
+        None => text,
+    };
+    draft.pair(name(&value.one), name(&value.two));
+    draft.name(Side::Baseline, &value.op);
+    draft.parameter = value.parameter();
+    draft.switched = value.switched();
 }
 
 /// The side on which an op gets an optional tensor that the other side does not pass.
@@ -142,13 +184,14 @@ impl Values {
         let mut values = Values { compared, ..Values::default() };
         for (node, other) in facts {
             let is_like = !other.contains(&Argument::Shape) && !other.contains(&Argument::Type);
-            if !is_like || !other.contains(&Argument::Concrete) || is_in_optimizer(analysis, *node)
-            {
+            if !other.contains(&Argument::Concrete) || is_in_optimizer(analysis, *node) {
                 continue;
             }
             let call = analysis.diff().merged().node(*node).call(Side::Baseline);
             let step = call.and_then(|call| analysis.steps(Side::Baseline).step(call));
-            let other = Values::all(analysis, *node);
+            let mut other = Values::all(analysis, *node);
+            // Other sizes and types explain values of which it is not known that they describe the model.
+            other.retain(|value| is_like || value.parameter().is_some());
             for value in &other {
                 values.steps.entry(value.clone()).or_default().insert(step);
             }
@@ -177,7 +220,9 @@ impl Values {
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
-            0 | 1 => !(is_number(&value.one) && is_number(&value.two)),
+            0 | 1 => {
+                value.parameter().is_some() || !(is_number(&value.one) && is_number(&value.two))
+            }
             compared => self.steps[*value].len() as u64 >= compared,
         };
         self.of_nodes.get(&node).into_iter().flatten().filter(is_lasting)
@@ -185,6 +230,11 @@ impl Values {
 }
 
 impl Value {
+    /// The name of the parameter, if it is known.
+    fn parameter(&self) -> Option<&'static str> {
+        parameters::name(&self.op, self.position)
+    }
+
     /// The setting of a library that this value comes from: a convolution records what it was.
     fn switched(&self) -> Option<Switched> {
         let name = match (self.op.as_str(), self.position) {

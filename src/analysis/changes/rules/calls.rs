@@ -2,13 +2,14 @@
 //! device, data loading, collectives, Python code.
 
 use crate::analysis::Analysis;
+use crate::analysis::categories::AUTOGRAD_PREFIX;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either, function};
 use crate::analysis::changes::survey::{
-    Modules, RECOMPUTING, Survey, Surveyor, autograd_node, is_in_optimizer,
+    Modules, RECOMPUTING, Survey, Surveyor, autograd_node, class_around, is_in_optimizer,
 };
-use crate::diff::MergedId;
+use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::cmp::Reverse;
@@ -21,6 +22,23 @@ const READS: [&str; 5] =
 /// First word of the subject of changes in Python code that blocks, such as a sleep. Other Python changes
 /// are folded into a change of another kind at the same position; these are not.
 pub(super) const BLOCKING: &str = "blocking";
+
+/// First words of the subject of calls of `torch.no_grad`, `torch.inference_mode` and the like.
+pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
+
+/// First word of the subject of calls of a learning rate schedule.
+pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
+
+/// Last word of the subject of ops that repeat the op inside them with other inputs. `autocast` adds them.
+pub(super) const REPEATED: &str = "repeated";
+
+/// Ops that convert an element type.
+pub(super) const CASTS: [&str; 4] =
+    ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
+
+/// End of the subject of ops that only convert the type or format of a tensor. They are part of the change
+/// at the same position, unless the types or formats are the change.
+pub(super) const CASTING: &str = " casts";
 
 /// Names of the implementations of scaled dot product attention, with the words in the names of their ops.
 const ATTENTION: [(&str, &str); 5] = [
@@ -42,6 +60,10 @@ pub(super) fn claim(
         drafts.add_root(at, root);
         return;
     }
+    if let Some(at) = drafts.unmatched_module(root) {
+        drafts.add_root(at, root);
+        return;
+    }
     let analysis = drafts.analysis;
     let surveys = surveyor.node(root);
     // On the CPU, the nodes of the backward pass run below a Python call such as `Tensor.backward`.
@@ -51,15 +73,13 @@ pub(super) fn claim(
         claim_root(drafts, root, (&surveys, false), Position::above(analysis, root), modules);
         return;
     }
-    let forward = drafts.forward_of(root);
-    let cause =
-        forward.and_then(|forward| drafts.of_calls(forward).or_else(|| of_layer(drafts, forward)));
-    match cause {
+    match claim_backward(drafts, root) {
         Some(at) => {
             drafts.at(at).has_backward = true;
             drafts.add_root(at, root);
         }
         None => {
+            let forward = drafts.forward_of(root);
             let position = forward.map_or_else(
                 || drafts.position_at(root),
                 |forward| Position::at(analysis, forward),
@@ -67,6 +87,39 @@ pub(super) fn claim(
             claim_root(drafts, root, (&surveys, true), position, modules);
         }
     }
+}
+
+/// Claims the unmatched nodes of the backward pass below a call, each for the change of its forward op.
+/// Returns the change of most of them.
+fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
+    let analysis = drafts.analysis;
+    let merged = analysis.diff().merged();
+    let mut nodes: Vec<MergedId> = Vec::new();
+    if autograd_node(analysis, root).is_none() {
+        for (side, call) in merged.node(root).calls() {
+            let tree = analysis.tree(side);
+            let below =
+                tree.subtree(call).filter(|&call| tree.name(call).starts_with(AUTOGRAD_PREFIX));
+            let below = below.map(|call| merged.of(side, call));
+            nodes.extend(below.filter(|&node| matches!(merged.node(node), MergedNode::Only(..))));
+        }
+    }
+    let is_only_root = nodes.len() < 2;
+    if is_only_root {
+        nodes = vec![root];
+    }
+    let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+    for node in nodes {
+        let Some(forward) = drafts.forward_of(node) else { continue };
+        let cause = drafts.of_calls(forward).or_else(|| of_layer(drafts, forward));
+        let Some(at) = cause else { continue };
+        *counts.entry(at).or_default() += 1;
+        if !is_only_root {
+            drafts.at(at).has_backward = true;
+            drafts.add_root(at, node);
+        }
+    }
+    counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
 /// Finds the added or removed layer that contains a forward op, by module class. If one of several equal
@@ -115,9 +168,8 @@ fn claim_root(
         if surveys[side].names().is_empty() && !is_recomputed {
             draft.name(side, analysis.diff().plain_name(side, call));
         }
-        if let Some(function) = first_function(analysis.tree(side), call) {
-            *draft.functions[side].entry(function.to_owned()).or_default() += 1;
-        }
+        let function = first_function(analysis.tree(side), call).unwrap_or_default();
+        *draft.functions[side].entry(function.to_owned()).or_default() += 1;
     }
     drafts.add_root(at, root);
 }
@@ -180,7 +232,10 @@ fn kind(
     if loads || is_around("DataLoader") || is_around("dataloader.py") {
         return (ChangeKind::InputPipeline, String::new());
     }
-    if is_around("scaled_dot_product") || ops.iter().any(|op| backend(op).is_some()) {
+    let calls_modules = both().any(|survey| !survey.modules.is_empty());
+    let attends =
+        |op: &&String| backend(op).is_some() || !calls_modules && op.contains("scaled_dot_product");
+    if is_around("scaled_dot_product") || ops.iter().any(attends) {
         return (ChangeKind::Attention, String::new());
     }
     if ops.iter().any(|op| op.starts_with("c10d::") || op.starts_with("nccl:")) {
@@ -191,17 +246,46 @@ fn kind(
         return (ChangeKind::HostRead, place);
     }
     let mut classes = both().flat_map(|survey| &survey.modules);
-    if let Some(class) = classes.find(|class| modules.is_repeated(class)) {
+    let (side, call) = either(analysis, root);
+    let tree = analysis.tree(side);
+    let around = tree.parent(call).map_or("", |above| class_around(tree, above));
+    if let Some(class) = classes.find(|class| modules.is_repeated(around, class)) {
         return (ChangeKind::Layers, class.clone());
     }
     match ops.is_empty() && both().all(|survey| survey.modules.is_empty()) {
         false if ops.iter().all(|op| op.contains("BackwardHookFunction")) => {
             (ChangeKind::Ops, format!("{place} hooks"))
         }
+        true if is_around("torch/autograd/grad_mode.py") => {
+            (ChangeKind::Python, format!("{GRADIENT_MODE} {place}"))
+        }
+        true if is_around("lr_scheduler.py") => (ChangeKind::Python, format!("{SCHEDULE} {place}")),
         true if blocks(analysis, root) => (ChangeKind::Python, format!("{BLOCKING} {place}")),
         true => (ChangeKind::Python, place),
+        false if ops.iter().all(|op| CASTS.contains(&op.as_str())) => {
+            (ChangeKind::Ops, format!("{place}{CASTING}"))
+        }
+        false if has_only(|survey| survey.marks.compiled) => {
+            (ChangeKind::Ops, format!("{place} compiled"))
+        }
+        false if repeats(analysis, root) => (ChangeKind::Ops, format!("{place} {REPEATED}")),
         false => (ChangeKind::Ops, place),
     }
+}
+
+/// Whether an unmatched op is directly in an op of the same name, or contains a matched one.
+fn repeats(analysis: &Analysis, root: MergedId) -> bool {
+    let diff = analysis.diff();
+    diff.merged().node(root).calls().all(|(side, call)| {
+        let tree = analysis.tree(side);
+        let is_same = |&below: &CallId| {
+            diff.partner(side, below).is_some() && tree.name(below) == tree.name(call)
+        };
+        let is_in_same =
+            || tree.parent(call).is_some_and(|above| tree.name(above) == tree.name(call));
+        tree.kind(call) == CallKind::Op
+            && (is_in_same() || tree.subtree(call).skip(1).any(|below| is_same(&below)))
+    })
 }
 
 /// Whether an op reads a value of a tensor.

@@ -1,15 +1,20 @@
 //! Folds changes that follow from another one into it.
 
 use super::arguments::OPTIMIZER;
-use super::calls::{BLOCKING, backend};
+use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, backend};
+use super::parameters;
 use crate::analysis::Analysis;
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
-use crate::analysis::changes::survey::{Modules, OpsOfModules, is_optimizer_frame};
+use crate::analysis::changes::survey::{
+    COMPILED_MODULE, Modules, OpsOfModules, is_optimizer_frame,
+};
+use crate::diff::MergedId;
 use crate::program::{Phase, Platform, Vendor};
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind};
+use crate::trace::Argument;
+use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Subject of compiled code that both sides run, divided into other functions.
@@ -21,8 +26,6 @@ const GENERATED: &str = ".py: call";
 /// Texts in the names of ops and frames with which compilers trace a program.
 const COMPILER: [&str; 4] = ["PythonDispatchMode", "FakeTensor", "_dynamo/", "_inductor/"];
 
-/// Ops that convert an element type.
-const CASTS: [&str; 4] = ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 /// Ops that copy a tensor to another memory layout.
 const COPIES: [&str; 5] =
     ["aten::contiguous", "aten::clone", "aten::copy_", "CloneBackward0", "aten::empty_like"];
@@ -43,10 +46,11 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     into_environment(drafts);
     switches_into_kernels(drafts);
     modes_and_selection(drafts);
-    into_regions(drafts);
+    into_regions(drafts, modules);
     into_warm_up(drafts);
     into_precision(drafts);
     into_format(drafts);
+    casts_into_ops(drafts);
     into_attention(drafts);
     into_layers(drafts, modules);
     into_replaced_ops(drafts);
@@ -66,9 +70,15 @@ fn into_any(drafts: &mut Drafts<'_>) {
         ChangeKind::Layers,
         ChangeKind::Attention,
     ];
+    let is_rearranged = |draft: &Draft| draft.names.baseline == draft.names.candidate;
     if let Some(cause) = first(drafts, &structure) {
+        fold_where(drafts, cause, &[ChangeKind::Ops], is_rearranged);
+    }
+    // Ops choose other implementations for other tensors.
+    let tensors = [ChangeKind::Precision, ChangeKind::Shapes, ChangeKind::MemoryFormat];
+    if let Some(cause) = first(drafts, &tensors) {
         fold_where(drafts, cause, &[ChangeKind::Ops], |draft| {
-            draft.names.baseline == draft.names.candidate
+            is_rearranged(draft) && !draft.position.module.is_empty()
         });
     }
     for read in drafts.find(ChangeKind::HostRead) {
@@ -79,7 +89,39 @@ fn into_any(drafts: &mut Drafts<'_>) {
     }
     if let Some(shapes) = first(drafts, &[ChangeKind::Shapes]) {
         fold_where(drafts, shapes, &[ChangeKind::Arguments], |draft| {
-            draft.pairs.keys().any(|(one, two)| one.starts_with('[') || two.starts_with('['))
+            draft.parameter.is_none()
+                && draft.pairs.keys().any(|(one, two)| one.starts_with('[') || two.starts_with('['))
+        });
+    }
+    for arguments in drafts.find(ChangeKind::Arguments) {
+        parameter_into_sizes(drafts, arguments);
+    }
+}
+
+/// A parameter of a model may change the sizes and layouts of the tensors that later ops take. A model that
+/// is not trained does not count its batches.
+fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
+    let draft = &drafts.all()[arguments];
+    let Some(parameter) = draft.parameter else { return };
+    let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
+    if parameters::RESIZING.contains(&parameter) {
+        // A kernel of another size has another padding.
+        let nodes = draft.nodes.clone();
+        let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
+            let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();
+            nodes.iter().all(|node| sites.contains(node))
+        });
+        if let Some(sized) = sized {
+            drafts.fold(arguments, sized);
+            return;
+        }
+        fold_where(drafts, arguments, &[ChangeKind::Shapes, ChangeKind::MemoryFormat], |draft| {
+            from < draft.nodes.first().copied()
+        });
+    }
+    if parameter == "training" {
+        fold_where(drafts, arguments, &[ChangeKind::Ops], |draft| {
+            draft.position.module == module && names(draft).all(|name| name == "aten::add_")
         });
     }
 }
@@ -107,7 +149,8 @@ fn names(draft: &Draft) -> impl Iterator<Item = &str> {
 }
 
 fn functions(draft: &Draft) -> impl Iterator<Item = &str> {
-    Side::BOTH.into_iter().flat_map(|side| draft.functions[side].keys()).map(String::as_str)
+    let all = Side::BOTH.into_iter().flat_map(|side| draft.functions[side].keys());
+    all.map(String::as_str).filter(|function| !function.is_empty())
 }
 
 /// Folds other kernels and other math modes into a change of the device or of the software versions, which
@@ -176,15 +219,32 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
 
 /// Folds consequences of compilation into it. Compiled code has its own wrappers, and returns gradients
 /// with other memory layouts.
-fn into_regions(drafts: &mut Drafts<'_>) {
+fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules) {
     let Some(region) = first(drafts, &[ChangeKind::Graphs, ChangeKind::Compilation]) else {
         return;
     };
+    if drafts.all()[region].nodes.is_empty() {
+        into_unmatched_region(drafts, region, modules);
+    }
     let kinds = [ChangeKind::Ops, ChangeKind::Python, ChangeKind::Optimizer, ChangeKind::Layers];
     fold_where(drafts, region, &kinds, |draft| {
-        Side::BOTH.into_iter().any(|side| draft.marks[side].compiled)
-            || names(draft).any(|name| name.contains("_dynamo/"))
+        // `torch.compile` also wraps an optimizer that it does not compile.
+        let is_other_optimizer =
+            draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
+        // The whole model may be called more often, and compiled.
+        let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
+        Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
+            || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
+            || draft.position.module == COMPILED_MODULE
     });
+    // What compiled code replaced in the module that calls it.
+    let drafts_of_ops = drafts.find(ChangeKind::Ops).into_iter().map(|at| &drafts.all()[at]);
+    let positions: BTreeSet<Position> = drafts_of_ops
+        .filter(|draft| Side::BOTH.into_iter().any(|side| draft.marks[side].compiled))
+        .map(|draft| draft.position.clone())
+        .filter(|position| !position.module.is_empty())
+        .collect();
+    fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
     // Compiled code that was divided in another way takes other inputs.
     if drafts.all()[region].subject == DIVIDED {
         let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
@@ -195,6 +255,18 @@ fn into_regions(drafts: &mut Drafts<'_>) {
                 || names(draft).any(|name| !name.contains("::"))
         });
     }
+    // Ops in compiled code may be matched with ops outside of it.
+    let analysis = drafts.analysis;
+    let is_of_both = |node: &MergedId| {
+        let node = analysis.diff().merged().node(*node);
+        let mut is_compiled =
+            node.calls().map(|(side, call)| is_in_compiled_code(analysis.tree(side), call));
+        is_compiled.next() == is_compiled.next()
+    };
+    let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Arguments];
+    fold_where(drafts, region, &kinds, |draft| {
+        draft.parameter.is_none() && !draft.nodes.iter().any(is_of_both)
+    });
     let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat];
     fold_where(drafts, region, &kinds, |draft| !draft.has_forward || draft.subject == OPTIMIZER);
     // A replayed graph replaces the calls at its position.
@@ -210,6 +282,35 @@ fn into_regions(drafts: &mut Drafts<'_>) {
     for &at in all.iter().skip(1) {
         drafts.fold(at, all[0]);
     }
+}
+
+/// The calls of compiled code, and those of the modules that only the other side calls, are what a region
+/// that was not matched with the calls that it replaced consists of.
+fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules) {
+    let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
+    let Some(side) = found else { return };
+    for at in drafts.find(ChangeKind::Ops) {
+        let draft = &drafts.all()[at];
+        let of_class = modules.calls(&draft.position.module);
+        let is_replaced = of_class[side.other()] > 0 && of_class[side] == 0;
+        if !draft.marks[side].compiled && !is_replaced {
+            continue;
+        }
+        let calls = draft.names[side.other()].values().sum::<u64>();
+        let position = draft.position.clone();
+        let is_first = draft.marks[side].compiled && drafts.all()[region].nodes.is_empty();
+        drafts.merge(at, region);
+        let whole = drafts.at(region);
+        *whole.names[side.other()].entry("call".to_owned()).or_default() += calls;
+        if is_first {
+            whole.position = position;
+        }
+    }
+}
+
+fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
+    let mut above = tree.ancestors(call).map(|above| tree.name(above));
+    above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
 }
 
 /// Code that is compiled calls ops to find out what they return.
@@ -233,6 +334,7 @@ fn into_precision(drafts: &mut Drafts<'_>) {
         let is_in_function = functions(draft).next().is_some();
         has_cast && !is_in_function || names(draft).all(|name| CASTS.contains(&name))
     });
+    fold_where(drafts, precision, &[ChangeKind::Ops], |draft| draft.subject.ends_with(REPEATED));
     fold_where(drafts, precision, &[ChangeKind::Python, ChangeKind::Ops], |draft| {
         names(draft).chain(functions(draft)).any(|name| name.contains("autocast"))
     });
@@ -243,11 +345,53 @@ fn into_format(drafts: &mut Drafts<'_>) {
     fold_where(drafts, format, &[ChangeKind::Ops], |draft| {
         names(draft).all(|name| COPIES.contains(&name))
     });
+    let analysis = drafts.analysis;
+    fold_where(drafts, format, &[ChangeKind::Ops], |draft| {
+        draft.nodes.iter().all(|&node| converts_format(analysis, node))
+    });
+}
+
+/// Conversions that do not follow from another type or format are part of the other ops at their position.
+fn casts_into_ops(drafts: &mut Drafts<'_>) {
+    for casts in drafts.find(ChangeKind::Ops) {
+        let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };
+        let is_same = |&at: &usize| drafts.all()[at].subject == place;
+        if let Some(ops) = drafts.find(ChangeKind::Ops).into_iter().find(is_same) {
+            drafts.merge_named(casts, ops);
+        }
+    }
+}
+
+/// Whether a call is `Tensor.to` with a memory format, which is the last of its arguments.
+fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
+    const PRESERVED: &str = "1";
+    analysis.diff().merged().node(node).calls().all(|(side, call)| {
+        let tree = analysis.tree(side);
+        let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op;
+        let Some(call) = tree.subtree(call).find(is_op) else { return false };
+        let text = tree.arguments(call).map(|arguments| arguments.text(Argument::Concrete));
+        let text = text.map_or("", |text| tree.trace().text(text));
+        let values = serde_json::from_str::<Vec<String>>(text).unwrap_or_default();
+        tree.name(call) == "aten::to"
+            && values.last().is_some_and(|last| {
+                !last.is_empty() && last != PRESERVED && last.parse::<u8>().is_ok()
+            })
+    })
 }
 
 /// The implementations of attention return tensors of other layouts.
 fn into_attention(drafts: &mut Drafts<'_>) {
     let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
+    // Attention that is written out is a softmax between two products.
+    for ops in drafts.find(ChangeKind::Ops) {
+        let (one, two) = (&drafts.all()[attention], &drafts.all()[ops]);
+        let is_written_out = one.position == two.position
+            && names(two).any(|name| name.ends_with("softmax"))
+            && names(two).any(|name| name == "aten::matmul" || name == "aten::bmm");
+        if is_written_out {
+            drafts.merge_named(ops, attention);
+        }
+    }
     fold_where(drafts, attention, &[ChangeKind::KernelSelection], |draft| {
         draft.subject == "Attention"
     });
@@ -310,30 +454,41 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules) {
 fn into_replaced_ops(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
     for at in causes {
-        let (module, nodes) = {
+        let (position, nodes, replaced, from) = {
             let draft = &drafts.all()[at];
-            (draft.position.module.clone(), draft.nodes.len())
+            let names: BTreeSet<String> = names(draft).map(str::to_owned).collect();
+            (draft.position.clone(), draft.nodes.len(), names, draft.nodes.first().copied())
         };
-        let is_cause = drafts.resolve(at) == at && !module.is_empty();
+        let is_cause = drafts.resolve(at) == at && position != Position::default();
         if !is_cause || !drafts.all()[at].has_forward {
             continue;
         }
+        let is_here = |other: &Position| match position.module.is_empty() {
+            true => *other == position,
+            false => other.module == position.module,
+        };
         fold_where(drafts, at, &[ChangeKind::MemoryFormat], |draft| {
             let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
-            draft.position.module == module && formats.all(|format| format != "channels_last")
+            replaced.contains(&draft.position.module)
+                || is_here(&draft.position) && formats.all(|format| format != "channels_last")
         });
         let is_replacement =
             Side::BOTH.iter().all(|&side| !drafts.all()[at].names[side].is_empty());
         if is_replacement {
             fold_where(drafts, at, &[ChangeKind::Shapes], |draft| {
-                draft.position.module == module && draft.nodes.len() <= nodes
+                (is_here(&draft.position) || replaced.contains(&draft.position.module))
+                    && draft.nodes.len() <= nodes
+                    && draft.nodes.first().copied() > from
             });
         }
     }
 }
 
 /// The names of the ops that a side calls in its optimizer.
-fn optimizer_ops(analysis: &Analysis, side: Side) -> BTreeSet<&str> {
+pub(in crate::analysis::changes) fn optimizer_ops(
+    analysis: &Analysis,
+    side: Side,
+) -> BTreeSet<&str> {
     let (tree, phases) = (analysis.tree(side), analysis.phases(side));
     let mut names = BTreeSet::new();
     let mut end = CallId(0);
@@ -415,6 +570,24 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
             [ChangeKind::Ops, ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Arguments];
         fold_where(drafts, cause, &kinds, |draft| draft.has_backward && !draft.has_forward);
     }
+    if let Some(shapes) = first(drafts, &[ChangeKind::Shapes]) {
+        fold_where(drafts, shapes, &[ChangeKind::Ops], |draft| names(draft).all(is_accumulation));
+    }
+}
+
+/// Ops that are added or removed may be so together with a `torch.no_grad` around them.
+fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
+    for ops in drafts.find(ChangeKind::Ops) {
+        let (position, names) =
+            (drafts.all()[ops].position.clone(), drafts.all()[ops].names.clone());
+        fold_where(drafts, ops, &[ChangeKind::Python], |draft| {
+            let is_alone =
+                |side: Side| draft.names[side.other()].is_empty() && names[side.other()].is_empty();
+            draft.subject.starts_with(GRADIENT_MODE)
+                && draft.position == position
+                && Side::BOTH.into_iter().any(is_alone)
+        });
+    }
 }
 
 /// Folds Python calls that switch streams into the change of the streams, and other Python calls into a
@@ -425,13 +598,15 @@ fn streams_and_python(drafts: &mut Drafts<'_>) {
             names(draft).any(|name| name.contains("cuda/streams.py"))
         });
     }
+    into_gradient_free_ops(drafts);
     let mut at_position: BTreeMap<Position, usize> = BTreeMap::new();
     for (at, draft) in drafts.all().iter().enumerate() {
         if draft.kind != ChangeKind::Python {
             at_position.entry(draft.position.clone()).or_insert(at);
         }
     }
-    let folds = |draft: &Draft| !draft.subject.starts_with(BLOCKING);
+    let stays = [BLOCKING, GRADIENT_MODE, SCHEDULE];
+    let folds = |draft: &Draft| !stays.iter().any(|subject| draft.subject.starts_with(subject));
     for python in drafts.find(ChangeKind::Python) {
         if !folds(&drafts.all()[python]) {
             continue;

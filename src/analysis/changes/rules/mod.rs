@@ -5,6 +5,7 @@ pub(super) mod arguments;
 pub(super) mod calls;
 pub(super) mod consequences;
 pub(super) mod kernels;
+mod parameters;
 pub(super) mod recording;
 pub(super) mod regions;
 pub(super) mod runtime;

@@ -58,6 +58,14 @@ fn divided(drafts: &mut Drafts<'_>) {
         let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
         drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
     }
+    // Compiled code that was not matched with the calls that it replaced.
+    let has_region = [ChangeKind::Compilation, ChangeKind::Graphs]
+        .into_iter()
+        .any(|kind| !drafts.find(kind).is_empty());
+    if let Some(side) = only(count).filter(|_| !has_region) {
+        let at = drafts.draft(ChangeKind::Compilation, side.label());
+        drafts.at(at).names[side].insert("region".to_owned(), count[side]);
+    }
     if code.baseline.is_compiled_now != code.candidate.is_compiled_now {
         for at in drafts.find(ChangeKind::Compilation) {
             for side in Side::BOTH {
@@ -65,6 +73,11 @@ fn divided(drafts: &mut Drafts<'_>) {
             }
         }
     }
+}
+
+/// The side with a count, if the other side has none.
+fn only(count: PerSide<u64>) -> Option<Side> {
+    Side::BOTH.into_iter().find(|&side| count[side] > 0 && count[side.other()] == 0)
 }
 
 /// The compiled code of the compared steps of one side.

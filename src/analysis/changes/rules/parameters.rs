@@ -1,0 +1,99 @@
+//! Names of parameters of ops, and of their values, by position among the arguments. Traces record only
+//! the positions. Ops with several overloads, whose positions differ, are not listed.
+
+const NORM: &[(usize, &str)] = &[(5, "training"), (6, "momentum"), (7, "eps")];
+const CONVOLUTION: &[(usize, &str)] =
+    &[(3, "stride"), (4, "padding"), (5, "dilation"), (6, "groups")];
+const DROPOUT: &[(usize, &str)] = &[(1, "p"), (2, "train")];
+const RECURRENT: &[(usize, &str)] = &[
+    (3, "has_biases"),
+    (4, "num_layers"),
+    (5, "dropout"),
+    (6, "train"),
+    (7, "bidirectional"),
+    (8, "batch_first"),
+];
+
+/// Parameters of ops whose values describe the model, by op.
+const PARAMETERS: [(&str, &[(usize, &str)]); 24] = [
+    ("aten::alpha_dropout", DROPOUT),
+    ("aten::avg_pool2d", &[(1, "kernel_size"), (2, "stride"), (3, "padding"), (4, "ceil_mode")]),
+    ("aten::batch_norm", NORM),
+    ("aten::conv1d", CONVOLUTION),
+    ("aten::conv2d", CONVOLUTION),
+    ("aten::conv3d", CONVOLUTION),
+    ("aten::cross_entropy_loss", &[(3, "reduction"), (4, "ignore_index"), (5, "label_smoothing")]),
+    ("aten::dropout", DROPOUT),
+    ("aten::elu", &[(1, "alpha")]),
+    ("aten::embedding", &[(2, "padding_idx"), (3, "scale_grad_by_freq"), (4, "sparse")]),
+    (
+        "aten::embedding_bag",
+        &[(3, "scale_grad_by_freq"), (4, "mode"), (5, "sparse"), (8, "padding_idx")],
+    ),
+    ("aten::feature_dropout", DROPOUT),
+    ("aten::group_norm", &[(1, "num_groups"), (4, "eps")]),
+    ("aten::gru", RECURRENT),
+    ("aten::instance_norm", NORM),
+    ("aten::layer_norm", &[(4, "eps")]),
+    ("aten::leaky_relu", &[(1, "negative_slope")]),
+    ("aten::lstm", RECURRENT),
+    (
+        "aten::max_pool2d",
+        &[(1, "kernel_size"), (2, "stride"), (3, "padding"), (4, "dilation"), (5, "ceil_mode")],
+    ),
+    ("aten::native_dropout", DROPOUT),
+    ("aten::rms_norm", &[(3, "eps")]),
+    ("aten::rnn_relu", RECURRENT),
+    ("aten::rnn_tanh", RECURRENT),
+    (
+        "aten::scaled_dot_product_attention",
+        &[(4, "dropout_p"), (5, "is_causal"), (6, "scale"), (7, "enable_gqa")],
+    ),
+];
+
+/// Parameters that change the sizes of the weights or states that an op takes.
+pub(super) const OF_WEIGHTS: [&str; 4] = ["batch_first", "bidirectional", "groups", "num_layers"];
+
+/// Parameters that change the sizes or layouts of what an op returns.
+pub(super) const RESIZING: [&str; 9] = [
+    "batch_first",
+    "bidirectional",
+    "ceil_mode",
+    "dilation",
+    "groups",
+    "kernel_size",
+    "num_layers",
+    "padding",
+    "stride",
+];
+
+/// The name of a parameter, if it is known.
+pub(super) fn name(op: &str, position: usize) -> Option<&'static str> {
+    let (_, parameters) = PARAMETERS.iter().find(|(known, _)| *known == op)?;
+    parameters.iter().find(|(at, _)| *at == position).map(|(_, name)| *name)
+}
+
+/// The name of a value that is recorded as a number: `mean` for the reduction `1`.
+pub(super) fn value<'a>(op: &str, parameter: &str, value: &'a str) -> &'a str {
+    let names = match (op, parameter) {
+        ("aten::cross_entropy_loss", "reduction") => ["none", "mean", "sum"],
+        ("aten::embedding_bag", "mode") => ["sum", "mean", "max"],
+        _ => return value,
+    };
+    value.parse::<usize>().ok().and_then(|number| names.get(number).copied()).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_and_values_have_names() {
+        assert_eq!(name("aten::conv2d", 6), Some("groups"));
+        assert_eq!(name("aten::conv2d", 0), None);
+        assert_eq!(name("aten::add", 2), None);
+        assert_eq!(value("aten::embedding_bag", "mode", "1"), "mean");
+        assert_eq!(value("aten::embedding_bag", "mode", "7"), "7");
+        assert_eq!(value("aten::conv2d", "groups", "1"), "1");
+    }
+}
