@@ -121,7 +121,8 @@ fn recorded(path: &Path) -> Recording {
 fn a_change_preserves_the_nesting_of_the_other_events() {
     let recording = generated(Platform::Rocm);
     let keeps = |change: &&Change| !matches!(change, Change::SplitThread | Change::MoveModule);
-    for change in Change::all().iter().filter(keeps) {
+    let changes = [Change::all(), Change::hard()].concat();
+    for change in changes.iter().filter(keeps) {
         for seed in 1..4 {
             let changed = change.apply(&recording, &mut SplitMix::new(seed));
             let Some(changed) = changed else { continue };

@@ -6,6 +6,7 @@ mod support;
 mod evidence;
 mod fixtures;
 mod ground_truth;
+mod hard_changes;
 mod hard_structure;
 mod phenomena;
 mod places;

@@ -251,7 +251,7 @@ pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> Strin
 }
 
 /// What two events must have in common to be alike, besides their names.
-fn likeness(event: &Event) -> u64 {
+pub fn likeness(event: &Event) -> u64 {
     let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));
     hash(&(event.kind, arguments))

@@ -112,7 +112,7 @@ pub(super) fn split_k(
 }
 
 /// A new event like another one.
-fn again(like: &Event, name: &str, span: (i64, i64)) -> Event {
+pub(super) fn again(like: &Event, name: &str, span: (i64, i64)) -> Event {
     Event::new(like.kind, &like.category, name, &like.lane, span)
 }
 

@@ -4,7 +4,11 @@
 //! spans nested: time is inserted for added calls, and dropped calls leave gaps.
 
 mod adding;
+mod annotating;
 mod compiling;
+mod foreach;
+mod half_compiled;
+mod hard;
 mod modules;
 mod moving;
 mod numerics;
@@ -12,6 +16,8 @@ mod recorders;
 mod removing;
 mod renaming;
 mod repeating;
+mod rows;
+mod steps;
 
 use super::recording::{Forest, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -79,12 +85,29 @@ pub enum Change {
     StretchThreads,
     /// The later half of the busiest thread runs on a new one.
     SplitThread,
+    /// There are `record_function` ranges around irregular runs of calls, at several levels.
+    Annotate,
+    /// A row of equal layers is longer by a third, and a share of the ops is removed.
+    MoreLayersDrop(f64),
+    /// Half of the layers of a row are compiled into one region each.
+    CompileHalf,
+    /// The optimizer updates all parameters with one op instead of one op for each.
+    ForeachOptimizer,
+    /// The modules of a row, such as experts, run in another order.
+    ShuffleExperts,
+    /// Only the ops of the top level are recorded.
+    RecordLevel,
+    /// The recording starts in the middle of the first step.
+    StartMidStep,
+    /// Two adjacent steps are swapped.
+    ReorderSteps,
     /// Several changes, applied one after the other, with a name for all.
     Several(&'static str, Vec<Change>),
 }
 
 impl Change {
-    /// All changes of one kind at the usual strength, followed by combinations of several.
+    /// All changes of one kind at the usual strength, followed by combinations of several. [`Change::hard`] has the
+    /// changes for which tests do not require a minimum yet.
     pub fn all() -> Vec<Change> {
         vec![
             Change::Nothing,
@@ -190,6 +213,14 @@ impl Change {
             Change::LowerPrecision(share) => format!("bfloat16, {share} % casts"),
             Change::StretchThreads => "threads stretched".to_owned(),
             Change::SplitThread => "a thread split in two".to_owned(),
+            Change::Annotate => "irregular annotations".to_owned(),
+            Change::MoreLayersDrop(share) => format!("a third more layers, {share} % dropped"),
+            Change::CompileHalf => "half of the layers compiled".to_owned(),
+            Change::ForeachOptimizer => "multi-tensor optimizer".to_owned(),
+            Change::ShuffleExperts => "experts shuffled".to_owned(),
+            Change::RecordLevel => "top-level ops only".to_owned(),
+            Change::StartMidStep => "start in mid-step".to_owned(),
+            Change::ReorderSteps => "two steps swapped".to_owned(),
             Change::Several(name, _) => (*name).to_owned(),
         }
     }
@@ -227,6 +258,14 @@ impl Change {
             Change::InsertModule => repeating::module(recording, random),
             Change::StretchThreads => Some(moving::stretch(recording, random)),
             Change::SplitThread => moving::split_thread(recording, random),
+            Change::Annotate => annotating::ranges(recording, random),
+            Change::MoreLayersDrop(share) => rows::more_layers(recording, *share, random),
+            Change::CompileHalf => half_compiled::layers(recording, random),
+            Change::ForeachOptimizer => foreach::optimizer(recording, random),
+            Change::ShuffleExperts => rows::shuffle(recording, random),
+            Change::RecordLevel => recorders::top_level(recording),
+            Change::StartMidStep => steps::start_in_the_middle(recording, random),
+            Change::ReorderSteps => steps::reorder(recording, random),
             Change::Several(_, changes) => apply_all(changes, recording, random),
         }
     }

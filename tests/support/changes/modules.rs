@@ -75,12 +75,7 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
 /// inside. Swapping two whole layers that differ in one op would look the same as moving that op.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
-    let plain = |name: &str| match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_'))
-    {
-        Some((class, _)) => class.to_owned(),
-        None => without_addresses(name),
-    };
-    let contents = contents(events, forest, plain);
+    let contents = contents(events, forest, class_of);
     let mut found = Vec::new();
     for (_, list) in forest.sibling_lists() {
         let is_leaf = |at: usize| {
@@ -98,6 +93,14 @@ fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     found
 }
 
+/// The class of a module; any other name without addresses.
+pub(super) fn class_of(name: &str) -> String {
+    match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_')) {
+        Some((class, _)) => class.to_owned(),
+        None => without_addresses(name),
+    }
+}
+
 /// Swaps the first and the last of a row of siblings, and shifts those between them.
 fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
     let (first, last) = (&recording.events[row[0]], &recording.events[row[row.len() - 1]]);
@@ -110,7 +113,7 @@ fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
 }
 
 /// Renumbers the instances of each class in the order in which they now run, with the same numbers.
-fn number_by_order(before: &Recording, after: &mut Recording) {
+pub(super) fn number_by_order(before: &Recording, after: &mut Recording) {
     let (old, new) = (order_of_instances(&before.events), order_of_instances(&after.events));
     let mut numbers: BTreeMap<(String, u32), u32> = BTreeMap::new();
     for (class, row) in new {

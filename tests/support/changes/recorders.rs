@@ -1,6 +1,6 @@
 //! A recording → the same calls as recorded by another recorder, machine or checkout.
 
-use super::{Recording, SplitMix};
+use super::{Forest, Recording, SplitMix};
 use crate::support::recording::{Event, Kind, Lane};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -10,10 +10,36 @@ use std::sync::Arc;
 const LINES: u32 = 7;
 /// The offset added to device and stream numbers.
 const OTHER_GPU: i64 = 3;
+/// An op that contains more than one in this many of the recording's host calls is the range of a whole phase, and
+/// the ops in it are at the top level.
+const LARGEST_OP: usize = 20;
 
 /// Recorded without Python stacks, as without `with_stack`.
 pub(super) fn without_stacks(recording: &Recording) -> Option<Recording> {
     recording.has_python().then(|| recording.without_python())
+}
+
+/// Recorded with the ops of the top level only. The ops inside them are missing, and their launches are directly
+/// below the outermost op. Python frames are kept. `None` if no op contains another one.
+pub(super) fn top_level(recording: &Recording) -> Option<Recording> {
+    let events = &recording.events;
+    let forest = Forest::of(events);
+    let calls = events.iter().filter(|event| event.kind.is_host()).count();
+    let is_range = |at: usize| {
+        let large = forest.sizes[at] as usize * LARGEST_OP > calls;
+        large || events[at].name.starts_with("ProfilerStep#")
+    };
+    let mut inside = vec![false; events.len()];
+    for &at in &forest.preorder {
+        inside[at] = forest.parents[at].is_some_and(|parent| {
+            inside[parent] || events[parent].kind == Kind::Op && !is_range(parent)
+        });
+    }
+    let missing: Vec<bool> =
+        events.iter().zip(inside).map(|(event, inside)| inside && event.kind == Kind::Op).collect();
+    let mut changed = recording.clone();
+    changed.remove(&missing);
+    missing.contains(&true).then_some(changed)
 }
 
 /// The scripts are in another folder, Python has another version, and line numbers have shifted.

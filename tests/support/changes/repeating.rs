@@ -25,7 +25,7 @@ pub(super) fn layer(recording: &Recording, random: &mut SplitMix) -> Option<Reco
     Some(module_again(recording, &forest, random.pick(&layers)?))
 }
 
-fn module_again(recording: &Recording, forest: &Forest, places: &[usize]) -> Recording {
+pub(super) fn module_again(recording: &Recording, forest: &Forest, places: &[usize]) -> Recording {
     let subtrees: Vec<Vec<usize>> = places.iter().map(|&at| forest.subtree(at)).collect();
     let numbers = numbers_of(recording, subtrees.iter().flatten());
     let spans = places.iter().map(|&at| &recording.events[at]);
@@ -51,7 +51,7 @@ fn module_again(recording: &Recording, forest: &Forest, places: &[usize]) -> Rec
 }
 
 /// Whether a call ends before its parent does, so that a copy can follow it.
-fn has_room(recording: &Recording, forest: &Forest, at: usize) -> bool {
+pub(super) fn has_room(recording: &Recording, forest: &Forest, at: usize) -> bool {
     let end = |at: usize| recording.events[at].end;
     forest.parents[at].is_none_or(|parent| end(at) < end(parent))
 }
@@ -129,15 +129,19 @@ fn repeat_step(recording: &Recording, which: usize) -> Option<Recording> {
 }
 
 /// The span of the calls of a step, and where a copy of them can start, in ns.
-struct Place {
-    from: i64,
-    until: i64,
+pub(super) struct Place {
+    pub(super) from: i64,
+    pub(super) until: i64,
     at: i64,
 }
 
 /// The span of the calls of a step: those that start during it, on its thread, directly below the innermost
 /// call (the training loop) that contains all steps.
-fn place_of_step(recording: &Recording, steps: &[&Event], step: &Event) -> Option<Place> {
+pub(super) fn place_of_step(
+    recording: &Recording,
+    steps: &[&Event],
+    step: &Event,
+) -> Option<Place> {
     let events = &recording.events;
     let forest = Forest::of(events);
     let all = (steps.first()?.start, steps.last()?.end - 1);
@@ -236,7 +240,7 @@ pub(super) fn module_number(event: &Event) -> Option<(&str, u32)> {
 }
 
 /// The number of a recorded step, from its annotation on the host.
-fn step_number(event: &Event) -> Option<u32> {
+pub(super) fn step_number(event: &Event) -> Option<u32> {
     let on_host = event.kind == Kind::Annotation && &*event.category == "user_annotation";
     event.name.strip_prefix(STEP)?.parse().ok().filter(|_| on_host)
 }

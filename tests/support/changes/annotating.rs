@@ -1,0 +1,112 @@
+//! A recording → one with `record_function` ranges around irregular runs of calls, at several levels.
+//!
+//! ```text
+//! a b c d e   →   ## attn ##          d   my_region
+//!                 ├── a                   └── e …
+//!                 └── my_region
+//!                     ├── b
+//!                     └── c
+//! ```
+
+use super::{Forest, Kind, Recording, SplitMix, ops_of};
+use crate::support::recording::Event;
+use std::collections::BTreeMap;
+
+/// There is one range for this many ops.
+const OPS_PER_RANGE: usize = 5;
+/// Minimum and maximum number of siblings in a range.
+const RUN: (usize, usize) = (2, 12);
+/// Candidates to draw for each range. Those that overlap an existing range are discarded.
+const DRAWS: usize = 10;
+/// Names of the ranges. A few names repeat, as in a training script.
+const NAMES: [&str; 6] =
+    ["## forward ##", "## attn ##", "## inner ##", "my_region", "## loss ##", "prepare_inputs"];
+
+/// Wraps random runs of siblings in ranges. A range contains at least one op, and two ranges of one list are
+/// disjoint or nested. Ranges are ops without arguments, as the profiler records them.
+pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
+    let events = &recording.events;
+    let forest = Forest::of(events);
+    let ops = ops_of(recording, &forest);
+    let category = events[*ops.first()?].category.clone();
+    let lists: Vec<(Option<usize>, &[usize])> = forest.sibling_lists().collect();
+    let starts = starts(events, &forest, &lists);
+    let wanted = (ops.len() / OPS_PER_RANGE).max(1);
+    let mut runs = Runs::default();
+    for _ in 0..wanted * DRAWS {
+        let Some(&(list, first)) = random.pick(&starts).filter(|_| runs.count < wanted) else {
+            break;
+        };
+        let length = RUN.0 + random.below(RUN.1 - RUN.0 + 1);
+        let rest = lists[list].1[first..].iter().take(length);
+        let run = rest.take_while(|&&at| has_time(&events[at])).count();
+        if run >= RUN.0 {
+            runs.add(list, (first, first + run - 1));
+        }
+    }
+    let spans =
+        runs.by_list.iter().flat_map(|(&list, runs)| runs.iter().map(move |&run| (list, run)));
+    let ranges = spans.map(|(list, (first, last))| {
+        let (parent, list) = lists[list];
+        let (first, last) = (list[first], list[last]);
+        let span = (events[first].start, events[last].end);
+        let name = NAMES[random.below(NAMES.len())];
+        // Of two equal spans, the first in the file is the outer one.
+        let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
+        let range = Event::new(Kind::Op, &category, name, &events[first].lane, span);
+        (fills.map_or(first, |parent| parent + 1), range)
+    });
+    let ranges: Vec<(usize, Event)> = ranges.collect();
+    let mut changed = recording.clone();
+    let any = !ranges.is_empty();
+    changed.insert(ranges);
+    any.then_some(changed)
+}
+
+/// The ops and frames at which a range can start, as list and position. Each contains an op.
+fn starts(
+    events: &[Event],
+    forest: &Forest,
+    lists: &[(Option<usize>, &[usize])],
+) -> Vec<(usize, usize)> {
+    let mut contains_op = vec![false; events.len()];
+    for &at in forest.preorder.iter().rev() {
+        contains_op[at] |= events[at].kind == Kind::Op;
+        if let Some(parent) = forest.parents[at] {
+            contains_op[parent] |= contains_op[at];
+        }
+    }
+    let mut starts = Vec::new();
+    for (number, (_, list)) in lists.iter().enumerate() {
+        let open = |at: usize| contains_op[at] && has_time(&events[at]);
+        starts.extend((0..list.len()).filter(|&at| open(list[at])).map(|at| (number, at)));
+    }
+    starts
+}
+
+fn has_time(event: &Event) -> bool {
+    event.kind.is_host() && event.end > event.start
+}
+
+/// Runs of siblings by list, as first and last position.
+#[derive(Debug, Default)]
+struct Runs {
+    by_list: BTreeMap<usize, Vec<(usize, usize)>>,
+    count: usize,
+}
+
+impl Runs {
+    /// Adds a run, unless it is equal to another run or overlaps it in part.
+    fn add(&mut self, list: usize, run: (usize, usize)) {
+        let runs = self.by_list.entry(list).or_default();
+        let within = |one: (usize, usize), two: (usize, usize)| two.0 <= one.0 && one.1 <= two.1;
+        let fits = |&other: &(usize, usize)| {
+            let apart = run.1 < other.0 || other.1 < run.0;
+            run != other && (apart || within(run, other) || within(other, run))
+        };
+        if runs.iter().all(fits) {
+            runs.push(run);
+            self.count += 1;
+        }
+    }
+}

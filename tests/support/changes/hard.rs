@@ -1,0 +1,52 @@
+//! The changes that the alignment does not find reliably yet.
+
+use super::Change;
+
+impl Change {
+    /// Changes and combinations that are not in [`Change::all`], because `tests/pairing` requires a minimum for each
+    /// of those. `alignment_quality` measures both lists.
+    pub fn hard() -> Vec<Change> {
+        vec![
+            Change::Annotate,
+            Change::MoreLayersDrop(5.0),
+            Change::CompileHalf,
+            Change::cast_and_dropped(),
+            Change::ForeachOptimizer,
+            Change::ShuffleExperts,
+            Change::RecordLevel,
+            Change::record_level_of_another_platform(),
+            Change::StartMidStep,
+            Change::ReorderSteps,
+            Change::annotated_on_another_platform(),
+            Change::more_layers_wrapped(),
+            Change::half_compiled_and_cast(),
+        ]
+    }
+
+    fn cast_and_dropped() -> Change {
+        let parts = vec![Change::LowerPrecision(5.0), Change::DropOps(5.0)];
+        Change::Several("bfloat16 casts, 5 % dropped", parts)
+    }
+
+    fn record_level_of_another_platform() -> Change {
+        let parts = vec![Change::RecordLevel, Change::OtherPlatform, Change::DropOps(2.0)];
+        Change::Several("top level, other platform, dropped", parts)
+    }
+
+    /// Ops are dropped first: an annotation that is dropped would take all calls in it along.
+    fn annotated_on_another_platform() -> Change {
+        let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
+        Change::Several("annotated, dropped, other platform", parts)
+    }
+
+    fn more_layers_wrapped() -> Change {
+        let parts = vec![Change::MoreLayersDrop(5.0), Change::WrapOps(2.0)];
+        Change::Several("more layers, dropped, wrapped", parts)
+    }
+
+    /// Layers are compiled last: a cast or a dropped op inside a compiled region is not realistic.
+    fn half_compiled_and_cast() -> Change {
+        let parts = vec![Change::LowerPrecision(5.0), Change::DropOps(2.0), Change::CompileHalf];
+        Change::Several("half compiled, cast, dropped", parts)
+    }
+}

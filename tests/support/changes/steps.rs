@@ -1,0 +1,162 @@
+//! A recording → one that starts in the middle of a step, or whose steps run in another order.
+
+use super::repeating::{place_of_step, step_number};
+use super::{Forest, Kind, Recording, SplitMix};
+use crate::support::recording::Event;
+use crate::support::score::{likeness, without_addresses};
+use std::collections::BTreeMap;
+
+/// Starts the recording at a random point in the middle half of the first step. Calls that end before it are
+/// missing on all threads, with the GPU events of their launches. Calls that span it start there: each a
+/// nanosecond after the call above it, so that the order in the file does not matter. Without recorded steps, the
+/// whole recording is one step.
+pub(super) fn start_in_the_middle(
+    recording: &Recording,
+    random: &mut SplitMix,
+) -> Option<Recording> {
+    let events = &recording.events;
+    let forest = Forest::of(events);
+    let steps = events.iter().filter(|event| step_number(event).is_some());
+    let first = steps.min_by_key(|step| step.start).map(|step| (step.start, step.end));
+    let host = || events.iter().filter(|event| event.kind.is_host());
+    let whole = || Some((host().map(|one| one.start).min()?, host().map(|one| one.end).max()?));
+    let (from, until) = first.or_else(whole)?;
+    let cut = from + (until - from) * (250 + random.below(501) as i64) / 1000;
+    let mut marked: Vec<bool> = events.iter().map(|event| is_before(event, cut)).collect();
+    for &at in forest.preorder.iter().filter(|&&at| events[at].kind == Kind::Gpu) {
+        marked[at] = forest.parents[at].is_some_and(|launch| marked[launch]);
+    }
+    let mut changed = recording.clone();
+    // Calls above a call that spans the point also span it, and come earlier in preorder.
+    let spans = |at: &usize| events[*at].start < cut && !marked[*at];
+    let on_host = |at: &usize| events[*at].kind.is_host() && spans(at);
+    let mut open: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for at in forest.preorder.iter().copied().filter(on_host) {
+        open.entry(&events[at].lane).or_default().push(at);
+        changed.events[at].start = cut;
+    }
+    for calls in open.into_values() {
+        for (depth, &at) in calls.iter().rev().enumerate() {
+            changed.events[at].start -= depth as i64;
+        }
+    }
+    for event in &mut changed.events {
+        if event.kind == Kind::Annotation {
+            event.start = event.start.max(cut);
+        }
+    }
+    changed.remove(&marked);
+    changed.events.iter().any(|event| event.kind.is_host()).then_some(changed)
+}
+
+/// Whether an event is missing if the recording starts at `cut`. A linked GPU event depends on its launch.
+fn is_before(event: &Event, cut: i64) -> bool {
+    match event.kind {
+        Kind::Op | Kind::Frame | Kind::Runtime | Kind::Annotation => event.end <= cut,
+        Kind::Gpu => event.start < cut,
+        Kind::Other => false,
+    }
+}
+
+/// Swaps two adjacent recorded steps, on all threads, with the GPU events of their launches. The profiler numbers
+/// steps in the order in which they run, so the numbers stay in place.
+///
+/// The steps must differ in the name or the arguments of an op. Otherwise nothing shows that they were swapped.
+/// `None` if there are fewer than three steps, no two adjacent ones differ, or calls of some thread span the
+/// border between two steps.
+pub(super) fn reorder(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
+    let events = &recording.events;
+    let mut steps: Vec<&Event> =
+        events.iter().filter(|event| step_number(event).is_some()).collect();
+    steps.sort_by_key(|step| step.start);
+    let firsts: Vec<usize> = (0..steps.len().checked_sub(1).filter(|&pairs| pairs > 1)?).collect();
+    let mut pairs = random.sample(&firsts, firsts.len()).into_iter();
+    pairs.find_map(|first| swap(recording, &steps, first))
+}
+
+/// Swaps a step with the next one.
+fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recording> {
+    let place = |at: usize| place_of_step(recording, steps, steps.get(at)?);
+    let (one, two) = (place(first)?, place(first + 1)?);
+    let before = first.checked_sub(1).and_then(place).map(|place| place.until);
+    let after = place(first + 2).map(|place| place.from);
+    let ranges = [
+        (before.unwrap_or(steps[first].start.min(one.from)), one.from),
+        (one.until, two.from),
+        (two.until, after.unwrap_or(steps[first + 1].end.max(two.until))),
+    ];
+    let cuts = cuts(recording, ranges)?;
+    let numbers = [first, first + 1].map(|at| steps[at].name.clone());
+    let forest = Forest::of(&recording.events);
+    let step_of: Vec<Option<usize>> =
+        (0..recording.events.len()).map(|at| step_of(recording, &forest, at, cuts)).collect();
+    if ops_of_step(recording, &step_of, 0) == ops_of_step(recording, &step_of, 1) {
+        return None;
+    }
+    let by = [cuts[2] - cuts[1], cuts[0] - cuts[1]];
+    let mut changed = recording.clone();
+    for (event, step) in changed.events.iter_mut().zip(&step_of) {
+        // The range of a step on the GPU starts later than the step, so its name decides.
+        let named =
+            numbers.iter().position(|name| event.kind == Kind::Annotation && event.name == *name);
+        if let Some(step) = named.or(*step) {
+            *event = event.clone().moved(by[step]);
+        }
+        if let Some(step) = named {
+            event.name = numbers[1 - step].clone();
+        }
+    }
+    Some(changed)
+}
+
+/// A point in time in each of the ranges at which no call is open, except calls that contain both steps.
+fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
+    let (from, until) = (ranges[0].0, ranges[2].1);
+    let inner: Vec<&Event> = recording
+        .events
+        .iter()
+        .filter(|event| event.kind.is_host() || is_step(event))
+        .filter(|event| from < event.end && event.start < until)
+        .filter(|event| from < event.start || event.end < until)
+        .collect();
+    let free = |&at: &i64| !inner.iter().any(|event| event.start < at && at < event.end);
+    let cut = |(from, until): (i64, i64)| {
+        let ends = inner.iter().flat_map(|event| [event.start, event.end]);
+        let mut points: Vec<i64> = ends.filter(|&at| from <= at && at <= until).collect();
+        points.extend([from, until]);
+        points.sort_unstable();
+        points.into_iter().find(free)
+    };
+    Some([cut(ranges[0])?, cut(ranges[1])?, cut(ranges[2])?])
+}
+
+/// Whether an event is the range of a step on the host.
+fn is_step(event: &Event) -> bool {
+    step_number(event).is_some()
+}
+
+/// The step (0 or 1) that an event moves with, if any.
+fn step_of(recording: &Recording, forest: &Forest, at: usize, cuts: [i64; 3]) -> Option<usize> {
+    let event = match recording.events[at].kind {
+        Kind::Gpu => &recording.events[forest.parents[at].unwrap_or(at)],
+        Kind::Op | Kind::Frame | Kind::Runtime | Kind::Annotation => &recording.events[at],
+        Kind::Other => return None,
+    };
+    let inside = |step: usize| cuts[step] <= event.start && event.end <= cuts[step + 1];
+    let starts = |step: usize| cuts[step] <= event.start && event.start < cuts[step + 1];
+    (0..2).find(|&step| inside(step) || event.kind == Kind::Gpu && starts(step))
+}
+
+/// The names and arguments of the ops of a step, sorted.
+fn ops_of_step(
+    recording: &Recording,
+    step_of: &[Option<usize>],
+    step: usize,
+) -> Vec<(String, u64)> {
+    let events = recording.events.iter().zip(step_of);
+    let ops = events.filter(|(event, of)| event.kind == Kind::Op && **of == Some(step));
+    let mut ops: Vec<(String, u64)> =
+        ops.map(|(event, _)| (without_addresses(&event.name), likeness(event))).collect();
+    ops.sort_unstable();
+    ops
+}
