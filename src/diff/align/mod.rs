@@ -15,9 +15,11 @@
 //! a stack, so nothing recurses over the depth of a trace. A call is *free* while it has no
 //! counterpart. `docs/algorithm.md` explains the whole.
 
+mod anchored;
 mod apart;
 mod compare;
 mod exchanged;
+mod flat;
 mod gaps;
 mod in_order;
 mod inner;
@@ -68,7 +70,12 @@ pub(super) fn align(
     });
     let words = Vocabulary::new(trees, outlines);
     let lone_threads = lone_threads.as_ref();
-    let both = Both { programs, trees, outlines, words: &words, links: &links, lone_threads };
+    // Which part of a loop runs on a thread of its own is decided by what those threads run.
+    let are_split = Side::BOTH.into_iter().any(|side| !lone_threads[side].is_empty());
+    let pairs = if are_split { &[][..] } else { &threads.pairs };
+    let anchors = &flat::anchors(trees, outlines, &words, pairs);
+    let both =
+        Both { programs, trees, outlines, words: &words, links: &links, lone_threads, anchors };
     Aligner::new(both).align_threads(&threads.pairs);
     links.into_pairing()
 }
@@ -81,6 +88,8 @@ struct Both<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     words: &'a Vocabulary,
     links: &'a Links,
+    /// What the flat order of work matches.
+    anchors: &'a flat::Anchors,
     /// The unmatched threads of each side.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
 }
@@ -210,7 +219,7 @@ impl<'a> Aligner<'a> {
         self.row.clear();
         let baseline = self.outlines.baseline;
         self.row.extend(lists.baseline.iter().map(|&call| baseline.position(call)));
-        let mut work = vec![lists];
+        let mut work = self.align_anchored(lists);
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
             // This comes before wrappers are opened, because a call that only swapped places with

@@ -1,7 +1,9 @@
 //! Two siblings → the score of matching them: what they have in common, counted in tokens.
 
 use super::Both;
+use super::anchored::contradicts;
 use super::compare::{Compare, Tokens};
+use super::flat::Anchors;
 use super::inner::is_one_inside_other;
 use super::plain::shared_tokens;
 use super::runs;
@@ -34,6 +36,7 @@ pub(super) struct Siblings<'a, 'b> {
     /// Whether the GPU events come from one launch and may be matched by order; unlinked ones are
     /// only matched by name.
     launched_together: bool,
+    anchors: &'a Anchors,
     /// The unmatched threads of each side.
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
 }
@@ -73,7 +76,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
     where
         'a: 'b,
     {
-        let Both { programs, outlines, lone_threads, .. } = *both;
+        let Both { programs, outlines, lone_threads, anchors, .. } = *both;
         let elements = runs::elements(outlines, bags, lists);
         Siblings {
             programs,
@@ -84,6 +87,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             launches_agree: OnceCell::new(),
             known: PerSide::default(),
             launched_together,
+            anchors,
             lone_threads,
         }
     }
@@ -273,6 +277,7 @@ impl Compare for Siblings<'_, '_> {
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         x.exact[a as usize] == y.exact[b as usize]
+            && !contradicts(self.anchors, self.outlines, a, b)
     }
 
     fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
@@ -321,6 +326,10 @@ impl Compare for Siblings<'_, '_> {
     }
 
     fn score(&mut self, i: usize, j: usize) -> i64 {
+        let (a, b) = self.calls(i, j);
+        if !self.is_run(i, j) && contradicts(self.anchors, self.outlines, a, b) {
+            return 0;
+        }
         let (one, two) = self.known(i, j);
         if one.is_run || two.is_run {
             return AFFINITY * self.shared(i, j);

@@ -277,6 +277,7 @@ impl Aligner<'_> {
         for side in Side::BOTH {
             self.rescue_split_threads(side);
         }
+        self.pair_left_anchors();
         self.pair_moved_elsewhere();
         self.pair_around_partners();
         self.pair_left_behind();
