@@ -130,6 +130,11 @@ pub(super) const SHORT_LIST: usize = 64;
 /// Evidence tokens, about one layer, from which a call matches anywhere as soon as it is the only
 /// unmatched one of its kind on each side, even if matched calls of its kind exist.
 pub(super) const UNMISTAKABLE: u32 = 128;
+/// Share of the items of the shorter of two threads that their longest common subsequence must contain for
+/// it to be evidence. Otherwise so much was exchanged that an item may have moved as well as stayed.
+pub(super) const ANCHORS_LEAST: f64 = 0.8;
+/// Fewest anchors in a row: one or two equal items may be opposite each other by chance.
+pub(super) const ANCHORS_IN_A_ROW: usize = 3;
 /// Fewest siblings that can be the former contents of a lost wrapper.
 pub(super) const LEAST_RUN: usize = 8;
 /// Maximum number of such runs of siblings to look at, in each list.

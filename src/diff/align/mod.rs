@@ -73,7 +73,7 @@ pub(super) fn align(
     // Which part of a loop runs on a thread of its own is decided by what those threads run.
     let are_split = Side::BOTH.into_iter().any(|side| !lone_threads[side].is_empty());
     let pairs = if are_split { &[][..] } else { &threads.pairs };
-    let anchors = &flat::anchors(trees, outlines, &words, pairs);
+    let anchors = &flat::anchors(trees, outlines, pairs);
     let both =
         Both { programs, trees, outlines, words: &words, links: &links, lone_threads, anchors };
     Aligner::new(both).align_threads(&threads.pairs);
