@@ -144,7 +144,7 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
 /// - `nn.Module: Linear_3` → `nn.Module: Linear`
 /// - `<built-in method add of type object at 0x7f…>` → `<built-in method add of type object>`
 /// - `<built-in method run of pybind11_builtins.… object at 0x7f…>` →
-///   `<built-in method run of PyCapsule object>`: how pybind11 calls its functions differs by version
+///   `<built-in method run of PyCapsule object>`, the older of the two names that pybind11 gives
 fn frame_name(name: &str) -> Cow<'_, str> {
     if let Some(module) = ModuleName::of(name) {
         return Cow::Owned(format!("nn.Module: {}", module.class));

@@ -177,14 +177,14 @@ pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
 }
 
 /// Number of calls of each module class in the compared steps.
-pub(super) struct Modules {
-    of_class: BTreeMap<String, PerSide<u64>>,
-    /// The same by class of the module around it, which is empty for outermost modules, and class.
-    in_class: BTreeMap<(String, String), PerSide<u64>>,
+pub(super) struct Modules<'a> {
+    of_class: BTreeMap<&'a str, PerSide<u64>>,
+    /// By the class of the module around them, which is empty for outermost modules, and their own class.
+    in_class: BTreeMap<(&'a str, &'a str), PerSide<u64>>,
 }
 
-impl Modules {
-    pub(super) fn of(analysis: &Analysis) -> Modules {
+impl<'a> Modules<'a> {
+    pub(super) fn of(analysis: &'a Analysis) -> Modules<'a> {
         let mut modules = Modules { of_class: BTreeMap::new(), in_class: BTreeMap::new() };
         for side in Side::BOTH {
             let tree = analysis.tree(side);
@@ -194,10 +194,9 @@ impl Modules {
                     && analysis.is_compared(side, *call)
             };
             for call in tree.calls().filter(is_counted) {
-                let class = ModuleName::class_or_name(tree.name(call)).to_owned();
+                let class = ModuleName::class_or_name(tree.name(call));
                 let around = tree.parent(call).map_or("", |above| class_around(tree, above));
-                let key = (around.to_owned(), class.clone());
-                modules.in_class.entry(key).or_default()[side] += 1;
+                modules.in_class.entry((around, class)).or_default()[side] += 1;
                 modules.of_class.entry(class).or_default()[side] += 1;
             }
         }
@@ -211,8 +210,8 @@ impl Modules {
     /// Whether both sides call modules of a class in modules of another class, but not equally often, and
     /// do not make up for it elsewhere.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
-        let key = (around.to_owned(), class.to_owned());
-        let calls = [self.in_class.get(&key).copied().unwrap_or_default(), self.calls(class)];
+        let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
+        let calls = [inside, self.calls(class)];
         calls.iter().all(|calls| {
             calls.baseline > 0 && calls.candidate > 0 && calls.baseline != calls.candidate
         })

@@ -7,7 +7,8 @@ use super::phrases::{
 };
 use super::rules::arguments::TENSORS;
 use super::rules::calls::{GRADIENT_MODE, SCHEDULE, backend, is_read};
-use super::rules::consequences::{DIVIDED, is_accumulation, optimizer_ops};
+use super::rules::compiled::DIVIDED;
+use super::rules::consequences::{is_accumulation, optimizer_ops};
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
 use crate::program::counted;
@@ -38,7 +39,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             let is_added = draft.names.candidate.values().sum::<u64>()
                 >= draft.names.baseline.values().sum::<u64>();
             let verb = if is_added { "launched" } else { "no longer launched" };
-            format!("Captured graphs are {verb} {position}").trim_end().to_owned()
+            format!("Captured graphs are {verb}{}", after_space(&position))
         }
         ChangeKind::Graphs => region_words(draft, scale, "graph launch"),
         ChangeKind::Precision => {
@@ -79,7 +80,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             let verb = if is_added { "reads" } else { "no longer reads" };
             let (unit, suffix) = scale.unit(&counts_of(draft));
             let side = if is_added { Side::Candidate } else { Side::Baseline };
-            let at = if position.is_empty() { String::new() } else { format!(" {position}") };
+            let at = after_space(&position);
             format!(
                 "The host {verb} a value of a tensor{at}: {}{}",
                 list(names, unit[side]),
@@ -128,7 +129,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             replaced(draft, scale, &position) + backward
         }
         ChangeKind::Python if draft.subject.starts_with(GRADIENT_MODE) => {
-            let at = if position.is_empty() { String::new() } else { format!(" {position}") };
+            let at = after_space(&position);
             format!(
                 "torch.no_grad, torch.inference_mode or torch.enable_grad was added or removed{at}"
             )
@@ -136,7 +137,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
         ChangeKind::Python if draft.subject.starts_with(SCHEDULE) => {
             let is_added = !draft.names.candidate.is_empty();
             let verb = if is_added { "sets" } else { "no longer sets" };
-            format!("A schedule {verb} the learning rate {position}").trim_end().to_owned()
+            format!("A schedule {verb} the learning rate{}", after_space(&position))
         }
         ChangeKind::Python => replaced(draft, scale, &position) + &other_functions(draft),
         ChangeKind::Allocator => {
@@ -171,6 +172,11 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
         }
         ChangeKind::Recording => recording(draft),
     }
+}
+
+/// The words after a space; nothing if there are none.
+fn after_space(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
 /// Whether only one side adds gradients to parameters, and nothing else changed.
@@ -316,7 +322,7 @@ fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
         });
         more.collect::<BTreeMap<String, u64>>()
     });
-    let at = if position.is_empty() { String::new() } else { format!(" {position}") };
+    let at = after_space(position);
     let suffix = per_step(scale, &suffix);
     let [one, two] = Side::BOTH.map(|side| within(draft, side, &only[side]));
     match (only.baseline.is_empty(), only.candidate.is_empty()) {

@@ -98,8 +98,8 @@ fn is_op(analysis: &Analysis, node: MergedId) -> bool {
 }
 
 fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
-    let node = analysis.diff().merged().node(node);
-    Side::BOTH.iter().find_map(|&side| Some(analysis.tree(side).kind(node.call(side)?)))
+    let (side, call) = analysis.diff().merged().node(node).calls().next()?;
+    Some(analysis.tree(side).kind(call))
 }
 
 /// A lowest common node, and the index of a stretch between its common children.

@@ -104,13 +104,10 @@ fn below(analysis: &Analysis, row: &Row) -> String {
             RowKind::RenamedOp | RowKind::OneSidedOp | RowKind::Launch | RowKind::Replaced,
             Some(id),
         ) => {
-            let node = analysis.diff().merged().node(id);
-            let call = |side: Side| Some((side, node.call(side)?));
-            call(Side::Baseline)
-                .or_else(|| call(Side::Candidate))
-                .map_or_else(String::new, |(side, call)| {
-                    analysis.diff().plain_name(side, call).to_owned()
-                })
+            let call = analysis.diff().merged().node(id).calls().next();
+            call.map_or_else(String::new, |(side, call)| {
+                analysis.diff().plain_name(side, call).to_owned()
+            })
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn claim(
     drafts: &mut Drafts<'_>,
     surveyor: &mut Surveyor<'_>,
     root: MergedId,
-    modules: &Modules,
+    modules: &Modules<'_>,
 ) {
     if let Some(at) = drafts.covering(root) {
         drafts.add_root(at, root);
@@ -140,7 +140,7 @@ fn claim_root(
     root: MergedId,
     (surveys, is_backward): (&PerSide<Survey>, bool),
     position: Position,
-    modules: &Modules,
+    modules: &Modules<'_>,
 ) {
     let analysis = drafts.analysis;
     let (kind, subject) = kind(analysis, root, surveys, &position, modules);
@@ -208,7 +208,7 @@ fn kind(
     root: MergedId,
     surveys: &PerSide<Survey>,
     position: &Position,
-    modules: &Modules,
+    modules: &Modules<'_>,
 ) -> (ChangeKind, String) {
     let both = || Side::BOTH.into_iter().map(|side| &surveys[side]);
     let ops: Vec<&String> = both().flat_map(|survey| &survey.ops).collect();
@@ -296,11 +296,8 @@ pub(in crate::analysis::changes) fn is_read(op: &str) -> bool {
 /// Whether an unmatched call, or one below it, is a function that blocks.
 fn blocks(analysis: &Analysis, root: MergedId) -> bool {
     const BLOCKS: [&str; 6] = ["sleep", "wait", "acquire", "poll", "recv", "read"];
-    let node = analysis.diff().merged().node(root);
-    Side::BOTH.into_iter().any(|side| {
-        let tree = analysis.tree(side);
-        let mut calls = node.call(side).into_iter().flat_map(|call| tree.subtree(call));
-        calls.any(|call| {
+    analysis.diff().merged().node(root).calls().any(|(side, call)| {
+        analysis.tree(side).subtree(call).any(|call| {
             let name = analysis.diff().plain_name(side, call);
             let function = name.rsplit([' ', ':']).next().unwrap_or(name).trim_end_matches('>');
             BLOCKS.contains(&function)
@@ -310,15 +307,12 @@ fn blocks(analysis: &Analysis, root: MergedId) -> bool {
 
 /// Plain names of a node and of the calls above it.
 fn names_around(analysis: &Analysis, node: MergedId) -> Vec<&str> {
-    let node = analysis.diff().merged().node(node);
-    let of = |side: Side| {
-        let call = node.call(side);
-        call.into_iter().flat_map(move |call| {
-            let tree = analysis.tree(side);
-            std::iter::once(call).chain(tree.ancestors(call)).map(|above| tree.name(above))
-        })
-    };
-    Side::BOTH.into_iter().flat_map(of).collect()
+    let calls = analysis.diff().merged().node(node).calls();
+    let names = calls.flat_map(|(side, call)| {
+        let tree = analysis.tree(side);
+        std::iter::once(call).chain(tree.ancestors(call)).map(|above| tree.name(above))
+    });
+    names.collect()
 }
 
 /// The implementation of attention that an op belongs to.

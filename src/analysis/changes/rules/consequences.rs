@@ -2,29 +2,20 @@
 
 use super::arguments::OPTIMIZER;
 use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, backend};
+use super::compiled::{into_regions, into_warm_up};
+use super::folding::{first, fold_where, functions, names};
 use super::parameters;
 use crate::analysis::Analysis;
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
-use crate::analysis::changes::survey::{
-    COMPILED_MODULE, Modules, OpsOfModules, is_optimizer_frame,
-};
+use crate::analysis::changes::survey::{Modules, OpsOfModules, is_optimizer_frame};
 use crate::diff::MergedId;
 use crate::program::{Phase, Platform, Vendor};
 use crate::side::{PerSide, Side};
 use crate::trace::Argument;
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Subject of compiled code that both sides run, divided into other functions.
-pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
-
-/// End of the frames of generated code.
-const GENERATED: &str = ".py: call";
-
-/// Texts in the names of ops and frames with which compilers trace a program.
-const COMPILER: [&str; 4] = ["PythonDispatchMode", "FakeTensor", "_dynamo/", "_inductor/"];
 
 /// Ops that copy a tensor to another memory layout.
 const COPIES: [&str; 5] =
@@ -42,7 +33,7 @@ const VIEWS: [&str; 8] = [
     "CloneBackward0",
 ];
 
-pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modules) {
+pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     into_environment(drafts);
     switches_into_kernels(drafts);
     modes_and_selection(drafts);
@@ -126,33 +117,6 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     }
 }
 
-fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> {
-    kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
-}
-
-/// Folds the drafts of these kinds that `follows` into `cause`, unless they already have another cause.
-fn fold_where(
-    drafts: &mut Drafts<'_>,
-    cause: usize,
-    kinds: &[ChangeKind],
-    follows: impl Fn(&Draft) -> bool,
-) {
-    for at in kinds.iter().flat_map(|&kind| drafts.find(kind)).collect::<Vec<usize>>() {
-        if follows(&drafts.all()[at]) {
-            drafts.fold(at, cause);
-        }
-    }
-}
-
-fn names(draft: &Draft) -> impl Iterator<Item = &str> {
-    Side::BOTH.into_iter().flat_map(|side| draft.names[side].keys()).map(String::as_str)
-}
-
-fn functions(draft: &Draft) -> impl Iterator<Item = &str> {
-    let all = Side::BOTH.into_iter().flat_map(|side| draft.functions[side].keys());
-    all.map(String::as_str).filter(|function| !function.is_empty())
-}
-
 /// Folds other kernels and other math modes into a change of the device or of the software versions, which
 /// explains them.
 fn into_environment(drafts: &mut Drafts<'_>) {
@@ -215,114 +179,6 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
             }
         }
     }
-}
-
-/// Folds consequences of compilation into it. Compiled code has its own wrappers, and returns gradients
-/// with other memory layouts.
-fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules) {
-    let Some(region) = first(drafts, &[ChangeKind::Graphs, ChangeKind::Compilation]) else {
-        return;
-    };
-    if drafts.all()[region].nodes.is_empty() {
-        into_unmatched_region(drafts, region, modules);
-    }
-    let kinds = [ChangeKind::Ops, ChangeKind::Python, ChangeKind::Optimizer, ChangeKind::Layers];
-    fold_where(drafts, region, &kinds, |draft| {
-        // `torch.compile` also wraps an optimizer that it does not compile.
-        let is_other_optimizer =
-            draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
-        // The whole model may be called more often, and compiled.
-        let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
-        Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
-            || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
-            || draft.position.module == COMPILED_MODULE
-    });
-    // What compiled code replaced in the module that calls it.
-    let drafts_of_ops = drafts.find(ChangeKind::Ops).into_iter().map(|at| &drafts.all()[at]);
-    let positions: BTreeSet<Position> = drafts_of_ops
-        .filter(|draft| Side::BOTH.into_iter().any(|side| draft.marks[side].compiled))
-        .map(|draft| draft.position.clone())
-        .filter(|position| !position.module.is_empty())
-        .collect();
-    fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
-    // Compiled code that was divided in another way takes other inputs.
-    if drafts.all()[region].subject == DIVIDED {
-        let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
-        fold_where(drafts, region, &kinds, |_| true);
-        // Modules are calls only outside of compiled code.
-        fold_where(drafts, region, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
-            draft.position.frame.ends_with(GENERATED)
-                || names(draft).any(|name| !name.contains("::"))
-        });
-    }
-    // Ops in compiled code may be matched with ops outside of it.
-    let analysis = drafts.analysis;
-    let is_of_both = |node: &MergedId| {
-        let node = analysis.diff().merged().node(*node);
-        let mut is_compiled =
-            node.calls().map(|(side, call)| is_in_compiled_code(analysis.tree(side), call));
-        is_compiled.next() == is_compiled.next()
-    };
-    let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Arguments];
-    fold_where(drafts, region, &kinds, |draft| {
-        draft.parameter.is_none() && !draft.nodes.iter().any(is_of_both)
-    });
-    let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat];
-    fold_where(drafts, region, &kinds, |draft| !draft.has_forward || draft.subject == OPTIMIZER);
-    // A replayed graph replaces the calls at its position.
-    for graph in drafts.find(ChangeKind::Graphs) {
-        let position = drafts.all()[graph].position.clone();
-        let kinds = [ChangeKind::Ops, ChangeKind::Layers, ChangeKind::Python, ChangeKind::HostRead];
-        fold_where(drafts, graph, &kinds, |draft| draft.position == position);
-    }
-    // Regions that replaced calls describe the change best.
-    let mut all = drafts.find(ChangeKind::Graphs);
-    all.sort_by_key(|&at| drafts.all()[at].subject.is_empty());
-    all.extend(drafts.find(ChangeKind::Compilation));
-    for &at in all.iter().skip(1) {
-        drafts.fold(at, all[0]);
-    }
-}
-
-/// The calls of compiled code, and those of the modules that only the other side calls, are what a region
-/// that was not matched with the calls that it replaced consists of.
-fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules) {
-    let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
-    let Some(side) = found else { return };
-    for at in drafts.find(ChangeKind::Ops) {
-        let draft = &drafts.all()[at];
-        let of_class = modules.calls(&draft.position.module);
-        let is_replaced = of_class[side.other()] > 0 && of_class[side] == 0;
-        if !draft.marks[side].compiled && !is_replaced {
-            continue;
-        }
-        let calls = draft.names[side.other()].values().sum::<u64>();
-        let position = draft.position.clone();
-        let is_first = draft.marks[side].compiled && drafts.all()[region].nodes.is_empty();
-        drafts.merge(at, region);
-        let whole = drafts.at(region);
-        *whole.names[side.other()].entry("call".to_owned()).or_default() += calls;
-        if is_first {
-            whole.position = position;
-        }
-    }
-}
-
-fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
-    let mut above = tree.ancestors(call).map(|above| tree.name(above));
-    above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
-}
-
-/// Code that is compiled calls ops to find out what they return.
-fn into_warm_up(drafts: &mut Drafts<'_>) {
-    let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
-    for at in drafts.find(ChangeKind::Compilation) {
-        drafts.at(at).marks = PerSide::default();
-    }
-    fold_where(drafts, warm_up, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
-        Side::BOTH.into_iter().any(|side| draft.marks[side].compiled)
-            || names(draft).any(|name| COMPILER.iter().any(|mark| name.contains(mark)))
-    });
 }
 
 /// Casts belong to the precision that they convert to.
@@ -405,7 +261,7 @@ fn into_attention(drafts: &mut Drafts<'_>) {
 
 /// Folds what follows from another number of modules into it: another number of the modules inside them,
 /// and ops that only seem to be added or removed because they were matched in another module.
-fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules) {
+fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
     let Some(cause) = first(drafts, &causes) else { return };
     let mut classes: BTreeSet<String> = BTreeSet::new();

@@ -3,7 +3,9 @@
 
 pub(super) mod arguments;
 pub(super) mod calls;
+pub(super) mod compiled;
 pub(super) mod consequences;
+mod folding;
 pub(super) mod kernels;
 mod parameters;
 pub(super) mod recording;
@@ -17,7 +19,7 @@ use crate::diff::MergedId;
 
 /// Assigns the facts about calls and arguments to changes. Outer calls come before inner ones, and the
 /// forward pass before the backward pass, so that the cause exists before its consequences are assigned.
-pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules) {
+pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules<'_>) {
     let values = arguments::Values::of(drafts.analysis, &facts.arguments);
     let mut surveyor = Surveyor::new(drafts.analysis);
     let mut all: Vec<(bool, MergedId, Option<usize>)> = Vec::new();

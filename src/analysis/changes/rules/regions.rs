@@ -1,6 +1,6 @@
 //! Reports compiled regions and graph launches, with the calls that they replaced.
 
-use super::consequences::DIVIDED;
+use super::compiled::DIVIDED;
 use crate::analysis::Analysis;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;

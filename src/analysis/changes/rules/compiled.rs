@@ -1,0 +1,129 @@
+//! Folds what follows from compiled code, and from compiling it, into that change.
+
+use super::arguments::OPTIMIZER;
+use super::folding::{first, fold_where, names};
+use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::place::Position;
+use crate::analysis::changes::survey::{COMPILED_MODULE, Modules};
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallTree};
+use std::collections::BTreeSet;
+
+/// Subject of compiled code that both sides run, divided into other functions.
+pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
+
+/// End of the frames of generated code.
+const GENERATED: &str = ".py: call";
+
+/// Texts in the names of ops and frames with which compilers trace a program.
+const COMPILER: [&str; 4] = ["PythonDispatchMode", "FakeTensor", "_dynamo/", "_inductor/"];
+
+/// Folds consequences of compilation into it. Compiled code has its own wrappers, and returns gradients
+/// with other memory layouts.
+pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+    let Some(region) = first(drafts, &[ChangeKind::Graphs, ChangeKind::Compilation]) else {
+        return;
+    };
+    if drafts.all()[region].nodes.is_empty() {
+        into_unmatched_region(drafts, region, modules);
+    }
+    let kinds = [ChangeKind::Ops, ChangeKind::Python, ChangeKind::Optimizer, ChangeKind::Layers];
+    fold_where(drafts, region, &kinds, |draft| {
+        // `torch.compile` also wraps an optimizer that it does not compile.
+        let is_other_optimizer =
+            draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
+        // The whole model may be called more often, and compiled.
+        let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
+        Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
+            || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
+            || draft.position.module == COMPILED_MODULE
+    });
+    // What compiled code replaced in the module that calls it.
+    let drafts_of_ops = drafts.find(ChangeKind::Ops).into_iter().map(|at| &drafts.all()[at]);
+    let positions: BTreeSet<Position> = drafts_of_ops
+        .filter(|draft| Side::BOTH.into_iter().any(|side| draft.marks[side].compiled))
+        .map(|draft| draft.position.clone())
+        .filter(|position| !position.module.is_empty())
+        .collect();
+    fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
+    // Compiled code that was divided in another way takes other inputs.
+    if drafts.all()[region].subject == DIVIDED {
+        let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
+        fold_where(drafts, region, &kinds, |_| true);
+        // Modules are calls only outside of compiled code.
+        fold_where(drafts, region, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
+            draft.position.frame.ends_with(GENERATED)
+                || names(draft).any(|name| !name.contains("::"))
+        });
+    }
+    // Ops in compiled code may be matched with ops outside of it.
+    let analysis = drafts.analysis;
+    let is_of_both = |node: &MergedId| {
+        let node = analysis.diff().merged().node(*node);
+        let mut is_compiled =
+            node.calls().map(|(side, call)| is_in_compiled_code(analysis.tree(side), call));
+        is_compiled.next() == is_compiled.next()
+    };
+    let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Arguments];
+    fold_where(drafts, region, &kinds, |draft| {
+        draft.parameter.is_none() && !draft.nodes.iter().any(is_of_both)
+    });
+    let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat];
+    fold_where(drafts, region, &kinds, |draft| !draft.has_forward || draft.subject == OPTIMIZER);
+    // A replayed graph replaces the calls at its position.
+    for graph in drafts.find(ChangeKind::Graphs) {
+        let position = drafts.all()[graph].position.clone();
+        let kinds = [ChangeKind::Ops, ChangeKind::Layers, ChangeKind::Python, ChangeKind::HostRead];
+        fold_where(drafts, graph, &kinds, |draft| draft.position == position);
+    }
+    // Regions that replaced calls describe the change best.
+    let mut all = drafts.find(ChangeKind::Graphs);
+    all.sort_by_key(|&at| drafts.all()[at].subject.is_empty());
+    all.extend(drafts.find(ChangeKind::Compilation));
+    for &at in all.iter().skip(1) {
+        drafts.fold(at, all[0]);
+    }
+}
+
+/// The calls of compiled code, and those of the modules that only the other side calls, are what a region
+/// that was not matched with the calls that it replaced consists of.
+fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
+    let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
+    let Some(side) = found else { return };
+    for at in drafts.find(ChangeKind::Ops) {
+        let draft = &drafts.all()[at];
+        let of_class = modules.calls(&draft.position.module);
+        let is_replaced = of_class[side.other()] > 0 && of_class[side] == 0;
+        if !draft.marks[side].compiled && !is_replaced {
+            continue;
+        }
+        let calls = draft.names[side.other()].values().sum::<u64>();
+        let position = draft.position.clone();
+        let is_first = draft.marks[side].compiled && drafts.all()[region].nodes.is_empty();
+        drafts.merge(at, region);
+        let whole = drafts.at(region);
+        *whole.names[side.other()].entry("call".to_owned()).or_default() += calls;
+        if is_first {
+            whole.position = position;
+        }
+    }
+}
+
+fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
+    let mut above = tree.ancestors(call).map(|above| tree.name(above));
+    above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
+}
+
+/// Code that is compiled calls ops to find out what they return.
+pub(super) fn into_warm_up(drafts: &mut Drafts<'_>) {
+    let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
+    for at in drafts.find(ChangeKind::Compilation) {
+        drafts.at(at).marks = PerSide::default();
+    }
+    fold_where(drafts, warm_up, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
+        Side::BOTH.into_iter().any(|side| draft.marks[side].compiled)
+            || names(draft).any(|name| COMPILER.iter().any(|mark| name.contains(mark)))
+    });
+}
