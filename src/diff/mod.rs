@@ -15,6 +15,7 @@ mod order;
 mod outline;
 mod pairing;
 mod plain_names;
+mod ranges;
 mod recorded;
 mod regions;
 mod step_pairs;
@@ -341,6 +342,7 @@ fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> (Pairing, r
     let left_out = step_pairs::left_out(programs, steps.as_deref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
     let mut pairing = align::align(programs, outlines.as_ref(), &threads);
+    ranges::pair(trees, outlines.as_ref(), &mut pairing);
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing, left_out.as_ref());

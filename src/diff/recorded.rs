@@ -16,6 +16,7 @@
 //! positions, as unmatched calls around matched pairs.
 
 use super::outline::Outline;
+use super::ranges;
 use crate::side::PerSide;
 use crate::trace::CapturedAs;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -68,13 +69,14 @@ struct Recorded {
 }
 
 /// Hides, in each thread, the kinds of calls that the matched thread has none of; in unmatched
-/// threads, those that the whole other trace has none of. `left_out` calls are hidden as well.
+/// threads, those that the whole other trace has none of. `left_out` calls and one-sided `ranges` are hidden as well.
 pub(super) fn without_one_sided<'a>(
     trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,
     threads: &[(u32, u32)],
     left_out: PerSide<&Vec<bool>>,
 ) -> PerSide<Outline<'a>> {
+    let ranges = ranges::one_sided(trees, outlines.as_ref());
     let recorded = PerSide::from_fn_at_once(|side| {
         let roots = outlines[side].roots();
         let of_root = |root| of_calls(trees[side], root..outlines[side].end(root));
@@ -91,6 +93,10 @@ pub(super) fn without_one_sided<'a>(
     );
     let hidden = PerSide::from_fn(|side| {
         let mut hidden = left_out[side].clone();
+        if !ranges[side].is_empty() {
+            hidden.resize(outlines[side].len(), false);
+            ranges[side].iter().for_each(|&range| hidden[range as usize] = true);
+        }
         for &(root, mine) in &recorded[side] {
             let other = partners[side].get(&root);
             let theirs = other

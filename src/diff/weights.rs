@@ -20,6 +20,12 @@ pub(super) const AFFINITY: i64 = TOKEN / 4;
 /// Score of one common token of a call and the call of its name inside a wrapper. They will be a
 /// match, one level deeper, so this is nearly the score of a match between siblings.
 pub(super) const WRAPPED: i64 = TOKEN * 7 / 8;
+/// Minimum number of tokens of a layer: a module with a few ops in it.
+pub(super) const LAYER: i64 = 16;
+/// Minimum number of layers in a row.
+pub(super) const LAYERS: usize = 3;
+/// Maximum number of pairs of layers that are compared for one row.
+pub(super) const LAYER_CELLS: usize = 1 << 14;
 /// Score of matching two runtime calls without GPU work, which vary from run to run.
 pub(super) const QUERY: i64 = TOKEN / 8;
 /// If each of two calls has an equal counterpart elsewhere, they have swapped places. Their score

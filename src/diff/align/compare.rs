@@ -21,6 +21,11 @@ pub(super) trait Compare {
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0
     }
+    /// Whether either element is in a row of layers of which one side has more, so that being equal
+    /// at the end of the lists does not make two of them a match.
+    fn in_row(&mut self, _a: usize, _b: usize) -> bool {
+        false
+    }
     /// Whether two elements that are aligned opposite each other are a match. A call and the
     /// wrapper around it are not, but they must be opposite each other so that the gap includes
     /// both.

@@ -21,6 +21,7 @@ mod exchanged;
 mod gaps;
 mod in_order;
 mod inner;
+mod layers;
 mod lcs;
 mod left_behind;
 mod links;

@@ -3,6 +3,7 @@
 use super::Both;
 use super::compare::{Compare, Tokens};
 use super::inner::is_one_inside_other;
+use super::layers;
 use super::plain::shared_tokens;
 use super::runs;
 use super::threads::LoneThread;
@@ -59,6 +60,12 @@ struct Element {
     /// Whether an element of the other list, with a name that is new there, contains a call with this
     /// element's key. That element may be a wrapper around this one's counterpart.
     may_be_wrapped: bool,
+    /// Whether it is a frame or an op without arguments, which annotations are.
+    may_be_layer: bool,
+    /// Whether it is in a row of layers of which one side has more.
+    in_row: bool,
+    /// What it lacks of the score of an equal pair, if it is in such a row and like the others.
+    lacks: Option<i64>,
     /// The tokens of its subtree, computed on demand.
     bag: Option<Bag>,
 }
@@ -136,6 +143,34 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 element.may_be_wrapped = cores[side.other()].contains(&element.key);
             }
         }
+        let elements = self.known.as_ref().map(|elements| {
+            let layer = |element: &Element| match element.may_be_layer {
+                true => (element.key, element.tokens),
+                false => (element.key, 0),
+            };
+            elements.iter().map(layer).collect::<Vec<_>>()
+        });
+        for row in layers::uneven(elements.as_ref().map(Vec::as_slice)) {
+            let lacking = layers::lacking(self, &row);
+            for side in Side::BOTH {
+                for (&at, &lacks) in row[side].iter().zip(&lacking[side]) {
+                    self.known[side][at].in_row = true;
+                    self.known[side][at].lacks = lacks;
+                }
+            }
+        }
+    }
+
+    /// The score of two elements without the bonus for equal names.
+    pub(super) fn nameless_score(&mut self, i: usize, j: usize) -> i64 {
+        let score = self.plain(i, j);
+        let (one, two) = self.known(i, j);
+        score - name_bonus(one, two)
+    }
+
+    /// The score of an element and an equal one.
+    pub(super) fn full_score(&self, side: Side, at: usize) -> i64 {
+        TOKEN * (self.known[side][at].tokens + 1) + EXACT
     }
 
     fn elements_of(&self, side: Side) -> Vec<Element> {
@@ -161,10 +196,89 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 is_novel: novel[range.start],
                 is_new_name: new_names[range.start],
                 may_be_wrapped: false,
+                may_be_layer: calls.len() == 1
+                    && outline.is_op_or_frame(call)
+                    && outline.arguments[call as usize] == 0,
+                in_row: false,
+                lacks: None,
                 bag: None,
             }
         };
         self.elements[side].iter().map(known).collect()
+    }
+
+    /// The score without what layers lack.
+    fn plain(&mut self, i: usize, j: usize) -> i64 {
+        let (one, two) = self.known(i, j);
+        if one.is_run || two.is_run {
+            return AFFINITY * self.shared(i, j);
+        }
+        let (a, b) = (one.call, two.call);
+        // If each has an equal counterpart elsewhere, the two have swapped places.
+        let settled = !one.is_novel && !two.is_novel;
+        if one.is_gpu && two.is_gpu {
+            return match one.key == two.key {
+                true => 2 * TOKEN + name_bonus(one, two),
+                false => self.score_gpu(a, b),
+            };
+        }
+        if one.key != two.key {
+            return self.affinity(i, j);
+        }
+        if one.is_query || two.is_query {
+            return QUERY;
+        }
+        if one.exact == two.exact {
+            return TOKEN * (one.tokens + 1) + EXACT + name_bonus(one, two);
+        }
+        if is_one_inside_other(self.outlines, a, b) {
+            return self.affinity(i, j);
+        }
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let worth = match x.is_launch(a) && y.is_launch(b) {
+            true => self.score_launch(i, j),
+            false => self.score_call(i, j),
+        };
+        if settled { worth / SETTLED } else { worth }
+    }
+
+    /// An upper bound of [`Siblings::plain`].
+    fn plain_most(&mut self, i: usize, j: usize) -> i64 {
+        let (one, two) = self.known(i, j);
+        let common = one.tokens.min(two.tokens);
+        if one.is_run || two.is_run {
+            return AFFINITY * common;
+        }
+        let same_key = one.key == two.key;
+        if one.is_gpu && two.is_gpu {
+            // Two GPU events of one launch may match without a common token.
+            return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
+        }
+        if same_key && one.exact == two.exact {
+            return TOKEN * (common + 1) + EXACT + NAME;
+        }
+        let settled = !one.is_novel && !two.is_novel;
+        match (same_key, settled) {
+            (true, false) => TOKEN * (common + 1) + ARGUMENTS + NAME,
+            (true, true) => (TOKEN * (common + 1) + ARGUMENTS + NAME) / SETTLED,
+            (false, true) => 0,
+            (false, false) => {
+                let may_wrap = one.wraps(two) || two.wraps(one);
+                (if may_wrap { WRAPPED } else { AFFINITY } * common).max(1)
+            }
+        }
+    }
+
+    /// Ops and frames of one key share at least that key. Launches need more.
+
+    /// What two elements of one row of layers lack of the score of an equal pair. They may lack the
+    /// same, so what the lesser one lacks is not added.
+    fn lacks(&mut self, i: usize, j: usize) -> i64 {
+        let (one, two) = self.known(i, j);
+        match (one.lacks, two.lacks) {
+            (Some(mine), Some(theirs)) if one.key == two.key => mine.max(theirs),
+            (_, _) => 0,
+        }
     }
 
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
@@ -320,67 +434,22 @@ impl Compare for Siblings<'_, '_> {
         (same_key && !is_one_inside_other(self.outlines, a, b)) || (x.is_gpu(a) && y.is_gpu(b))
     }
 
-    fn score(&mut self, i: usize, j: usize) -> i64 {
+    fn in_row(&mut self, i: usize, j: usize) -> bool {
         let (one, two) = self.known(i, j);
-        if one.is_run || two.is_run {
-            return AFFINITY * self.shared(i, j);
+        one.in_row || two.in_row
+    }
+
+    fn score(&mut self, i: usize, j: usize) -> i64 {
+        match self.plain(i, j) {
+            0 => 0,
+            plain => plain + self.lacks(i, j),
         }
-        let (a, b) = (one.call, two.call);
-        // If each has an equal counterpart elsewhere, the two have swapped places.
-        let settled = !one.is_novel && !two.is_novel;
-        if one.is_gpu && two.is_gpu {
-            return match one.key == two.key {
-                true => 2 * TOKEN + name_bonus(one, two),
-                false => self.score_gpu(a, b),
-            };
-        }
-        if one.key != two.key {
-            return self.affinity(i, j);
-        }
-        if one.is_query || two.is_query {
-            return QUERY;
-        }
-        if one.exact == two.exact {
-            return TOKEN * (one.tokens + 1) + EXACT + name_bonus(one, two);
-        }
-        if is_one_inside_other(self.outlines, a, b) {
-            return self.affinity(i, j);
-        }
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let worth = match x.is_launch(a) && y.is_launch(b) {
-            true => self.score_launch(i, j),
-            false => self.score_call(i, j),
-        };
-        if settled { worth / SETTLED } else { worth }
     }
 
     fn most(&mut self, i: usize, j: usize) -> i64 {
-        let (one, two) = self.known(i, j);
-        let common = one.tokens.min(two.tokens);
-        if one.is_run || two.is_run {
-            return AFFINITY * common;
-        }
-        let same_key = one.key == two.key;
-        if one.is_gpu && two.is_gpu {
-            // Two GPU events of one launch may match without a common token.
-            return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
-        }
-        if same_key && one.exact == two.exact {
-            return TOKEN * (common + 1) + EXACT + NAME;
-        }
-        let settled = !one.is_novel && !two.is_novel;
-        match (same_key, settled) {
-            (true, false) => TOKEN * (common + 1) + ARGUMENTS + NAME,
-            (true, true) => (TOKEN * (common + 1) + ARGUMENTS + NAME) / SETTLED,
-            (false, true) => 0,
-            (false, false) => {
-                let may_wrap = one.wraps(two) || two.wraps(one);
-                (if may_wrap { WRAPPED } else { AFFINITY } * common).max(1)
-            }
-        }
+        self.plain_most(i, j) + self.lacks(i, j)
     }
 
-    /// Ops and frames of one key share at least that key. Launches need more.
     fn scores(&mut self, i: usize, j: usize) -> bool {
         let (a, _) = self.calls(i, j);
         let is_op_or_frame = self.outlines.baseline.is_op_or_frame(a);

@@ -43,7 +43,10 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
         front += 1;
     }
     let mut back = 0;
-    while front + back < n.min(m) && compare.equal(n - 1 - back, m - 1 - back) {
+    while front + back < n.min(m)
+        && compare.equal(n - 1 - back, m - 1 - back)
+        && !(n != m && compare.in_row(n - 1 - back, m - 1 - back))
+    {
         back += 1;
     }
     let (a, b) = (front..n - back, front..m - back);

@@ -20,6 +20,7 @@ mod divide;
 mod names;
 mod place;
 
+pub(super) use names::is_region;
 pub(crate) use names::{is_fused, is_generated};
 
 use super::pairing::Pairing;

@@ -12,7 +12,7 @@ const TRITON: [&str; 6] =
 
 /// Whether a call is a compiled region, a step of the backward pass that is one, or the launch of a
 /// captured graph whose calls are unknown.
-pub(super) fn is_region(tree: &CallTree, call: CallId) -> bool {
+pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
         // If the capture is known, the calls below are aligned like eager code.

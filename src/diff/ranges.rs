@@ -1,0 +1,136 @@
+//! Ranges that only one program marks: `record_function` annotations around its calls.
+//!
+//! ```text
+//! trace1   a b c d            aligned as   a b c d
+//! trace2   R(a S(b c)) d                   a b c d
+//! ```
+//! Such a range changes nothing but the depth of the calls in it. The trees are aligned without
+//! them, so that no range competes with the calls in it for a counterpart. Afterwards, a range of
+//! one side and one of the other that contain the same matched calls are one range under two names.
+
+use super::outline::Outline;
+use super::pairing::Pairing;
+use super::regions::is_region;
+use super::{NONE, Relation};
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// Two ranges are one if at least this share of the matched calls in both is in both, as a fraction.
+const SHARED: (usize, usize) = (1, 2);
+
+/// For each side, its ranges whose names the other side does not have, in preorder.
+pub(super) fn one_sided(
+    trees: PerSide<&CallTree>,
+    outlines: PerSide<&Outline<'_>>,
+) -> PerSide<Vec<u32>> {
+    let keys = outlines.map(|outline| outline.keys.iter().map(|key| key.0 as usize));
+    let most = keys.baseline.clone().chain(keys.candidate.clone()).max().unwrap_or(0);
+    let has_key = keys.map(|keys| {
+        let mut has_key = vec![false; most + 1];
+        keys.for_each(|key| has_key[key] = true);
+        has_key
+    });
+    PerSide::from_fn(|side| {
+        let (tree, outline) = (trees[side], outlines[side]);
+        let is_one_sided =
+            |&call: &u32| !has_key[side.other()][outline.keys[call as usize].0 as usize];
+        let calls = (0..outline.len() as u32).filter(is_one_sided);
+        calls.filter(|&call| is_range(tree, outline, call)).collect()
+    })
+}
+
+/// Whether a call is a range: an op without arguments and namespace, with other ops or frames in it.
+fn is_range(tree: &CallTree, outline: &Outline<'_>, call: u32) -> bool {
+    let name = tree.name(CallId(call));
+    let is_node =
+        || name.trim_end_matches(|letter: char| letter.is_ascii_digit()).ends_with("Backward");
+    outline.kind(call) == CallKind::Op
+        && outline.arguments[call as usize] == 0
+        && !name.contains("::")
+        && !is_node()
+        && !is_region(tree, CallId(call))
+        && outline.each_child(call).any(|child| outline.is_op_or_frame(child))
+}
+
+/// Matches the ranges of both sides that contain the same matched calls.
+pub(super) fn pair(
+    trees: PerSide<&CallTree>,
+    outlines: PerSide<&Outline<'_>>,
+    pairing: &mut Pairing,
+) {
+    let ranges = PerSide::from_fn(|side| {
+        let is_range = |&call: &u32| {
+            let outline = outlines[side];
+            outline.is_hidden(call)
+                && outline.kind(call) == CallKind::Op
+                && !trees[side].is_captured(CallId(call))
+        };
+        (0..outlines[side].len() as u32).filter(is_range).collect::<Vec<u32>>()
+    });
+    let ranges = ranges.as_ref().map(Vec::as_slice);
+    if ranges.baseline.is_empty() || ranges.candidate.is_empty() {
+        return;
+    }
+    let around = PerSide::from_fn(|side| ranges_around(trees[side], ranges[side], pairing, side));
+    let mut contents = ranges.map(|ranges| vec![0_usize; ranges.len()]);
+    let mut shared: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+    for side in Side::BOTH {
+        for &range in around[side].values().flatten() {
+            contents[side][range] += 1;
+        }
+    }
+    for (a, mine) in &around.baseline {
+        let Some(theirs) = around.candidate.get(&pairing.partners.baseline[*a as usize]) else {
+            continue;
+        };
+        for &one in mine {
+            for &two in theirs {
+                *shared.entry((one, two)).or_default() += 1;
+            }
+        }
+    }
+    let mut found: Vec<_> = shared
+        .into_iter()
+        .filter_map(|((one, two), shared)| {
+            let all = contents.baseline[one] + contents.candidate[two] - shared;
+            let share = shared * 1000 / all;
+            (shared * SHARED.1 >= all * SHARED.0).then_some((Reverse(share), one, two))
+        })
+        .collect();
+    found.sort_unstable();
+    for (_, one, two) in found {
+        let (a, b) = (ranges.baseline[one] as usize, ranges.candidate[two] as usize);
+        if pairing.partners.baseline[a] == NONE && pairing.partners.candidate[b] == NONE {
+            pairing.partners.baseline[a] = b as u32;
+            pairing.partners.candidate[b] = a as u32;
+            pairing.relations.baseline[a] = Relation::Renamed;
+            pairing.relations.candidate[b] = Relation::Renamed;
+        }
+    }
+}
+
+/// The matched calls directly inside ranges, each with the positions of the ranges around it,
+/// outermost first.
+fn ranges_around(
+    tree: &CallTree,
+    ranges: &[u32],
+    pairing: &Pairing,
+    side: Side,
+) -> FxHashMap<u32, Vec<usize>> {
+    let position: FxHashMap<u32, usize> = ranges.iter().copied().zip(0..).collect();
+    let mut around = FxHashMap::default();
+    let mut open: Vec<usize> = Vec::new();
+    for &range in ranges {
+        let at = position[&range];
+        open.retain(|&outer| tree.end(CallId(ranges[outer])).0 > range);
+        open.push(at);
+        let calls = tree.children(CallId(range)).map(|call| call.0);
+        let inside = calls.filter(|call| !position.contains_key(call));
+        for call in inside.filter(|&call| pairing.partners[side][call as usize] != NONE) {
+            around.insert(call, open.clone());
+        }
+    }
+    around
+}
