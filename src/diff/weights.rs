@@ -125,6 +125,11 @@ pub(super) const BESIDE: u32 = 48;
 /// Maximum sibling distance for two calls to count as swapped neighbours, whatever their size: the
 /// position after the neighbour.
 pub(super) const SIBLINGS_BESIDE: usize = 2;
+/// Minimum number of siblings in a gap that a move must fill in part.
+pub(super) const CROWD: usize = 12;
+/// The gap of a moved call must have at least one in this many siblings of the gap that it moves
+/// to.
+pub(super) const PART_OF_CROWD: usize = 3;
 /// Maximum distance in preorder for two calls to be near each other: about one layer.
 pub(super) const NEAR: u32 = 512;
 /// Evidence tokens that a call must contain to be matched with an equal call below another parent:

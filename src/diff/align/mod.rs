@@ -101,6 +101,8 @@ struct Aligner<'a> {
     siblings: usize,
     /// Positions in preorder of the calls in the baseline's list.
     row: Vec<u32>,
+    /// Number of siblings in the gap that each free call of the lists is in, if there are many.
+    crowds: PerSide<FxHashMap<u32, usize>>,
 }
 
 impl<'a> Aligner<'a> {
@@ -115,6 +117,7 @@ impl<'a> Aligner<'a> {
             scope: PerSide::from_fn(|_| 0..0),
             siblings: 0,
             row: Vec::new(),
+            crowds: PerSide::default(),
         }
     }
 
@@ -216,6 +219,7 @@ impl<'a> Aligner<'a> {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
             // This comes before wrappers are opened, because a call that only swapped places with
             // its neighbour is not a wrapper.
+            self.note_crowds(&found);
             self.pair_moved(&joined(&found), Likeness::Beside);
             for gap in found {
                 let gap = self.free_of(&gap);
@@ -228,6 +232,7 @@ impl<'a> Aligner<'a> {
             done.push(lists);
         }
         let left_over = joined(&gaps);
+        self.note_crowds(&gaps);
         self.pair_moved(&left_over, Likeness::EqualNear);
         self.pair_renamed(&gaps);
         self.pair_moved(&left_over, Likeness::SimilarNear);

@@ -12,8 +12,8 @@ use super::in_order::own_token;
 use super::inner::is_one_inside_other;
 use crate::diff::Relation;
 use crate::diff::weights::{
-    BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, SIBLINGS_BESIDE,
-    UNMISTAKABLE,
+    BESIDE, CROWD, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, PART_OF_CROWD, ROUNDS, SHORT_LIST,
+    SIBLINGS_BESIDE, UNMISTAKABLE,
 };
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -25,6 +25,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 struct Lost {
     call: u32,
     place: u32,
+    /// Number of siblings in its gap; 0 if they are few.
+    crowd: usize,
 }
 
 /// Which calls may be matched.
@@ -45,6 +47,21 @@ pub(super) enum Likeness {
 }
 
 impl Aligner<'_> {
+    /// Counts the siblings in each gap that has many.
+    pub(super) fn note_crowds(&mut self, gaps: &[PerSide<Vec<u32>>]) {
+        let is_crowd =
+            |gap: &&PerSide<Vec<u32>>| gap.baseline.len().max(gap.candidate.len()) >= CROWD;
+        self.crowds = PerSide::default();
+        if !gaps.iter().any(|gap| is_crowd(&gap)) {
+            return;
+        }
+        for gap in gaps {
+            for side in Side::BOTH {
+                self.crowds[side].extend(gap[side].iter().map(|&call| (call, gap[side].len())));
+            }
+        }
+    }
+
     /// Matches calls of the two lists that moved.
     pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>, likeness: Likeness) {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
@@ -178,7 +195,9 @@ impl Aligner<'_> {
             let of_both = |call: &u32| theirs.contains(&token(self, side, *call));
             let calls: Vec<u32> = calls[side].iter().copied().filter(of_both).collect();
             let places = self.places(side, &calls);
-            calls.into_iter().zip(places).map(|(call, place)| Lost { call, place }).collect()
+            let crowd = |call: u32| self.crowds[side].get(&call).copied().unwrap_or(0);
+            let lost = calls.into_iter().zip(places);
+            lost.map(|(call, place)| Lost { call, place, crowd: crowd(call) }).collect()
         })
     }
 
@@ -391,7 +410,7 @@ impl Aligner<'_> {
     fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
         let near = |a: Lost| nearest(a, theirs).iter().map(move |&b| (a, b));
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
-        pairs.retain(|&(a, b)| self.is_within(a, b, reach));
+        pairs.retain(|&(a, b)| fills(a, b) && self.is_within(a, b, reach));
         pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
         let mut taken: PerSide<FxHashSet<u32>> = PerSide::default();
         let mut chosen = Vec::new();
@@ -459,6 +478,13 @@ impl Aligner<'_> {
         let shared = self.bags.shared(PerSide::new(a, b));
         !is_one_inside_other(self.outlines, a, b) && 2 * shared >= x.weight(a).max(y.weight(b))
     }
+}
+
+/// Whether two calls may be a move: what moves fills a part of the gap that it moves to. One that
+/// was dropped and a row of layers that was added always have something in common.
+fn fills(a: Lost, b: Lost) -> bool {
+    let (small, large) = (a.crowd.min(b.crowd), a.crowd.max(b.crowd));
+    large == 0 || PART_OF_CROWD * small >= large
 }
 
 /// The nearest of `others`, which are sorted by position.
