@@ -10,7 +10,8 @@
 //!
 //! Columns: precision and recall of the UID map for calls on the GPU path and for all host calls,
 //! then the share of the true matches that are found exactly, event by event (on the GPU path, or
-//! over host calls if that path is empty).
+//! over host calls if that path is empty), then the share of the matches that are firm, and how many
+//! of the firm ones are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to this one.
 //! - `--only` selects the changes whose name contains TEXT.
@@ -24,7 +25,7 @@ mod support;
 use std::io::{Error, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use support::bench::{Mode, Trial};
+use support::bench::{Calibration, Mode, Trial};
 use support::changes::Change;
 use support::files::unpacked;
 use support::recording::Recording;
@@ -94,9 +95,10 @@ fn print_table(
     recording: &Recording,
     seed: u64,
 ) -> Result<(), Error> {
-    let head = ["change", "mode", "GPU path", "host calls", "exact"];
-    let [change, mode, gpu, host, exact] = head;
-    writeln!(out, "{change:<34} {mode:<10} {gpu:^15} {host:^15} {exact:>7}")?;
+    let head = ["change", "mode", "GPU path", "host calls", "exact", "firm", "wrong"];
+    let [change, mode, gpu, host, exact, firm, wrong] = head;
+    writeln!(out, "{change:<34} {mode:<10} {gpu:^15} {host:^15} {exact:>7} {firm:>7} {wrong:>7}")?;
+    let mut all = Calibration::default();
     let changes = Change::all().into_iter().chain(Change::hard());
     for change in changes.filter(|change| change.label().contains(&request.only)) {
         for &mode in Mode::of(recording) {
@@ -107,7 +109,11 @@ fn print_table(
             {
                 continue;
             }
-            print_row(out, &change, mode, scores)?;
+            let calibration = trial.as_ref().map(Trial::calibration).unwrap_or_default();
+            all.pairs += calibration.pairs;
+            all.firm += calibration.firm;
+            all.wrong += calibration.wrong;
+            print_row(out, &change, mode, scores, calibration)?;
             for entry in trial.iter().flat_map(|trial| trial.wrong(request.wrong)) {
                 writeln!(out, "{entry}")?;
             }
@@ -124,7 +130,11 @@ fn print_table(
             }
         }
     }
-    writeln!(out)
+    writeln!(
+        out,
+        "{} of {} matches are firm; {} of these are wrong\n",
+        all.firm, all.pairs, all.wrong
+    )
 }
 
 /// The lowest precision or recall.
@@ -138,13 +148,16 @@ fn print_row(
     change: &Change,
     mode: Mode,
     scores: Option<Scores>,
+    Calibration { pairs, firm, wrong }: Calibration,
 ) -> Result<(), Error> {
     write!(out, "{:<34} {:<10} ", change.label(), mode.label())?;
     match scores {
         None => writeln!(out, "not applicable"),
         Some(Scores { gpu_path, host }) => {
             let exact = if gpu_path.true_pairs > 0 { gpu_path } else { host }.exactness();
-            writeln!(out, "{} {} {exact:>7.4}", both(&gpu_path), both(&host))
+            let share = firm as f64 / pairs.max(1) as f64;
+            let scores = [both(&gpu_path), both(&host)].join(" ");
+            writeln!(out, "{scores} {exact:>7.4} {share:>7.4} {wrong:>7}")
         }
     }
 }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tracetree::cli::explanation_text;
-use tracetree::diff::{self, PairEvidence};
+use tracetree::diff::{self, Confidence, PairEvidence};
 use tracetree::{Analysis, Comparison};
 
 /// Why a call is matched to its counterpart, with the other candidates. Prints as `tracetree explain`
@@ -48,6 +48,13 @@ impl Explanation {
     #[getter]
     fn relation(&self) -> &'static str {
         self.explanation.relation.label()
+    }
+
+    /// `firm`, `likely` or `interchangeable`; `None` if there is no counterpart.
+    #[getter]
+    fn confidence(&self) -> Option<&'static str> {
+        let (side, call) = (self.explanation.side, self.explanation.call);
+        self.analysis().diff().confidence(side, call).map(Confidence::label)
     }
 
     /// The evidence for the match, as a dictionary; `None` if there is no counterpart.

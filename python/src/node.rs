@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use tracetree::diff::Confidence;
 use tracetree::trace::Argument;
 use tracetree::tree::{CallId, CallKind, ModuleName};
 use tracetree::{Analysis, CallTree, Side};
@@ -196,6 +197,13 @@ impl Node {
     fn relation(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;
         Some(analysis.diff().relation(*side, self.call).label())
+    }
+
+    /// How sure the match is: `firm`, `likely` or `interchangeable`; `None` without a counterpart.
+    #[getter]
+    fn confidence(&self) -> Option<&'static str> {
+        let (analysis, side) = self.within.as_ref()?;
+        analysis.diff().confidence(*side, self.call).map(Confidence::label)
     }
 
     fn __repr__(&self) -> String {

@@ -9,7 +9,7 @@ use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tracetree::diff::{Explanation, PairEvidence, SharedWord, TraceDiff};
+use tracetree::diff::{Confidence, Explanation, PairEvidence, SharedWord, TraceDiff, UidPair};
 use tracetree::report::{one_line, read_inputs, read_uid_map};
 use tracetree::tree::CallId;
 use tracetree::{Comparison, Error, ErrorKind, Result, Side};
@@ -49,7 +49,9 @@ fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> R
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
     let told = uid::find(read_uid_map(folder)?, side, uid);
     let found = uid::find(comparison.diff().uid_map(), side, uid);
-    match told == found {
+    // Reports of earlier versions do not contain the confidence.
+    let match_of = |pair: UidPair| (pair.baseline, pair.candidate, pair.relation, pair.region);
+    match told.map(match_of) == found.map(match_of) {
         true => Ok(()),
         false => {
             Err(Error::new(ErrorKind::Usage, folder, "the report matches this event differently")
@@ -71,6 +73,9 @@ pub(super) fn print(
             writeln!(out, "{:<9}  {}", other.word(), named(diff, other, partner.call))?;
             path(diff, other, partner.call, out)?;
             writeln!(out, "relation   {}", explanation.relation.label())?;
+            if let Some(confidence) = diff.confidence(side, explanation.call) {
+                writeln!(out, "confidence {}", sure(confidence))?;
+            }
             evidence(partner, out)?;
         }
         None => writeln!(out, "relation   {}: no counterpart", explanation.relation.label())?,
@@ -83,6 +88,15 @@ pub(super) fn print(
         writeln!(out, "  {name}: {}", explanation.why_not(candidate))?;
     }
     Ok(())
+}
+
+fn sure(confidence: Confidence) -> String {
+    match confidence {
+        Confidence::Firm | Confidence::Likely => confidence.label().to_owned(),
+        Confidence::Interchangeable { group } => {
+            format!("interchangeable with the calls of group {group} in uid_map.csv")
+        }
+    }
 }
 
 fn evidence(partner: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {

@@ -5,6 +5,7 @@
 mod alias;
 mod align;
 mod bags;
+mod confidence;
 mod cores;
 mod differences;
 mod explain;
@@ -24,6 +25,7 @@ mod untangle;
 mod weights;
 
 pub use alias::Aliases;
+pub use confidence::Confidence;
 pub use differences::Difference;
 pub use explain::{Explanation, PairEvidence, SharedWord};
 pub use merged::{MergedId, MergedNode, MergedTree};
@@ -35,6 +37,7 @@ use crate::program::{Program, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::{CapturedAs, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
+use confidence::Confidences;
 use keys::Keys;
 pub(crate) use keys::{normalise as plain_name, portable_frame};
 use outline::{ArgumentIds, Outline};
@@ -98,6 +101,7 @@ impl Relation {
 pub struct TraceDiff {
     programs: PerSide<Program>,
     relations: PerSide<Vec<Relation>>,
+    confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
     merged: MergedTree,
@@ -154,13 +158,13 @@ impl TraceDiff {
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
         let align = || {
-            let (mut pairing, regions) = match order::in_order(trees) {
+            let (mut pairing, regions, confidences) = match order::in_order(trees) {
                 true => align_in_order(programs.as_ref(), &options.aliases),
                 false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
             };
             // From here on the merged tree is the only owner of the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
-            (pairing, regions, merged)
+            (pairing, regions, confidences, merged)
         };
         let plain_names: PerSide<PlainNames> = PerSide::default();
         // The alignment keeps one thread busy. Meanwhile another one computes what depends on one
@@ -174,7 +178,7 @@ impl TraceDiff {
                 }
             }
         };
-        let ((pairing, regions, merged), ()) = rayon::join(align, look_ahead);
+        let ((pairing, regions, confidences, merged), ()) = rayon::join(align, look_ahead);
         let mut notes = Notes::default();
         notes.add(
             "ALIGNMENT_CUT",
@@ -190,6 +194,7 @@ impl TraceDiff {
         TraceDiff {
             programs,
             relations: pairing.relations,
+            confidences,
             regions,
             step_pairs: pairing.steps,
             merged,
@@ -223,6 +228,11 @@ impl TraceDiff {
     /// How a call relates to the other trace.
     pub fn relation(&self, side: Side, call: CallId) -> Relation {
         self.relations[side][call.index()]
+    }
+
+    /// How sure the match of a call is; `None` if it has no counterpart.
+    pub fn confidence(&self, side: Side, call: CallId) -> Option<Confidence> {
+        self.partner(side, call).map(|_| self.confidences.of(side, call.index()))
     }
 
     /// If the traces have different numbers of steps: the steps that are compared, in order. No
@@ -330,7 +340,9 @@ impl TraceDiff {
     }
 }
 
-fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> (Pairing, regions::Regions) {
+type Aligned = (Pairing, regions::Regions, Confidences);
+
+fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> Aligned {
     let trees = programs.map(|program| &**program.tree());
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let PerSide { baseline, candidate } =
@@ -343,14 +355,15 @@ fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> (Pairing, r
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
     let mut pairing = align::align(programs, outlines.as_ref(), &threads);
     ranges::pair(trees, outlines.as_ref(), &mut pairing);
+    let confidences = confidence::weigh(outlines.as_ref(), &pairing);
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing, left_out.as_ref());
     pairing.steps = steps;
-    (pairing, regions)
+    (pairing, regions, confidences)
 }
 
-fn mirrored((pairing, regions): (Pairing, regions::Regions)) -> (Pairing, regions::Regions) {
+fn mirrored((pairing, regions, confidences): Aligned) -> Aligned {
     let turn = |relation: &Relation| match relation {
         Relation::OnlyBaseline => Relation::OnlyCandidate,
         Relation::OnlyCandidate => Relation::OnlyBaseline,
@@ -363,5 +376,5 @@ fn mirrored((pairing, regions): (Pairing, regions::Regions)) -> (Pairing, region
         cut_threads: pairing.cut_threads,
         steps: pairing.steps.map(|steps| steps.into_iter().map(|(a, b)| (b, a)).collect()),
     };
-    (pairing, regions.mirrored())
+    (pairing, regions.mirrored(), confidences.mirrored())
 }

@@ -197,6 +197,11 @@ impl<'a> Outline<'a> {
         self.siblings(0, self.len() as u32).collect()
     }
 
+    /// Whether a call is the root of a thread or of unlinked GPU events.
+    pub(super) fn is_root(&self, call: u32) -> bool {
+        matches!(self.kind(call), CallKind::Thread | CallKind::Unlinked)
+    }
+
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
         // Continuing with the next call in preorder steps into a hidden call, so that its children
         // take its position among the siblings.

@@ -69,7 +69,8 @@ struct Recorded {
 }
 
 /// Hides, in each thread, the kinds of calls that the matched thread has none of; in unmatched
-/// threads, those that the whole other trace has none of. `left_out` calls and one-sided `ranges` are hidden as well.
+/// threads, those that the whole other trace has none of. `left_out` calls are hidden as well,
+/// and so are ranges whose names the other trace does not have.
 pub(super) fn without_one_sided<'a>(
     trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,

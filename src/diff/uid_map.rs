@@ -1,6 +1,6 @@
 //! Maps uids between the two traces, in both directions.
 
-use super::{MergedId, Relation, TraceDiff};
+use super::{Confidence, MergedId, Relation, TraceDiff};
 use crate::side::Side;
 use crate::trace::{EventId, Uid};
 use crate::tree::CallId;
@@ -14,6 +14,8 @@ pub struct UidPair {
     pub candidate: Option<Uid>,
     /// How the two relate.
     pub relation: Relation,
+    /// How sure the match is; `None` if the event has no counterpart.
+    pub confidence: Option<Confidence>,
     /// The node of the region that the event is part of, or that replaced it.
     pub region: Option<MergedId>,
 }
@@ -50,7 +52,13 @@ impl TraceDiff {
         };
         let region = self.region_of(side, call);
         let region = region.map(|at| self.region_node(&self.regions()[at]));
-        UidPair { baseline, candidate, relation: self.relation(side, call), region }
+        UidPair {
+            baseline,
+            candidate,
+            relation: self.relation(side, call),
+            confidence: self.confidence(side, call),
+            region,
+        }
     }
 
     /// The uid of the event in the other trace that corresponds to `uid` of `side`.

@@ -2,7 +2,7 @@
 
 use super::csv::read_rows;
 use super::manifest::check_whole;
-use crate::diff::{MergedId, Relation, UidPair};
+use crate::diff::{Confidence, MergedId, Relation, UidPair};
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Uid;
 use std::path::Path;
@@ -33,8 +33,10 @@ fn pairs(rows: &[Vec<String>], path: &Path) -> Result<Vec<UidPair>> {
         .enumerate()
         .map(|(line, cells)| {
             parse(cells).ok_or_else(|| {
-                let message =
-                    format!("line {} is not of the form uid1, uid2, relation, region", line + 2);
+                let message = format!(
+                    "line {} is not of the form uid1, uid2, relation, region, confidence, group",
+                    line + 2
+                );
                 Error::new(ErrorKind::Malformed, path, message).remedy("write the report again")
             })
         })
@@ -42,7 +44,7 @@ fn pairs(rows: &[Vec<String>], path: &Path) -> Result<Vec<UidPair>> {
 }
 
 fn parse(cells: &[String]) -> Option<UidPair> {
-    // Reports of earlier versions have no region column.
+    // Reports of earlier versions have fewer columns.
     let [baseline, candidate, relation, rest @ ..] = cells else { return None };
     let uid = |text: &str| match text {
         "-1" => Some(None),
@@ -62,11 +64,29 @@ fn parse(cells: &[String]) -> Option<UidPair> {
         relation: all.into_iter().find(|known| known.label() == relation)?,
         region: match rest {
             [] => None,
-            [region] if region.is_empty() => None,
-            [region] => Some(MergedId::at(region.parse().ok()?)),
-            [_, _, ..] => return None,
+            [region, ..] if region.is_empty() => None,
+            [region, ..] => Some(MergedId::at(region.parse().ok()?)),
+        },
+        confidence: match rest {
+            [] | [_] => None,
+            [_, confidence, group] => read_confidence(confidence, group)?,
+            [_, ..] => return None,
         },
     })
+}
+
+/// `None` if the cells are malformed.
+fn read_confidence(confidence: &str, group: &str) -> Option<Option<Confidence>> {
+    if confidence.is_empty() {
+        return Some(None);
+    }
+    let group = || group.parse().ok();
+    let all = [
+        Some(Confidence::Firm),
+        Some(Confidence::Likely),
+        group().map(|group| Confidence::Interchangeable { group }),
+    ];
+    all.into_iter().flatten().find(|known| known.label() == confidence).map(Some)
 }
 
 #[cfg(test)]

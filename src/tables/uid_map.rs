@@ -2,7 +2,7 @@
 
 use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::diff::UidPair;
+use crate::diff::{Confidence, UidPair};
 use crate::side::Side;
 use std::sync::Arc;
 
@@ -27,6 +27,17 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "merged-tree node of the region that contains or replaced the event; all members of a \
              region share one number",
             |_, pair| pair.region.map(|id| id.index()).into(),
+        )
+        .word(
+            "confidence",
+            "how sure the match is: `firm`, `likely` or `interchangeable`; empty without a \
+             counterpart",
+            |_, pair| pair.confidence.map_or("", Confidence::label).into(),
+        )
+        .whole(
+            "group",
+            "number of the group of calls that may be exchanged, if the match is interchangeable",
+            |_, pair| pair.confidence.and_then(Confidence::group).into(),
         )
         .table(
             (

@@ -22,6 +22,9 @@ const SEVERAL: f64 = 0.987;
 /// Minimum if work moves to another thread: the frames around the moved work then look like wrappers.
 const SPLIT: f64 = 0.995;
 
+/// Minimum for layers that were added to a row in which ops were dropped.
+const LAYERS: f64 = 0.99;
+
 /// Minimum for swapped neighbours: among equal calls, only the position identifies a call.
 const NEIGHBOURS: f64 = 0.96;
 
@@ -64,12 +67,24 @@ fn generated(platform: Platform) -> Recording {
     Recording::read(training(platform, 3).json().as_bytes()).expect("a built trace is a trace")
 }
 
+/// The hard changes that are found wherever frames show the layers, with the minimum.
+fn with_frames() -> Vec<(Change, f64)> {
+    vec![(Change::MoreLayersDrop(5.0), LAYERS)]
+}
+
 /// One line for each change and mode on which the alignment of a recording misses its minimum.
 fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
-    for change in Change::all() {
+    let all = Change::all().into_iter().map(|change| {
         let least = least(&change);
-        for &mode in Mode::of(recording) {
+        (change, least, Mode::of(recording))
+    });
+    let with_frames = with_frames().into_iter().map(|(change, least)| {
+        let modes: &[Mode] = if recording.has_python() { &[Mode::WithPython] } else { &[] };
+        (change, least, modes)
+    });
+    for (change, least, modes) in all.chain(with_frames) {
+        for &mode in modes {
             let trial = Trial::run(recording, &change, mode, seed).expect("a recording is a trace");
             let Some(scores) = trial.map(|trial| trial.scores()) else { continue };
             let short = |score: Score| score.precision().min(score.recall()) < least;

@@ -14,3 +14,4 @@ mod random_laws;
 mod real_changes;
 mod recorded;
 mod recurring;
+mod sure;

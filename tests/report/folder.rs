@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
-use tracetree::diff::{Relation, UidPair};
+use tracetree::diff::{Confidence, Relation, UidPair};
 use tracetree::report::{CsvTexts, Report, ReportOptions, SCHEMA_VERSION, read_uid_map};
 use tracetree::trace::Uid;
 use tracetree::{ErrorKind, PerSide};
@@ -140,6 +140,7 @@ fn the_uid_map_is_read_back_as_it_was_written() {
         baseline: Some(Uid(0)),
         candidate: Some(Uid(0)),
         relation: Relation::Same,
+        confidence: Some(Confidence::Firm),
         region: None,
     };
     assert_eq!(map[0], first);

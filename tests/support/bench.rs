@@ -5,7 +5,7 @@ use super::recording::{Forest, Recording};
 use super::score::{Pair, Scores, Truth};
 use super::splitmix::SplitMix;
 use tracetree::Result;
-use tracetree::diff::TraceDiff;
+use tracetree::diff::{Confidence, TraceDiff};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 
@@ -58,6 +58,19 @@ pub struct Trial {
     pub truth: Truth,
     /// The library's UID map.
     pub map: Vec<Pair>,
+    /// The pairs of the map that the library calls firm.
+    pub firm: Vec<(u32, u32)>,
+}
+
+/// How far firm matches can be trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Calibration {
+    /// Pairs in the map.
+    pub pairs: usize,
+    /// Pairs that the library calls firm.
+    pub firm: usize,
+    /// Firm pairs that are wrong.
+    pub wrong: usize,
 }
 
 impl Trial {
@@ -75,14 +88,24 @@ impl Trial {
             return Ok(None);
         };
         let (baseline, candidate) = (mode.of_recording(recording), mode.of_recording(&changed));
-        let map = uid_map(&baseline.write(), &candidate.write())?;
+        let diff = compared(&baseline.write(), &candidate.write())?;
         let truth = Truth::between(&baseline, &candidate);
-        Ok(Some(Trial { baseline, candidate, truth, map }))
+        let firm = diff.uid_map().filter(|pair| pair.confidence == Some(Confidence::Firm));
+        let firm = firm.filter_map(|pair| Some((pair.baseline?.0, pair.candidate?.0))).collect();
+        Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm }))
     }
 
     /// How much of the truth the map found.
     pub fn scores(&self) -> Scores {
         self.truth.score(self.map.iter().copied())
+    }
+
+    /// How many pairs the map has, how many of them are firm, and how many of the firm ones are wrong.
+    pub fn calibration(&self) -> Calibration {
+        let map: Vec<(u32, u32)> =
+            self.map.iter().filter_map(|&(one, two)| Some((one?, two?))).collect();
+        let wrong = self.firm.len() - self.truth.right_among(&map, &self.firm);
+        Calibration { pairs: map.len(), firm: self.firm.len(), wrong }
     }
 
     /// The first `count` wrong entries of the map, each as text of three lines: the event, its counterpart in
@@ -128,13 +151,18 @@ fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
 /// # Errors
 /// If one of them is not a trace.
 pub fn uid_map(baseline: &[u8], candidate: &[u8]) -> Result<Vec<Pair>> {
+    Ok(pairs(&compared(baseline, candidate)?))
+}
+
+fn compared(baseline: &[u8], candidate: &[u8]) -> Result<TraceDiff> {
     let options = ReadOptions::default();
     let first = Trace::from_reader("baseline", baseline, &options)?;
     let second = Trace::from_reader("candidate", candidate, &options)?;
-    let trees = (CallTree::build(first), CallTree::build(second));
-    let diff = TraceDiff::new(trees.0.clone(), trees.1);
-    Ok(diff
-        .uid_map()
+    Ok(TraceDiff::new(CallTree::build(first), CallTree::build(second)))
+}
+
+fn pairs(diff: &TraceDiff) -> Vec<Pair> {
+    diff.uid_map()
         .map(|pair| (pair.baseline.map(|uid| uid.0), pair.candidate.map(|uid| uid.0)))
-        .collect())
+        .collect()
 }

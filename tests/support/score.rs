@@ -151,6 +151,18 @@ impl Truth {
         Some(self.pairs[at].1)
     }
 
+    /// How many of some pairs of a map are correct. Alike events may stand in for each other.
+    pub fn right_among(&self, map: &[(u32, u32)], some: &[(u32, u32)]) -> usize {
+        let classes = self.classes(map);
+        let class = |&(one, two): &(u32, u32)| {
+            let class = |of: &[u64], at: u32| of.get(at as usize).copied().unwrap_or(0);
+            (class(&classes.baseline, one), class(&classes.candidate, two))
+        };
+        let mut truth: Vec<_> = self.pairs.iter().map(class).collect();
+        let mut found: Vec<_> = some.iter().map(class).collect();
+        count_common(&mut truth, &mut found)
+    }
+
     fn score_group(
         &self,
         map: &[(u32, u32)],

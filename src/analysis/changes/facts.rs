@@ -2,7 +2,7 @@
 
 use crate::analysis::shared_texts::SharedTexts;
 use crate::analysis::{Analysis, Row, RowKind, WallBasis};
-use crate::diff::{MergedId, MergedNode};
+use crate::diff::{Confidence, MergedId, MergedNode};
 use crate::program::Measure;
 use crate::side::Side;
 use crate::trace::{Argument, Category, TextId};
@@ -20,6 +20,9 @@ pub(super) struct Facts {
     /// Number of ops in compared steps, and how many of them have a counterpart or were replaced by a region.
     ops: u64,
     matched_ops: u64,
+    /// GPU time of both sides in compared steps, in ns, and how much of it is in firm matches.
+    gpu_time: i64,
+    firm_time: i64,
     /// The outermost calls that are not matched to a call of the same name. Compiled regions and graphs
     /// that replaced calls are not among them.
     pub(super) calls: Vec<MergedId>,
@@ -67,14 +70,28 @@ impl Facts {
 impl Facts {
     fn count(&mut self, analysis: &Analysis, node: MergedNode) {
         let diff = analysis.diff();
-        for (side, call) in node.calls() {
-            let is_op = analysis.tree(side).kind(call) == CallKind::Op;
-            if is_op && analysis.is_compared(side, call) {
-                self.ops += 1;
-                let is_matched = matches!(node, MergedNode::Both(..));
-                self.matched_ops += u64::from(is_matched || diff.region_of(side, call).is_some());
+        for (side, call) in node.calls().filter(|&(side, call)| analysis.is_compared(side, call)) {
+            match analysis.tree(side).kind(call) {
+                CallKind::Op => {
+                    self.ops += 1;
+                    let is_matched = matches!(node, MergedNode::Both(..));
+                    self.matched_ops +=
+                        u64::from(is_matched || diff.region_of(side, call).is_some());
+                }
+                CallKind::Gpu => {
+                    let time = analysis.tree(side).duration(call).0;
+                    let is_firm = diff.confidence(side, call) == Some(Confidence::Firm);
+                    self.gpu_time += time;
+                    self.firm_time += if is_firm { time } else { 0 };
+                }
+                CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Runtime => {}
             }
         }
+    }
+
+    /// Share of the GPU time in firm matches; `None` without GPU time.
+    pub(super) fn firm_share(&self) -> Option<f64> {
+        (self.gpu_time > 0).then(|| self.firm_time as f64 / self.gpu_time as f64)
     }
 
     /// Share of the ops that have a counterpart or were replaced by a region.

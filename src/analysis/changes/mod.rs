@@ -49,6 +49,7 @@ pub struct Changes {
     has_work: bool,
     has_arguments: bool,
     matched_share: f64,
+    firm_share: Option<f64>,
 }
 
 /// One change: facts of one kind and value, with their consequences.
@@ -147,6 +148,7 @@ impl Changes {
             has_work: facts.has_work,
             has_arguments: facts.has_arguments,
             matched_share: facts.matched_share(),
+            firm_share: facts.firm_share(),
         }
     }
 
@@ -174,6 +176,12 @@ impl Changes {
     /// Share of the ops in compared steps that have a counterpart, or that a region replaced; 1 without ops.
     pub fn matched_share(&self) -> f64 {
         self.matched_share
+    }
+
+    /// Share of the GPU time of both traces, in compared steps, whose kernels are in
+    /// [firm](crate::diff::Confidence::Firm) matches; `None` without GPU time.
+    pub fn firm_share(&self) -> Option<f64> {
+        self.firm_share
     }
 
     /// Candidate − baseline per step of kernels of matched calls with the same arguments and kernels.

@@ -260,6 +260,10 @@ impl Screen<'_> {
         let rows = counted(self.analysis.rows().len() as u64, "row");
         let line = format!("{rows} add up to {one} and {two} events, {exact}{overlap}");
         self.wrapped(DIM, 0, &line)?;
+        if let Some(share) = self.summary.firm_share {
+            let line = format!("{:.1}% of the GPU time is in firm matches", 100.0 * share);
+            self.wrapped(DIM, 0, &line)?;
+        }
         writeln!(self.out)
     }
 

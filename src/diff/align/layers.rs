@@ -8,7 +8,6 @@
 //! Adding what it lacks to all its scores makes leaving it out as costly as leaving out any other
 //! layer. The position of what is left out then depends on numbers and on the number of holes.
 
-use super::score::Siblings;
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER, LAYER_CELLS, LAYERS};
 use crate::side::{PerSide, Side};
@@ -35,13 +34,18 @@ pub(super) fn uneven(elements: PerSide<&[(Key, i64)]>) -> Vec<Row> {
 }
 
 /// For each element of a row, what it lacks of the score that its best counterpart has with an equal
-/// call. `None` for one that lacks so much that it is another layer.
-pub(super) fn lacking(siblings: &mut Siblings<'_, '_>, row: &Row) -> PerSide<Vec<Option<i64>>> {
+/// call. `None` for one that lacks so much that it is another layer. `full` is the score of each
+/// element of the lists with an equal one.
+pub(super) fn lacking(
+    row: &Row,
+    full: PerSide<&[i64]>,
+    mut score: impl FnMut(usize, usize) -> i64,
+) -> PerSide<Vec<Option<i64>>> {
     // The best score of each element, and the position of the counterpart that it has it with.
     let mut best = row.as_ref().map(|row| vec![(0, 0); row.len()]);
     for (one, &i) in row.baseline.iter().enumerate() {
         for (two, &j) in row.candidate.iter().enumerate() {
-            let score = siblings.nameless_score(i, j);
+            let score = score(i, j);
             for (side, at, other) in [(Side::Baseline, one, j), (Side::Candidate, two, i)] {
                 if score > best[side][at].0 {
                     best[side][at] = (score, other);
@@ -51,7 +55,7 @@ pub(super) fn lacking(siblings: &mut Siblings<'_, '_>, row: &Row) -> PerSide<Vec
     }
     PerSide::from_fn(|side| {
         let lacks = |&(score, other): &(i64, usize)| {
-            let full = siblings.full_score(side.other(), other);
+            let full = full[side.other()][other];
             (2 * score >= full).then(|| (full - score).max(0))
         };
         best[side].iter().map(lacks).collect()

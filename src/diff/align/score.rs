@@ -150,8 +150,16 @@ impl<'a, 'b> Siblings<'a, 'b> {
             };
             elements.iter().map(layer).collect::<Vec<_>>()
         });
-        for row in layers::uneven(elements.as_ref().map(Vec::as_slice)) {
-            let lacking = layers::lacking(self, &row);
+        let rows = layers::uneven(elements.as_ref().map(Vec::as_slice));
+        if rows.is_empty() {
+            return;
+        }
+        let full = |element: &Element| TOKEN * (element.tokens + 1) + EXACT;
+        let full = self.known.as_ref().map(|elements| elements.iter().map(full).collect());
+        let full: PerSide<Vec<i64>> = full;
+        for row in rows {
+            let full = full.as_ref().map(Vec::as_slice);
+            let lacking = layers::lacking(&row, full, |i, j| self.nameless_score(i, j));
             for side in Side::BOTH {
                 for (&at, &lacks) in row[side].iter().zip(&lacking[side]) {
                     self.known[side][at].in_row = true;
@@ -162,15 +170,10 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     /// The score of two elements without the bonus for equal names.
-    pub(super) fn nameless_score(&mut self, i: usize, j: usize) -> i64 {
+    fn nameless_score(&mut self, i: usize, j: usize) -> i64 {
         let score = self.plain(i, j);
         let (one, two) = self.known(i, j);
         score - name_bonus(one, two)
-    }
-
-    /// The score of an element and an equal one.
-    pub(super) fn full_score(&self, side: Side, at: usize) -> i64 {
-        TOKEN * (self.known[side][at].tokens + 1) + EXACT
     }
 
     fn elements_of(&self, side: Side) -> Vec<Element> {

@@ -42,6 +42,8 @@ pub struct Summary {
     pub changes: Vec<ChangeSummary>,
     /// What the same program costs at another speed.
     pub same_program: SameProgram,
+    /// Share of the GPU time of both traces in firm matches, 0 to 1; `null` without GPU time.
+    pub firm_share: Option<f64>,
     /// Why the wall time differs, largest cause first.
     pub causes: Vec<CauseSummary>,
     /// Candidate − baseline of the attributed time, in µs.
@@ -177,6 +179,7 @@ pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -
         wall: wall::wall(analysis),
         changes: changes::changes(analysis),
         same_program: changes::same_program(analysis),
+        firm_share: analysis.changes().firm_share(),
         causes: wall::causes(analysis),
         difference_us: account.difference().as_micros(),
         ratio: account.ratio(),

@@ -7,7 +7,6 @@ impl Change {
     /// of those. `alignment_quality` measures both lists.
     pub fn hard() -> Vec<Change> {
         vec![
-            Change::Annotate,
             Change::MoreLayersDrop(5.0),
             Change::CompileHalf,
             Change::cast_and_dropped(),
@@ -17,7 +16,6 @@ impl Change {
             Change::record_level_of_another_platform(),
             Change::StartMidStep,
             Change::ReorderSteps,
-            Change::annotated_on_another_platform(),
             Change::more_layers_wrapped(),
             Change::half_compiled_and_cast(),
         ]
@@ -31,12 +29,6 @@ impl Change {
     fn record_level_of_another_platform() -> Change {
         let parts = vec![Change::RecordLevel, Change::OtherPlatform, Change::DropOps(2.0)];
         Change::Several("top level, other platform, dropped", parts)
-    }
-
-    /// Ops are dropped first: an annotation that is dropped would take all calls in it along.
-    fn annotated_on_another_platform() -> Change {
-        let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
-        Change::Several("annotated, dropped, other platform", parts)
     }
 
     fn more_layers_wrapped() -> Change {

@@ -140,6 +140,8 @@ impl Change {
             Change::CompileRegions(2.0),
             Change::LargerBatch,
             Change::LowerPrecision(5.0),
+            Change::Annotate,
+            Change::annotated_on_another_platform(),
             Change::later_version(),
             Change::other_backend(),
             Change::forgotten_stacks(),
@@ -172,6 +174,13 @@ impl Change {
             Change::OtherRun,
         ];
         Change::Several("several on another platform", parts)
+    }
+
+    /// Several at once: ranges that one program marks, on another platform. Ops are dropped first: an
+    /// annotation that is dropped would take all calls in it along.
+    pub fn annotated_on_another_platform() -> Change {
+        let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
+        Change::Several("annotated, dropped, other platform", parts)
     }
 
     /// Several at once: a later version that was recorded without stacks.

@@ -1,0 +1,307 @@
+//! Two outlines and a matching → how sure each match is.
+//!
+//! ```text
+//! trace1   a  x  b  x  c        a, b and c are firm: both sides have one of each, in one order. Between
+//! trace2   a  x  b  c           a and b, and between b and c, there is no choice: the first x is firm.
+//!
+//! trace1   a  x  x  c           nothing says which x of trace1 is the x of trace2:
+//! trace2   a  x  c              the match is interchangeable, and both x are in its group
+//! ```
+//! A match is only as sure as the match around it. The evidence is counted anew after the alignment,
+//! so no pass can vouch for its own matches.
+
+use super::outline::Outline;
+use super::pairing::Pairing;
+use super::{NONE, Relation};
+use crate::side::{PerSide, Side};
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+use std::ops::Range;
+
+/// How sure a match is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confidence {
+    /// Both sides have equally many calls of this name or content at this position, in one order.
+    Firm,
+    /// The best match found. The calls around it do not exclude another one.
+    Likely,
+    /// One side has more calls with exactly this content at this position than the other, and
+    /// nothing says which of them are the counterparts. All of them have the same group.
+    Interchangeable {
+        /// Number of the group, the same for both calls of a match.
+        group: u32,
+    },
+}
+
+impl Confidence {
+    /// As tables write it: `firm`, `likely`, `interchangeable`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Confidence::Firm => "firm",
+            Confidence::Likely => "likely",
+            Confidence::Interchangeable { .. } => "interchangeable",
+        }
+    }
+
+    /// The number of the group, if the match is interchangeable.
+    pub fn group(self) -> Option<u32> {
+        match self {
+            Confidence::Interchangeable { group } => Some(group),
+            Confidence::Firm | Confidence::Likely => None,
+        }
+    }
+
+    /// The confidence of a match below a match with confidence `around`.
+    fn within(self, around: Confidence) -> Confidence {
+        match (around, self) {
+            (Confidence::Firm, own) => own,
+            (Confidence::Interchangeable { .. }, Confidence::Firm) => around,
+            (Confidence::Interchangeable { .. } | Confidence::Likely, _) => match self {
+                Confidence::Interchangeable { .. } => self,
+                Confidence::Firm | Confidence::Likely => Confidence::Likely,
+            },
+        }
+    }
+}
+
+/// The confidence of each match, for the calls of both sides.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Confidences {
+    /// [`LIKELY`], [`FIRM`], or [`GROUPS`] plus the number of a group; meaningless for unmatched calls.
+    codes: PerSide<Vec<u32>>,
+}
+
+const LIKELY: u32 = 0;
+const FIRM: u32 = 1;
+const GROUPS: u32 = 2;
+
+impl Confidences {
+    /// The confidence of the match of a call; meaningless if it has none.
+    pub(super) fn of(&self, side: Side, call: usize) -> Confidence {
+        match self.codes[side].get(call).copied().unwrap_or(LIKELY) {
+            LIKELY => Confidence::Likely,
+            FIRM => Confidence::Firm,
+            group => Confidence::Interchangeable { group: group - GROUPS },
+        }
+    }
+
+    fn note(&mut self, (a, b): (u32, u32), confidence: Confidence) {
+        let code = match confidence {
+            Confidence::Likely => LIKELY,
+            Confidence::Firm => FIRM,
+            Confidence::Interchangeable { group } => GROUPS + group,
+        };
+        self.codes.baseline[a as usize] = code;
+        self.codes.candidate[b as usize] = code;
+    }
+
+    pub(super) fn mirrored(self) -> Confidences {
+        Confidences { codes: self.codes.swap() }
+    }
+}
+
+/// Counts the evidence for each match.
+pub(super) fn weigh(outlines: PerSide<&Outline<'_>>, pairing: &Pairing) -> Confidences {
+    let mut weighing = Weighing {
+        outlines,
+        pairing,
+        contains_match: PerSide::from_fn(|side| contains_match(outlines[side], pairing, side)),
+        found: Confidences { codes: outlines.map(|outline| vec![LIKELY; outline.len()]) },
+        groups: 0,
+    };
+    for a in 0..outlines.baseline.len() as u32 {
+        let b = pairing.partners.baseline[a as usize];
+        if b == NONE {
+            continue;
+        }
+        if outlines.baseline.is_root(a) {
+            // Threads are matched by everything that runs on them.
+            weighing.found.note((a, b), Confidence::Firm);
+        }
+        if outlines.baseline.has_children(a) && outlines.candidate.has_children(b) {
+            let around = weighing.found.of(Side::Baseline, a as usize);
+            weighing.weigh_below((a, b), around);
+        }
+    }
+    weighing.found
+}
+
+/// For each call, whether there is a match below it.
+fn contains_match(outline: &Outline<'_>, pairing: &Pairing, side: Side) -> Vec<bool> {
+    let mut contains = vec![false; outline.len()];
+    // The first matched call at or after the one being looked at.
+    let mut matched = u32::MAX;
+    for call in (0..outline.len() as u32).rev() {
+        contains[call as usize] = matched < outline.end(call);
+        if pairing.partners[side][call as usize] != NONE {
+            matched = call;
+        }
+    }
+    contains
+}
+
+struct Weighing<'a> {
+    outlines: PerSide<&'a Outline<'a>>,
+    pairing: &'a Pairing,
+    contains_match: PerSide<Vec<bool>>,
+    found: Confidences,
+    groups: u32,
+}
+
+impl Weighing<'_> {
+    /// The calls directly below a match. Calls without a counterpart that contain matches are
+    /// wrappers: what is in them takes their position.
+    fn list(&self, side: Side, call: u32) -> Vec<u32> {
+        let outline = self.outlines[side];
+        let mut list = Vec::new();
+        let mut open: Vec<u32> = outline.children(call);
+        open.reverse();
+        while let Some(call) = open.pop() {
+            let at = call as usize;
+            if self.pairing.partners[side][at] == NONE && self.contains_match[side][at] {
+                let inside = open.len();
+                open.extend(outline.each_child(call));
+                open[inside..].reverse();
+            } else if !outline.is_query(call) {
+                list.push(call);
+            }
+        }
+        list
+    }
+
+    fn weigh_below(&mut self, (a, b): (u32, u32), around: Confidence) {
+        let lists = PerSide::new(self.list(Side::Baseline, a), self.list(Side::Candidate, b));
+        let lists = lists.as_ref().map(Vec::as_slice);
+        if self.agree(lists) {
+            for (&a, &b) in lists.baseline.iter().zip(lists.candidate) {
+                self.found.note((a, b), Confidence::Firm.within(around));
+            }
+            return;
+        }
+        let place: FxHashMap<u32, usize> = lists.candidate.iter().copied().zip(0..).collect();
+        // The matches of the lists by position, with those that keep their order and name.
+        let pairs: Vec<(usize, usize)> = (0..lists.baseline.len())
+            .filter_map(|i| {
+                let partner = self.pairing.partners.baseline[lists.baseline[i] as usize];
+                Some((i, *place.get(&partner)?))
+            })
+            .collect();
+        let in_place: Vec<(usize, usize)> = pairs
+            .iter()
+            .copied()
+            .filter(|&(i, _)| self.relation(lists.baseline[i]) != Relation::Moved)
+            .collect();
+        if !in_place.is_sorted_by(|one, two| one.1 < two.1) {
+            return;
+        }
+        let whole = PerSide::new(0..lists.baseline.len(), 0..lists.candidate.len());
+        let firm = self.firm_within(lists, &whole, &in_place);
+        let mut from = (0, 0);
+        let mut rest = &in_place[..];
+        let ends = firm.iter().copied().chain([(lists.baseline.len(), lists.candidate.len())]);
+        for end in ends {
+            let stretch = PerSide::new(from.0..end.0, from.1..end.1);
+            let count = rest.partition_point(|&(i, _)| i < end.0);
+            let (inside, after) = rest.split_at(count);
+            self.weigh_stretch(lists, &stretch, inside, around);
+            if let Some(&(i, j)) = after.first().filter(|&&pair| pair == end) {
+                let pair = (lists.baseline[i], lists.candidate[j]);
+                self.found.note(pair, Confidence::Firm.within(around));
+                rest = &after[1..];
+            }
+            from = (end.0 + 1, end.1 + 1);
+        }
+    }
+
+    /// Whether two lists are matched one by one under equal names.
+    fn agree(&self, lists: PerSide<&[u32]>) -> bool {
+        lists.baseline.len() == lists.candidate.len()
+            && lists.baseline.iter().zip(lists.candidate).all(|(&a, &b)| {
+                self.pairing.partners.baseline[a as usize] == b
+                    && self.outlines.baseline.keys[a as usize]
+                        == self.outlines.candidate.keys[b as usize]
+            })
+    }
+
+    fn relation(&self, a: u32) -> Relation {
+        self.pairing.relations.baseline[a as usize]
+    }
+
+    /// The matches of a stretch that leave no choice: both sides have equally many calls of their
+    /// content or name in it.
+    fn firm_within(
+        &self,
+        lists: PerSide<&[u32]>,
+        stretch: &PerSide<Range<usize>>,
+        pairs: &[(usize, usize)],
+    ) -> Vec<(usize, usize)> {
+        let exact = |side: Side, call: u32| self.outlines[side].exact[call as usize];
+        let key = |side: Side, call: u32| self.outlines[side].keys[call as usize];
+        let by_content = Balance::new(lists, stretch, exact);
+        let by_name = Balance::new(lists, stretch, key);
+        let is_firm = |&(i, j): &(usize, usize)| {
+            let (a, b) = (lists.baseline[i], lists.candidate[j]);
+            let (mine, theirs) = (key(Side::Baseline, a), key(Side::Candidate, b));
+            let content = exact(Side::Baseline, a);
+            let is_equal = content == exact(Side::Candidate, b);
+            (is_equal && by_content.is_even(content)) || (mine == theirs && by_name.is_even(mine))
+        };
+        pairs.iter().copied().filter(is_firm).collect()
+    }
+
+    fn weigh_stretch(
+        &mut self,
+        lists: PerSide<&[u32]>,
+        stretch: &PerSide<Range<usize>>,
+        pairs: &[(usize, usize)],
+        around: Confidence,
+    ) {
+        if pairs.is_empty() {
+            return;
+        }
+        let firm = self.firm_within(lists, stretch, pairs);
+        let is_only = stretch.baseline.len() == 1 && stretch.candidate.len() == 1;
+        let mut groups: FxHashMap<u64, u32> = FxHashMap::default();
+        for &(i, j) in pairs {
+            let (a, b) = (lists.baseline[i], lists.candidate[j]);
+            let exact = self.outlines.baseline.exact[a as usize];
+            let own = if firm.binary_search(&(i, j)).is_ok()
+                || (is_only && self.outlines.baseline.is_gpu(a))
+            {
+                Confidence::Firm
+            } else if exact == self.outlines.candidate.exact[b as usize] {
+                let next = self.groups;
+                let group = *groups.entry(exact).or_insert(next);
+                self.groups += u32::from(group == next);
+                Confidence::Interchangeable { group }
+            } else {
+                Confidence::Likely
+            };
+            self.found.note((a, b), own.within(around));
+        }
+    }
+}
+
+/// How many more calls with each token the baseline has in a stretch than the candidate.
+struct Balance<T>(FxHashMap<T, i64>);
+
+impl<T: Hash + Eq + Copy> Balance<T> {
+    fn new(
+        lists: PerSide<&[u32]>,
+        stretch: &PerSide<Range<usize>>,
+        token: impl Fn(Side, u32) -> T,
+    ) -> Balance<T> {
+        let mut balance: FxHashMap<T, i64> = FxHashMap::default();
+        for side in Side::BOTH {
+            let one = if side == Side::Baseline { 1 } else { -1 };
+            for &call in &lists[side][stretch[side].clone()] {
+                *balance.entry(token(side, call)).or_default() += one;
+            }
+        }
+        Balance(balance)
+    }
+
+    fn is_even(&self, token: T) -> bool {
+        self.0.get(&token) == Some(&0)
+    }
+}
