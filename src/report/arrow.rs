@@ -399,7 +399,7 @@ mod tests {
         let table = TableKind::UidMap.of(&analysis(ROCM, CUDA));
         let mut sink = Batches::new(table.columns());
         for relation in ["same", "renamed", "same"] {
-            [Cell::Whole(1), Cell::Empty, relation.into(), Cell::Empty]
+            [Cell::Whole(1), Cell::Empty, relation.into(), Cell::Empty, "firm".into(), Cell::Empty]
                 .into_iter()
                 .for_each(|c| sink.cell(c));
             sink.end_row().expect("rows are kept");

@@ -27,9 +27,9 @@ fn a_range_around_calls_does_not_change_their_matches() {
     };
     let marked = |t: &mut HostThread<'_>| {
         work(t, "aten::mm");
-        t.annotation("my_region", |t| {
+        t.op("my_region", |t| {
             work(t, "aten::add");
-            t.annotation("inner", |t| {
+            t.op("inner", |t| {
                 work(t, "aten::mm");
                 work(t, "aten::add");
                 work(t, "aten::mm");
@@ -58,9 +58,9 @@ fn a_range_around_calls_does_not_change_their_matches() {
 fn a_range_under_another_name_is_found_by_what_it_contains() {
     let marked = |outer: &'static str, inner: &'static str| {
         move |t: &mut HostThread<'_>| {
-            t.annotation(outer, |t| {
+            t.op(outer, |t| {
                 work(t, "aten::mm");
-                t.annotation(inner, |t| work(t, "aten::add"));
+                t.op(inner, |t| work(t, "aten::add"));
             });
             work(t, "aten::mm");
         }
@@ -105,7 +105,9 @@ fn a_dropped_call_is_not_one_of_many_added_ones() {
             if !dropped {
                 work(t, "aten::add");
             }
-            work(t, "aten::gelu");
+            for name in ["aten::gelu", "aten::relu", "aten::tanh"] {
+                work(t, name);
+            }
             for _ in 0..added {
                 work(t, "aten::add");
                 work(t, "aten::mul");
@@ -151,9 +153,11 @@ fn equal_calls_of_which_one_is_gone_may_be_exchanged() {
 fn a_match_is_as_sure_as_the_match_around_it() {
     let program = |modules: usize| {
         move |t: &mut HostThread<'_>| {
+            work(t, "aten::embedding");
             for _ in 0..modules {
                 t.module("Block_0", |t| work(t, "aten::mm"));
             }
+            work(t, "aten::softmax");
         }
     };
     look(program(3), program(2), |diff| {

@@ -116,7 +116,7 @@ fn the_first_columns_are_those_that_tracelens_wrote() {
          kernel_time,busy_time,lowest_common_ancestor_name,lowest_common_ancestor_id,gpu_op_uid,\
          nn_module_stack,nn_module_parent"
     ));
-    assert_eq!(header("uid_map.csv"), "uid1,uid2,relation,region");
+    assert_eq!(header("uid_map.csv"), "uid1,uid2,relation,region,confidence,group");
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl Trial {
         self.truth.score(self.map.iter().copied())
     }
 
-    /// How many pairs the map has, how many of them are firm, and how many of the firm ones are wrong.
+    /// The number of pairs in the map, of firm ones, and of firm ones that are wrong.
     pub fn calibration(&self) -> Calibration {
         let map: Vec<(u32, u32)> =
             self.map.iter().filter_map(|&(one, two)| Some((one?, two?))).collect();

@@ -151,7 +151,7 @@ impl Truth {
         Some(self.pairs[at].1)
     }
 
-    /// How many of some pairs of a map are correct. Alike events may stand in for each other.
+    /// How many of some pairs of a map are correct. Alike events may be exchanged.
     pub fn right_among(&self, map: &[(u32, u32)], some: &[(u32, u32)]) -> usize {
         let classes = self.classes(map);
         let class = |&(one, two): &(u32, u32)| {

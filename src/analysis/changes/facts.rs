@@ -20,7 +20,7 @@ pub(super) struct Facts {
     /// Number of ops in compared steps, and how many of them have a counterpart or were replaced by a region.
     ops: u64,
     matched_ops: u64,
-    /// GPU time of both sides in compared steps, in ns, and how much of it is in firm matches.
+    /// GPU time of both sides in compared steps, in ns, and how much of it is in firmly matched calls.
     gpu_time: i64,
     firm_time: i64,
     /// The outermost calls that are not matched to a call of the same name. Compiled regions and graphs
@@ -80,16 +80,15 @@ impl Facts {
                 }
                 CallKind::Gpu => {
                     let time = analysis.tree(side).duration(call).0;
-                    let is_firm = diff.confidence(side, call) == Some(Confidence::Firm);
                     self.gpu_time += time;
-                    self.firm_time += if is_firm { time } else { 0 };
+                    self.firm_time += if is_firm(analysis, side, call) { time } else { 0 };
                 }
                 CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Runtime => {}
             }
         }
     }
 
-    /// Share of the GPU time in firm matches; `None` without GPU time.
+    /// Share of the GPU time in firmly matched calls; `None` without GPU time.
     pub(super) fn firm_share(&self) -> Option<f64> {
         (self.gpu_time > 0).then(|| self.firm_time as f64 / self.gpu_time as f64)
     }
@@ -111,6 +110,15 @@ impl Analysis {
             }
         }
     }
+}
+
+/// Whether the call that launched a GPU event, or the event itself, is firmly matched. One op may launch other
+/// kernels on the two sides; it is compared as a whole.
+fn is_firm(analysis: &Analysis, side: Side, event: CallId) -> bool {
+    let tree = analysis.tree(side);
+    let is_host = |&above: &CallId| matches!(tree.kind(above), CallKind::Op | CallKind::Frame);
+    let mut calls = std::iter::once(event).chain(tree.ancestors(event).find(is_host));
+    calls.any(|call| analysis.diff().confidence(side, call) == Some(Confidence::Firm))
 }
 
 fn other_arguments(

@@ -178,8 +178,8 @@ impl Changes {
         self.matched_share
     }
 
-    /// Share of the GPU time of both traces, in compared steps, whose kernels are in
-    /// [firm](crate::diff::Confidence::Firm) matches; `None` without GPU time.
+    /// Share of the GPU time of both traces, in compared steps, that
+    /// [firmly](crate::diff::Confidence::Firm) matched calls launched; `None` without GPU time.
     pub fn firm_share(&self) -> Option<f64> {
         self.firm_share
     }

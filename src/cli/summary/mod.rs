@@ -261,7 +261,7 @@ impl Screen<'_> {
         let line = format!("{rows} add up to {one} and {two} events, {exact}{overlap}");
         self.wrapped(DIM, 0, &line)?;
         if let Some(share) = self.summary.firm_share {
-            let line = format!("{:.1}% of the GPU time is in firm matches", 100.0 * share);
+            let line = format!("{:.1}% of the GPU time is in firmly matched calls", 100.0 * share);
             self.wrapped(DIM, 0, &line)?;
         }
         writeln!(self.out)

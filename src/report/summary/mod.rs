@@ -42,7 +42,8 @@ pub struct Summary {
     pub changes: Vec<ChangeSummary>,
     /// What the same program costs at another speed.
     pub same_program: SameProgram,
-    /// Share of the GPU time of both traces in firm matches, 0 to 1; `null` without GPU time.
+    /// Share of the GPU time of both traces, in compared steps, that firmly matched calls launched, 0 to 1; `null`
+    /// without GPU time.
     pub firm_share: Option<f64>,
     /// Why the wall time differs, largest cause first.
     pub causes: Vec<CauseSummary>,
