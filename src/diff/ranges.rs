@@ -11,11 +11,13 @@
 use super::outline::Outline;
 use super::pairing::Pairing;
 use super::regions::is_region;
+use super::weights::WRAPPERS;
 use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Two ranges are one if at least this share of the matched calls in both is in both, as a fraction.
 const SHARED: (usize, usize) = (1, 2);
@@ -111,16 +113,16 @@ pub(super) fn pair(
     }
 }
 
-/// The matched calls directly inside ranges, each with the positions of the ranges around it,
-/// outermost first.
+/// The matched calls directly inside ranges, each with the positions of the nearest ranges around it,
+/// innermost first.
 fn ranges_around(
     tree: &CallTree,
     ranges: &[u32],
     pairing: &Pairing,
     side: Side,
-) -> FxHashMap<u32, Vec<usize>> {
+) -> BTreeMap<u32, Vec<usize>> {
     let position: FxHashMap<u32, usize> = ranges.iter().copied().zip(0..).collect();
-    let mut around = FxHashMap::default();
+    let mut around = BTreeMap::new();
     let mut open: Vec<usize> = Vec::new();
     for &range in ranges {
         let at = position[&range];
@@ -129,7 +131,7 @@ fn ranges_around(
         let calls = tree.children(CallId(range)).map(|call| call.0);
         let inside = calls.filter(|call| !position.contains_key(call));
         for call in inside.filter(|&call| pairing.partners[side][call as usize] != NONE) {
-            around.insert(call, open.clone());
+            around.insert(call, open.iter().rev().take(WRAPPERS).copied().collect());
         }
     }
     around

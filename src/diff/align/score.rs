@@ -272,8 +272,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// Ops and frames of one key share at least that key. Launches need more.
-
     /// What two elements of one row of layers lack of the score of an equal pair. They may lack the
     /// same, so what the lesser one lacks is not added.
     fn lacks(&mut self, i: usize, j: usize) -> i64 {
@@ -453,6 +451,7 @@ impl Compare for Siblings<'_, '_> {
         self.plain_most(i, j) + self.lacks(i, j)
     }
 
+    /// Ops and frames of one key share at least that key. Launches need more.
     fn scores(&mut self, i: usize, j: usize) -> bool {
         let (a, _) = self.calls(i, j);
         let is_op_or_frame = self.outlines.baseline.is_op_or_frame(a);
