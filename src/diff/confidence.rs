@@ -67,36 +67,31 @@ impl Confidence {
 /// The confidence of each match, for the calls of both sides.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Confidences {
-    /// [`LIKELY`], [`FIRM`], or [`GROUPS`] plus the number of a group; meaningless for unmatched calls.
-    codes: PerSide<Vec<u32>>,
+    /// Whether the match of each call is firm.
+    is_firm: PerSide<Vec<bool>>,
+    /// The group of each call whose match is interchangeable.
+    groups: PerSide<FxHashMap<u32, u32>>,
 }
-
-const LIKELY: u32 = 0;
-const FIRM: u32 = 1;
-const GROUPS: u32 = 2;
 
 impl Confidences {
     /// The confidence of the match of a call; meaningless if it has none.
     pub(super) fn of(&self, side: Side, call: usize) -> Confidence {
-        match self.codes[side].get(call).copied().unwrap_or(LIKELY) {
-            LIKELY => Confidence::Likely,
-            FIRM => Confidence::Firm,
-            group => Confidence::Interchangeable { group: group - GROUPS },
+        if self.is_firm[side].get(call).copied().unwrap_or(false) {
+            return Confidence::Firm;
         }
+        let group = self.groups[side].get(&(call as u32)).copied();
+        group.map_or(Confidence::Likely, |group| Confidence::Interchangeable { group })
     }
 
     fn note(&mut self, (a, b): (u32, u32), confidence: Confidence) {
-        let code = match confidence {
-            Confidence::Likely => LIKELY,
-            Confidence::Firm => FIRM,
-            Confidence::Interchangeable { group } => GROUPS + group,
-        };
-        self.codes.baseline[a as usize] = code;
-        self.codes.candidate[b as usize] = code;
+        for (side, call) in [(Side::Baseline, a), (Side::Candidate, b)] {
+            self.is_firm[side][call as usize] = confidence == Confidence::Firm;
+            self.groups[side].extend(confidence.group().map(|group| (call, group)));
+        }
     }
 
     pub(super) fn mirrored(self) -> Confidences {
-        Confidences { codes: self.codes.swap() }
+        Confidences { is_firm: self.is_firm.swap(), groups: self.groups.swap() }
     }
 }
 
@@ -106,7 +101,10 @@ pub(super) fn weigh(outlines: PerSide<&Outline<'_>>, pairing: &Pairing) -> Confi
         outlines,
         pairing,
         contains_match: PerSide::from_fn(|side| contains_match(outlines[side], pairing, side)),
-        found: Confidences { codes: outlines.map(|outline| vec![LIKELY; outline.len()]) },
+        found: Confidences {
+            is_firm: outlines.map(|outline| vec![false; outline.len()]),
+            groups: PerSide::default(),
+        },
         groups: 0,
     };
     for a in 0..outlines.baseline.len() as u32 {
