@@ -110,6 +110,7 @@ def test_explain_is_what_the_command_line_prints(pair: tuple[Path, Path]) -> Non
     assert str(explanation) == printed.rstrip()
     assert explanation.node.name == "aten::miopen_convolution"
     assert explanation.relation == "renamed"
+    assert explanation.confidence == "likely"
     assert explanation.partner is not None
     assert explanation.partner.name == "aten::cudnn_convolution"
     assert explanation.evidence is not None and not explanation.evidence["same_name"]
@@ -158,6 +159,7 @@ def test_a_node_knows_its_surroundings(d: tracetree.Comparison) -> None:
     assert node.partner is not None and node.partner.partner == node
     assert node.partner.uid == row["uid_candidate"] and node.partner.side == "candidate"
     assert node.relation == "same"
+    assert node.confidence == "firm"
 
 
 def test_a_node_of_one_tree_has_no_counterpart(pair: tuple[Path, Path]) -> None:
@@ -165,6 +167,7 @@ def test_a_node_of_one_tree_has_no_counterpart(pair: tuple[Path, Path]) -> None:
     tree = trace.tree()
     node = tree.node(38)
     assert (node.partner, node.relation, node.side) == (None, None, None)
+    assert node.confidence is None
     assert len(list(tree)) == len(tree)
     assert [root.parent for root in tree.roots] == [None] * len(tree.roots)
     assert tree.roots[0].uid is None and tree.roots[0].start_us is None
