@@ -5,7 +5,7 @@
 //! trace2   a  x  b  c           a and b, and between b and c, there is no choice: the first x is firm.
 //!
 //! trace1   a  x  x  c           nothing says which x of trace1 is the x of trace2:
-//! trace2   a  x  c              the match is interchangeable, and both x are in its group
+//! trace2   a  x  c              the match is interchangeable
 //! ```
 //! A match is only as sure as the match around it. The evidence is counted anew after the alignment,
 //! so no pass can vouch for its own matches.
@@ -26,7 +26,7 @@ pub enum Confidence {
     /// The best match found. The calls around it do not exclude another one.
     Likely,
     /// One side has more calls with exactly this content at this position than the other, and
-    /// nothing says which of them are the counterparts. All of them have the same group.
+    /// nothing says which of them are the counterparts. Those that are matched have the same group.
     Interchangeable {
         /// Number of the group, the same for both calls of a match.
         group: u32,
@@ -177,18 +177,12 @@ impl Weighing<'_> {
             return;
         }
         let place: FxHashMap<u32, usize> = lists.candidate.iter().copied().zip(0..).collect();
-        // The matches of the lists by position, with those that keep their order and name.
-        let pairs: Vec<(usize, usize)> = (0..lists.baseline.len())
-            .filter_map(|i| {
-                let partner = self.pairing.partners.baseline[lists.baseline[i] as usize];
-                Some((i, *place.get(&partner)?))
-            })
-            .collect();
-        let in_place: Vec<(usize, usize)> = pairs
-            .iter()
-            .copied()
-            .filter(|&(i, _)| self.relation(lists.baseline[i]) != Relation::Moved)
-            .collect();
+        // The positions of the matches that did not move.
+        let in_place = lists.baseline.iter().enumerate().filter_map(|(i, &a)| {
+            let j = *place.get(&self.pairing.partners.baseline[a as usize])?;
+            (self.pairing.relations.baseline[a as usize] != Relation::Moved).then_some((i, j))
+        });
+        let in_place: Vec<(usize, usize)> = in_place.collect();
         if !in_place.is_sorted_by(|one, two| one.1 < two.1) {
             return;
         }
@@ -219,10 +213,6 @@ impl Weighing<'_> {
                     && self.outlines.baseline.keys[a as usize]
                         == self.outlines.candidate.keys[b as usize]
             })
-    }
-
-    fn relation(&self, a: u32) -> Relation {
-        self.pairing.relations.baseline[a as usize]
     }
 
     /// The matches of a stretch that leave no choice: both sides have equally many calls of their

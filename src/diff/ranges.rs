@@ -19,8 +19,8 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Two ranges are one if at least this share of the matched calls in both is in both, as a fraction.
-const SHARED: (usize, usize) = (1, 2);
+/// Two ranges are one if, of every thousand matched calls in either, at least this many are in both.
+const SHARED: usize = 500;
 
 /// For each side, its ranges whose names the other side does not have, in preorder.
 pub(super) fn one_sided(
@@ -98,7 +98,7 @@ pub(super) fn pair(
         .filter_map(|((one, two), shared)| {
             let all = contents.baseline[one] + contents.candidate[two] - shared;
             let share = shared * 1000 / all;
-            (shared * SHARED.1 >= all * SHARED.0).then_some((Reverse(share), one, two))
+            (share >= SHARED).then_some((Reverse(share), one, two))
         })
         .collect();
     found.sort_unstable();

@@ -9,22 +9,19 @@
 //! layer. The position of what is left out then depends on numbers and on the number of holes.
 
 use crate::diff::keys::Key;
-use crate::diff::weights::{LAYER, LAYER_CELLS, LAYERS};
+use crate::diff::weights::{LAYER_CELLS, LAYERS};
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 
 /// The positions of the elements of one key on each side.
 pub(super) type Row = PerSide<Vec<usize>>;
 
-/// The rows of layers of which one side has more.
-pub(super) fn uneven(elements: PerSide<&[(Key, i64)]>) -> Vec<Row> {
+/// The rows of layers of which one side has more. `layers` are the positions and keys of the elements
+/// that may be layers.
+pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec<Row> {
     let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
-    for side in Side::BOTH {
-        for (at, &(key, tokens)) in elements[side].iter().enumerate() {
-            if tokens >= LAYER {
-                rows.entry(key).or_default()[side].push(at);
-            }
-        }
+    for (side, layers) in Side::BOTH.into_iter().zip([layers.baseline, layers.candidate]) {
+        layers.for_each(|(at, key)| rows.entry(key).or_default()[side].push(at));
     }
     let is_uneven = |row: &Row| {
         let (one, two) = (row.baseline.len(), row.candidate.len());

@@ -49,10 +49,8 @@ pub(super) enum Likeness {
 impl Aligner<'_> {
     /// Counts the siblings in each gap that has many.
     pub(super) fn note_crowds(&mut self, gaps: &[PerSide<Vec<u32>>]) {
-        let is_crowd =
-            |gap: &&PerSide<Vec<u32>>| gap.baseline.len().max(gap.candidate.len()) >= CROWD;
         self.crowds = PerSide::default();
-        if !gaps.iter().any(|gap| is_crowd(&gap)) {
+        if gaps.iter().all(|gap| gap.baseline.len().max(gap.candidate.len()) < CROWD) {
             return;
         }
         for gap in gaps {

@@ -10,7 +10,9 @@ use super::threads::LoneThread;
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
-use crate::diff::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED};
+use crate::diff::weights::{
+    AFFINITY, ARGUMENTS, EXACT, LAYER, LAYERS, NAME, QUERY, SETTLED, TOKEN, WRAPPED,
+};
 use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
@@ -60,8 +62,6 @@ struct Element {
     /// Whether an element of the other list, with a name that is new there, contains a call with this
     /// element's key. That element may be a wrapper around this one's counterpart.
     may_be_wrapped: bool,
-    /// Whether it is a frame or an op without arguments, which annotations are.
-    may_be_layer: bool,
     /// Whether it is in a row of layers of which one side has more.
     in_row: bool,
     /// What it lacks of the score of an equal pair, if it is in such a row and like the others.
@@ -143,14 +143,28 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 element.may_be_wrapped = cores[side.other()].contains(&element.key);
             }
         }
-        let elements = self.known.as_ref().map(|elements| {
-            let layer = |element: &Element| match element.may_be_layer {
-                true => (element.key, element.tokens),
-                false => (element.key, 0),
+        self.credit_layers();
+    }
+
+    /// Notes what the layers of uneven rows lack.
+    fn credit_layers(&mut self) {
+        let (one, two) = self.lengths();
+        if one.min(two) < LAYERS {
+            return;
+        }
+        let layers = PerSide::from_fn(|side| {
+            let outline = self.outlines[side];
+            // A frame, or an op without arguments, which annotations are.
+            let is_layer = move |element: &Element| {
+                !element.is_run
+                    && element.tokens >= LAYER
+                    && outline.is_op_or_frame(element.call)
+                    && outline.arguments[element.call as usize] == 0
             };
-            elements.iter().map(layer).collect::<Vec<_>>()
+            let elements = self.known[side].iter().enumerate();
+            elements.filter(move |(_, known)| is_layer(known)).map(|(at, known)| (at, known.key))
         });
-        let rows = layers::uneven(elements.as_ref().map(Vec::as_slice));
+        let rows = layers::uneven(layers);
         if rows.is_empty() {
             return;
         }
@@ -199,9 +213,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 is_novel: novel[range.start],
                 is_new_name: new_names[range.start],
                 may_be_wrapped: false,
-                may_be_layer: calls.len() == 1
-                    && outline.is_op_or_frame(call)
-                    && outline.arguments[call as usize] == 0,
                 in_row: false,
                 lacks: None,
                 bag: None,
