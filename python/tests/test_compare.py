@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -384,3 +385,14 @@ def test_a_node_that_does_not_exist_is_reported(d: tracetree.Comparison) -> None
         d.node(38, side="left")
     with pytest.raises(TypeError, match="one of baseline=uid and candidate=uid"):
         d.explain(baseline=1, candidate=2)
+
+
+def test_ten_comparisons_of_one_program_have_the_same_headline(real: Path) -> None:
+    runs = [real / "torch215" / f"cnn_base_{run}.json.gz" for run in range(1, 11)]
+    for seed in range(10):
+        random.Random(seed).shuffle(runs)
+        d = tracetree.diff(runs[:5], runs[5:])
+        text = " ".join(d.text().split())
+        assert "medians of 5 runs each" in text and "not significant" in d.answer, f"seed {seed}"
+        assert "The programs are identical" in text, f"seed {seed}"
+        assert all(change["change"] is None for change in d.changes.to_pylist()), f"seed {seed}"

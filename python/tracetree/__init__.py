@@ -11,7 +11,7 @@ baseline, more time is worse, and the name of a column ends in its unit, if it h
 """
 
 from tracetree._compare import diff, open
-from tracetree._errors import TraceError, UsageError
+from tracetree._errors import TraceError, TraceWarning, UsageError
 from tracetree._gate import assert_no_regression
 from tracetree._native import (
     VERSION as __version__,
@@ -23,6 +23,7 @@ from tracetree._native import (
     Tree,
 )
 from tracetree._profiling import profile, trace_handler
+from tracetree._steps import compare_steps
 
 __all__ = [
     "Comparison",
@@ -31,10 +32,12 @@ __all__ = [
     "Table",
     "Trace",
     "TraceError",
+    "TraceWarning",
     "Tree",
     "UsageError",
     "__version__",
     "assert_no_regression",
+    "compare_steps",
     "diff",
     "open",
     "profile",

@@ -43,6 +43,14 @@ class UsageError(TraceError, ValueError):
     """The request cannot be met: a uid that a trace does not have, an unknown format."""
 
 
+class TraceWarning(UserWarning):
+    """A finding about a trace or a comparison that affects what the figures mean.
+
+    The message starts with the code of the note, such as ``NO_PYTHON_STACKS``, which a filter of ``warnings``
+    can match.
+    """
+
+
 def _restored(
     kind_of_error: type[TraceError], message: str, about: dict[str, object]
 ) -> TraceError:

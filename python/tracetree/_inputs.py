@@ -17,12 +17,22 @@ KINDS = (
 )
 
 
+class Named:
+    """Bytes of a trace with the name that messages show."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        self.name = name
+        self.content = content
+
+
 def source(given: Any) -> _Source:
     """The trace given by an argument."""
     if isinstance(given, Trace):
         return given
     if isinstance(given, (str, os.PathLike)):
         return os.fspath(given)
+    if isinstance(given, Named):
+        return (given.name, given.content)
     if isinstance(given, bytes):
         return ("<bytes>", given)
     if isinstance(given, (bytearray, memoryview)):

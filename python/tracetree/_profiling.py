@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import tempfile
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from tracetree._errors import TraceWarning
+
 
 def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
     """A handler for ``torch.profiler.profile(on_trace_ready=…)`` that writes traces to ``folder``.
 
-    Each rank writes its own compressed files: ``rank0.json.gz``, or ``rank0.step5.json.gz`` if the profiler
-    has several cycles. ``tracetree diff runs/old runs/new`` matches them. A file appears only when it is
-    complete.
+    Each rank writes its own compressed files: ``rank0.json.gz``, or ``rank0.step5.json.gz`` if the schedule
+    of the profiler has several cycles. ``tracetree diff runs/old runs/new`` matches them. A file appears only
+    when it is complete.
     """
 
     def write(profiler: Any) -> None:
-        target = trace_path(folder, rank(), getattr(profiler, "step_num", 0))
+        step = getattr(profiler, "step_num", 0)
+        target = trace_path(folder, rank(), step if has_cycles(profiler) else 0)
+        if target in write.paths:  # type: ignore[attr-defined]
+            # The schedule did not announce this cycle.
+            target = trace_path(folder, rank(), step)
         place, name = os.path.split(target)
         os.makedirs(place, exist_ok=True)
         # In a folder of its own: no planted link can have the name, and no partial file looks like a trace.
         with tempfile.TemporaryDirectory(prefix=".tracetree-", dir=place) as aside:
             # The profiler compresses files named .gz.
-            profiler.export_chrome_trace(os.path.join(aside, name))
+            exported = os.path.join(aside, name)
+            profiler.export_chrome_trace(exported)
+            if write.ending:  # type: ignore[attr-defined]
+                forget_empty_step(profiler, exported)
             os.replace(os.path.join(aside, name), target)
         write.paths.append(target)  # type: ignore[attr-defined]
 
     write.paths = []  # type: ignore[attr-defined]
+    write.ending = False  # type: ignore[attr-defined]
     return write
 
 
@@ -36,6 +47,48 @@ def trace_path(folder: str | os.PathLike[str], rank: int, step: int) -> str:
     """The file of a rank and a step; step 0 means a profiler without cycles."""
     name = f"rank{rank}.step{step}.json.gz" if step else f"rank{rank}.json.gz"
     return os.path.join(os.fspath(folder), name)
+
+
+def forget_empty_step(profiler: Any, path: str) -> None:
+    """Renames the step that begins with the last call of ``step()`` and contains no op.
+
+    PyTorch opens a step at every call of ``step()``, the last one included, so that a loop of 5 steps would
+    be a trace of 6, one of them empty.
+    """
+    last = f"ProfilerStep#{profiler.step_num}"
+    events = profiler.profiler.kineto_results.events()
+    begins = [event.start_ns() for event in events if event.name() == last]
+    if not begins or any(
+        event.start_ns() >= begins[0] and event.name() != last and not is_frame(event.name())
+        for event in events
+    ):
+        return
+    with gzip.open(path, "rb") as file:
+        text = file.read()
+    with gzip.open(path, "wb", compresslevel=6) as file:
+        file.write(text.replace(f'"{last}"'.encode(), b'"after the last step"'))
+
+
+def is_frame(name: str) -> bool:
+    """Whether this is a Python frame, such as ``train.py(12): step``, or a built-in function."""
+    return "): " in name or name.startswith("<built-in")
+
+
+#: Steps in which a second cycle is expected. Schedules of real runs repeat within fewer.
+HORIZON = 10_000
+
+
+def has_cycles(profiler: Any) -> bool:
+    """Whether the schedule of the profiler writes more than one trace."""
+    if not getattr(profiler, "record_steps", False):
+        return False
+    ends = (step for step in range(HORIZON) if action(profiler, step) == "RECORD_AND_SAVE")
+    return next(ends, None) is not None and next(ends, None) is not None
+
+
+def action(profiler: Any, step: int) -> str:
+    """What the schedule of the profiler does in a step: ``NONE``, ``WARMUP``, ``RECORD`` or ``RECORD_AND_SAVE``."""
+    return str(profiler.schedule(step).name)
 
 
 def rank() -> int:
@@ -50,18 +103,39 @@ def rank() -> int:
     return int(told) if told.isdecimal() else 0
 
 
+#: Stands for the schedule made from ``wait``, ``warmup``, ``active`` and ``repeat``.
+OF_COUNTS: Any = object()
+
+
 class profile:
-    """Records the code in its block to ``folder``, with everything that a comparison needs.
+    """Records the steps in its block to ``folder``, with everything that a comparison needs.
 
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
-    stacks, and writes one file for each rank. It waits for the GPU at both ends, so that the trace contains
-    no earlier work and all work of the block. ``p.step()`` ends a step, ``p.path`` is the last file.
-    Keyword arguments are passed to ``torch.profiler.profile``.
+    stacks, and writes one file for each rank. Call ``p.step()`` after each step of the program. The first
+    ``wait`` steps run without the profiler, the next ``warmup`` steps with it but unrecorded, and the next
+    ``active`` steps are recorded; later steps run without the profiler. ``repeat`` cycles of these are
+    recorded, each to a file of its own; 0 repeats to the end of the block. ``schedule=None`` records the whole
+    block instead, and any other ``schedule`` is passed to ``torch.profiler.profile``, as are all other keyword
+    arguments.
 
-    Raises ``ImportError`` if torch is not installed.
+    ``p.path`` is the last file. The profiler waits for the GPU before and after the recorded steps, so that
+    the trace contains no earlier work and all work of these steps. If the block raises, no file is written
+    for the unfinished cycle. If the block has too few steps to record any, ``TraceWarning`` is issued.
+
+    Raises ``ImportError`` if torch is not installed, ``ValueError`` for a negative number of steps.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], **options: Any) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        wait: int = 1,
+        warmup: int = 2,
+        active: int = 5,
+        repeat: int = 1,
+        schedule: Callable[[int], Any] | None = OF_COUNTS,
+        **options: Any,
+    ) -> None:
         try:
             import torch.profiler as profiler
         except ImportError:
@@ -73,9 +147,22 @@ class profile:
                 "tracetree.profile() sets on_trace_ready itself; to use your own handler, call "
                 "torch.profiler.profile(on_trace_ready=…)"
             )
+        self._unrecorded = 0
+        if schedule is OF_COUNTS:
+            counts = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat}
+            check_counts(counts)
+            self._unrecorded = wait + warmup
+            schedule = profiler.schedule(**counts)
+        elif schedule is None:
+            # PyTorch marks steps only if there is a schedule.
+            everything = profiler.ProfilerAction.RECORD
+            schedule = lambda step: everything  # noqa: E731
         self._handler = trace_handler(folder)
+        self._steps = 0
         wanted: dict[str, Any] = {"record_shapes": True, "with_stack": True, **options}
-        self.profiler: Any = profiler.profile(on_trace_ready=self._handler, **wanted)
+        self.profiler: Any = profiler.profile(
+            on_trace_ready=self._handler, schedule=schedule, **wanted
+        )
         """The ``torch.profiler.profile``."""
 
     @property
@@ -91,6 +178,11 @@ class profile:
 
     def step(self) -> None:
         """Ends a step of the program."""
+        now, following = (action(self.profiler, self._steps + more) for more in (0, 1))
+        is_first = following.startswith("RECORD") and not now.startswith("RECORD")
+        if is_first or now == "RECORD_AND_SAVE":
+            synchronise()
+        self._steps += 1
         self.profiler.step()
 
     def __enter__(self) -> profile:
@@ -106,7 +198,33 @@ class profile:
     ) -> None:
         if error is None:
             synchronise()
+        self._handler.ending = True  # type: ignore[attr-defined]
+        if error is not None or 0 < self._steps <= self._unrecorded:
+            # Unfinished work, or only the beginning of the first step to be recorded, is no trace.
+            self.profiler.on_trace_ready = None
         self.profiler.__exit__(kind, error, traceback)
+        if error is None and not self.paths:
+            import warnings
+
+            warnings.warn(TraceWarning(self._nothing_recorded()), stacklevel=2)
+
+    def _nothing_recorded(self) -> str:
+        times = "1 time" if self._steps == 1 else f"{self._steps} times"
+        return (
+            f"NOTHING_RECORDED: step() was called {times}, but recording begins after "
+            f"{self._unrecorded} steps, so no file was written. Call step() after each step of the program, "
+            "lower wait and warmup, or record the whole block with schedule=None"
+        )
+
+
+def check_counts(counts: dict[str, int]) -> None:
+    """Raises unless these are numbers of steps."""
+    for name, count in counts.items():
+        if isinstance(count, bool) or not hasattr(count, "__index__"):
+            raise TypeError(f"{name} must be a whole number, not {type(count).__name__}")
+        least = 1 if name in ("active", "runs") else 0
+        if count < least:
+            raise ValueError(f"{name} must be at least {least}, not {count}")
 
 
 def synchronise() -> None:

@@ -1,0 +1,214 @@
+"""The recorder with PyTorch: steps, files, failures, and two functions compared. `python/test-torch` runs it."""
+
+from __future__ import annotations
+
+import os
+import random
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracetree
+
+torch = pytest.importorskip("torch", reason="torch is not installed: run python/test-torch")
+
+
+@pytest.fixture(scope="module")
+def step() -> Callable[[], None]:
+    """One training step of a small model."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+    inputs = torch.randn(32, 64)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+
+    def run() -> None:
+        optimizer.zero_grad()
+        model(inputs).sum().backward()
+        optimizer.step()
+
+    return run
+
+
+def recorded(folder: Path, step: Callable[[], None], calls: int, **options: Any) -> tracetree.profile:
+    with tracetree.profile(folder, **options) as p:
+        for _ in range(calls):
+            step()
+            p.step()
+    return p
+
+
+def steps_of(path: str | None) -> int:
+    assert path is not None
+    return int(tracetree.open(path).info()["steps"])
+
+
+def test_the_recorder_marks_the_active_steps(step: Callable[[], None], tmp_path: Path) -> None:
+    for calls, steps in ((8, 5), (20, 5), (7, 4), (6, 3)):
+        p = recorded(tmp_path, step, calls)
+        assert p.path == str(tmp_path / "rank0.json.gz") and p.paths == [p.path]
+        assert steps_of(p.path) == steps, f"{calls} calls"
+    info = tracetree.open(p.path).info()
+    assert info["contents"]["shapes"] and info["contents"]["stacks"] and info["contents"]["modules"]
+
+
+def test_the_whole_block_is_recorded_without_a_schedule(step: Callable[[], None], tmp_path: Path) -> None:
+    p = recorded(tmp_path, step, 4, schedule=None)
+    assert p.path == str(tmp_path / "rank0.json.gz") and steps_of(p.path) == 4
+
+
+def test_a_step_that_begins_with_step_is_kept(step: Callable[[], None], tmp_path: Path) -> None:
+    with tracetree.profile(tmp_path) as p:
+        for _ in range(5):
+            p.step()
+            step()
+    # Steps 3 and 4, and the work after the last call of step().
+    assert steps_of(p.path) == 3
+
+
+def test_each_cycle_has_a_file(step: Callable[[], None], tmp_path: Path) -> None:
+    p = recorded(tmp_path, step, 20, wait=1, warmup=1, active=3, repeat=2)
+    names = [os.path.basename(path) for path in p.paths]
+    assert names == ["rank0.step5.json.gz", "rank0.step10.json.gz"]
+    assert [steps_of(path) for path in p.paths] == [3, 3]
+
+
+def test_a_block_that_raises_writes_no_trace(step: Callable[[], None], tmp_path: Path) -> None:
+    with pytest.raises(KeyError), tracetree.profile(tmp_path) as p:
+        for _ in range(6):
+            step()
+            p.step()
+        raise KeyError
+    assert p.path is None and list(tmp_path.iterdir()) == []
+    # The profiler was stopped, so that the next recording works.
+    assert steps_of(recorded(tmp_path, step, 8).path) == 5
+
+
+def test_too_few_steps_are_reported(step: Callable[[], None], tmp_path: Path) -> None:
+    with pytest.warns(tracetree.TraceWarning, match="called 3 times, but recording begins after 3 steps"):
+        p = recorded(tmp_path, step, 3)
+    assert p.path is None and list(tmp_path.iterdir()) == []
+    with pytest.warns(tracetree.TraceWarning, match="called 0 times"), tracetree.profile(tmp_path):
+        step()
+
+
+def test_impossible_schedules_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="active must be at least 1, not 0"):
+        tracetree.profile(tmp_path, active=0)
+    with pytest.raises(TypeError, match="wait must be a whole number, not str"):
+        tracetree.profile(tmp_path, wait="1")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="sets on_trace_ready itself"):
+        tracetree.profile(tmp_path, on_trace_ready=print)
+
+
+def test_the_handler_names_files_by_the_schedule(step: Callable[[], None], tmp_path: Path) -> None:
+    cases = {
+        "none": (None, ["rank0.json.gz"]),
+        "once": ({"wait": 1, "warmup": 1, "active": 2, "repeat": 1}, ["rank0.json.gz"]),
+        "ever": ({"wait": 1, "warmup": 1, "active": 2}, ["rank0.step4.json.gz", "rank0.step8.json.gz"]),
+    }
+    for name, (counts, files) in cases.items():
+        handler = tracetree.trace_handler(tmp_path / name)
+        schedule = torch.profiler.schedule(**counts) if counts else None
+        with torch.profiler.profile(on_trace_ready=handler, schedule=schedule) as profiler:
+            for _ in range(9):
+                step()
+                profiler.step()
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == files, name
+
+
+def test_profilers_can_be_compared() -> None:
+    def run(size: int) -> Any:
+        with torch.profiler.profile(record_shapes=True) as profiler:
+            torch.ones(size, size) @ torch.ones(size, size)
+        return profiler
+
+    d = tracetree.diff(run(32), run(64))
+    assert "aten::mm" in d.rows.column("name")
+    running = torch.profiler.profile()
+    with pytest.raises(tracetree.UsageError, match="never started"):
+        tracetree.diff(running, running)
+    running.start()
+    try:
+        with pytest.raises(tracetree.UsageError, match="not stopped"):
+            tracetree.diff(running, running)
+    finally:
+        running.stop()
+
+
+def changed(d: tracetree.Comparison) -> list[str]:
+    """The changes of the program."""
+    return [change["kind"] for change in d.changes.to_pylist() if change["change"] is not None]
+
+
+def test_a_step_compared_with_itself_has_no_changes(step: Callable[[], None], tmp_path: Path) -> None:
+    order = []
+
+    def before() -> None:
+        order.append("A")
+        step()
+
+    def after() -> None:
+        order.append("B")
+        step()
+
+    d = tracetree.compare_steps(step, step, runs=3, folder=tmp_path)
+    assert changed(d) == []
+    assert "programs are identical" in d.text()
+    assert "medians of 3 runs each" in d.answer
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [f"{side}.run{run}.json.gz" for side in ("after", "before") for run in range(3)]
+    assert {steps_of(str(path)) for path in tmp_path.iterdir()} == {5}
+    tracetree.compare_steps(before, after, runs=4, steps=1, warmup=1)
+    # One call of each to warm up, then two in each recording.
+    assert "".join(order) == "AB" + "AABB" + "BBAA" + "AABB" + "BBAA"
+
+
+def test_ten_comparisons_of_one_program_find_no_change(
+    step: Callable[[], None], tmp_path: Path
+) -> None:
+    tracetree.compare_steps(step, step, runs=4, folder=tmp_path)
+    runs = sorted(tmp_path.iterdir())
+    for seed in range(10):
+        random.Random(seed).shuffle(runs)
+        d = tracetree.diff(runs[:4], runs[4:])
+        assert changed(d) == [] and "programs are identical" in d.text(), f"seed {seed}"
+
+
+def test_an_added_op_is_the_change(step: Callable[[], None]) -> None:
+    extra = torch.ones(64, 64)
+
+    def slower() -> None:
+        step()
+        extra.cumsum(0)
+
+    def same() -> None:
+        step()
+
+    added = tracetree.compare_steps(same, slower, runs=3)
+    assert any("aten::cumsum" in str(change["sentence"]) for change in added.changes.to_pylist())
+    removed = tracetree.compare_steps(slower, same, runs=3)
+    assert any("aten::cumsum" in str(change["sentence"]) for change in removed.changes.to_pylist())
+    assert len(changed(added)) == len(changed(removed))
+
+
+def test_an_exception_in_a_step_is_raised(step: Callable[[], None], tmp_path: Path) -> None:
+    def broken() -> None:
+        raise OverflowError("in the step")
+
+    with pytest.raises(OverflowError, match="in the step"):
+        tracetree.compare_steps(step, broken, folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(TypeError, match="before must be a function that runs one step, not str"):
+        tracetree.compare_steps("before.json", step)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="runs must be at least 1, not 0"):
+        tracetree.compare_steps(step, step, runs=0)
+
+
+def test_recording_warns_of_nothing_when_all_is_well(step: Callable[[], None], tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tracetree.TraceWarning)
+        recorded(tmp_path, step, 8)
