@@ -4,7 +4,7 @@ use crate::errors::{raise, usage};
 use crate::explanation::Explanation;
 use crate::node::Node;
 use crate::options::Options;
-use crate::source::Source;
+use crate::source::{Origin, Source};
 use crate::table::Table;
 use crate::trace::{Trace, Tree};
 use crate::work::{self, Watch};
@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tracetree::analysis::{LoweringSide, Totals};
 use tracetree::cli::summary_text;
 use tracetree::diff::MergedNode;
@@ -38,9 +38,11 @@ use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 /// 'step 5.336 → 5.024 ms (−5.8%)'
 /// >>> len(d.rows)
 /// 469
-#[pyclass(frozen, module = "tracetree")]
+#[pyclass(frozen, weakref, module = "tracetree")]
 pub(crate) struct Comparison {
     comparison: tracetree::Comparison,
+    /// The arguments it was made from, to pickle it.
+    origin: Origin,
     /// The page of the last report that has one.
     page: Mutex<Option<PathBuf>>,
 }
@@ -53,6 +55,7 @@ pub(crate) fn compare(
     candidate: Vec<Source<'_>>,
     options: &Bound<'_, PyAny>,
     progress: Option<Bound<'_, PyAny>>,
+    origin: Option<Py<PyAny>>,
 ) -> PyResult<Comparison> {
     let options: Options<'_> = options.extract()?;
     let options = options.of_comparison(py)?;
@@ -70,7 +73,7 @@ pub(crate) fn compare(
         tracetree::Comparison::of_runs(runs, &options)
     })?;
     let comparison = compared.map_err(|error| raise(py, &error))?;
-    Ok(Comparison { comparison, page: Mutex::new(None) })
+    Ok(Comparison { comparison, origin: origin.map(Arc::new), page: Mutex::new(None) })
 }
 
 /// A node of the merged tree: name, uid on each side, id of the parent, and whether each side has it.
@@ -90,7 +93,7 @@ fn name_of(kind: TableKind) -> &'static str {
 
 impl Comparison {
     fn of_kind(&self, kind: TableKind) -> Table {
-        Table::new(name_of(kind), kind.of(self.comparison.analysis()))
+        Table::new(name_of(kind), kind.of(self.comparison.analysis()), self.origin.clone())
     }
 
     fn call(&self, py: Python<'_>, side: Side, uid: i64) -> PyResult<CallId> {
@@ -464,8 +467,60 @@ impl Comparison {
         py.detach(|| summary_text(&self.comparison, top, width)).trim_end().to_owned()
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        self.text(py, 10, 100)
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._notes")?.call_method1("text", (slf,))
+    }
+
+    /// Warnings and remarks about the traces and the comparison: a dictionary with `code`, `severity`
+    /// (`warning` or `info`), `side` (`baseline`, `candidate`, or `None` for both), `count`, `message` and
+    /// `hint` for each.
+    #[getter]
+    fn notes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._notes")?.call_method1("of_comparison", (slf,))
+    }
+
+    /// Plots of the comparison: `changes()`, `steps()`, `memory()`, `roofline()`.
+    #[getter]
+    fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._plots")?.call_method1("Plots", (slf,))
+    }
+
+    /// The flame graph of the difference, as an SVG image that a notebook shows.
+    fn flamegraph<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._plots")?.call_method1("flamegraph", (slf,))
+    }
+
+    /// Writes the page to a temporary folder, unless a report has one already, and opens it in the browser.
+    /// Returns its path.
+    fn open<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._plots")?.call_method1("open_page", (slf,))
+    }
+
+    /// The page of the last report that has one.
+    #[getter]
+    fn _page(&self) -> Option<PathBuf> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The arguments it was made from.
+    #[getter]
+    fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.origin.as_ref().map(|origin| origin.clone_ref(py))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._pickle")?.call_method1("comparison", (slf,))
+    }
+
+    /// The same object, because it never changes.
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// The same object, because it never changes.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
+        drop(memo);
+        slf
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

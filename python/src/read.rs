@@ -18,6 +18,7 @@ pub(crate) fn read(
     strict: bool,
     max_unpacked: Option<u64>,
     progress: Option<Bound<'_, PyAny>>,
+    origin: Option<Py<PyAny>>,
 ) -> PyResult<Trace> {
     let tells = progress.is_some();
     let watch = Watch { progress, cancel: Cancel::new() };
@@ -32,7 +33,8 @@ pub(crate) fn read(
         };
         open(input, &options)
     })?;
-    Ok(Trace::new(trace.map_err(|error| raise(py, &error))?))
+    let trace = trace.map_err(|error| raise(py, &error))?;
+    Ok(Trace::new(trace, origin.map(Arc::new)))
 }
 
 /// Reads an input.

@@ -1,6 +1,7 @@
 //! The Python class of a table: as Arrow, as CSV and as Python values.
 
 use crate::errors::raise;
+use crate::source::Origin;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -27,16 +28,18 @@ use tracetree::write_file;
 /// <tracetree.Table names: 23 rows x 6 columns>
 /// >>> d.names.column("name")[0]
 /// 'aten::convolution_backward'
-#[pyclass(frozen, module = "tracetree")]
+#[pyclass(frozen, weakref, module = "tracetree")]
 pub(crate) struct Table {
     name: &'static str,
     table: tables::Table,
+    /// The arguments of its comparison, to pickle it.
+    origin: Origin,
     arrow: OnceLock<ArrowTable>,
 }
 
 impl Table {
-    pub(crate) fn new(name: &'static str, table: tables::Table) -> Table {
-        Table { name, table, arrow: OnceLock::new() }
+    pub(crate) fn new(name: &'static str, table: tables::Table, origin: Origin) -> Table {
+        Table { name, table, origin, arrow: OnceLock::new() }
     }
 
     /// The table in memory. It is built once, with the interpreter released.
@@ -162,8 +165,55 @@ impl Table {
         Ok(values)
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        self.column(py, name)
+    /// A column by its name, a row by its position, or a list of rows by a slice.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        key: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._frames")?.call_method1("item", (slf, key))
+    }
+
+    /// The rows, as dictionaries.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.to_pylist(py, None)?.call_method0("__iter__")
+    }
+
+    /// The table for readers of the data frame interchange protocol. Raises `ImportError` if pyarrow is
+    /// not installed.
+    #[pyo3(signature = (nan_as_null=false, allow_copy=true))]
+    fn __dataframe__<'py>(
+        slf: &Bound<'py, Self>,
+        nan_as_null: bool,
+        allow_copy: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let frames = slf.py().import("tracetree._frames")?;
+        frames.call_method1("dataframe", (slf, nan_as_null, allow_copy))
+    }
+
+    /// Writes the table to `path` as Parquet. Raises `ImportError` if pyarrow is not installed.
+    fn to_parquet<'py>(slf: &Bound<'py, Self>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._frames")?.call_method1("to_parquet", (slf, path))
+    }
+
+    /// The arguments it was made from.
+    #[getter]
+    fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.origin.as_ref().map(|origin| origin.clone_ref(py))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._pickle")?.call_method1("table", (slf,))
+    }
+
+    /// The same object, because it never changes.
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// The same object, because it never changes.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
+        drop(memo);
+        slf
     }
 
     /// The rows as a list of dictionaries; the first `limit` rows if it is given.

@@ -2,6 +2,7 @@
 
 use crate::errors::usage;
 use crate::node::Node;
+use crate::source::Origin;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, OnceLock};
@@ -22,20 +23,22 @@ const FURTHEST: usize = 10;
 /// <tracetree.Trace examples/traces/resnet.rocm.json.gz: 7839 events>
 /// >>> t.info()["steps"]
 /// 3
-#[pyclass(frozen, module = "tracetree")]
+#[pyclass(frozen, weakref, module = "tracetree")]
 pub(crate) struct Trace {
     trace: Arc<tracetree::Trace>,
     tree: OnceLock<Arc<CallTree>>,
+    /// The arguments it was read from, to pickle it.
+    origin: Origin,
 }
 
 impl Trace {
-    pub(crate) fn new(trace: Arc<tracetree::Trace>) -> Trace {
-        Trace { trace, tree: OnceLock::new() }
+    pub(crate) fn new(trace: Arc<tracetree::Trace>, origin: Origin) -> Trace {
+        Trace { trace, tree: OnceLock::new(), origin }
     }
 
     /// The trace of a tree that is already built.
     pub(crate) fn of_tree(tree: &Arc<CallTree>) -> Trace {
-        Trace { trace: tree.trace().clone(), tree: OnceLock::from(tree.clone()) }
+        Trace { trace: tree.trace().clone(), tree: OnceLock::from(tree.clone()), origin: None }
     }
 
     pub(crate) fn trace(&self) -> &Arc<tracetree::Trace> {
@@ -95,6 +98,27 @@ impl Trace {
             written.map(|()| json)
         });
         py.import("json")?.call_method1("loads", (json?,))?.get_item(0)
+    }
+
+    /// The arguments it was made from.
+    #[getter]
+    fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.origin.as_ref().map(|origin| origin.clone_ref(py))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._pickle")?.call_method1("trace", (slf,))
+    }
+
+    /// The same object, because it never changes.
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// The same object, because it never changes.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
+        drop(memo);
+        slf
     }
 
     fn __repr__(&self) -> String {

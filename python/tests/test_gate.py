@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -98,3 +101,75 @@ def test_bad_rules_are_reported(pair: tuple[Path, Path], tmp_path: Path) -> None
         tracetree.assert_no_regression("no_such.ttb", pair[0])
     with pytest.raises(tracetree.UsageError):
         tracetree.assert_no_regression(pair[0], pair[0], inconclusive="perhaps")  # type: ignore[arg-type]
+
+
+def test_an_outcome_is_a_value(pair: tuple[Path, Path]) -> None:
+    case = FIXTURES / "dropped_op"
+    outcome = tracetree.gate(case / "candidate.json", case / "baseline.json")
+    assert not outcome and not outcome.passed and not outcome.inconclusive
+    (finding,) = outcome.findings
+    assert (finding.change, finding.rules, finding.state) == ("Added: aten::mul", ("new_op",), "failed")
+    assert [(site.what, site.calls) for site in finding.sites] == [("added aten::mul", 1)]
+    assert tracetree.gate(*pair).inconclusive
+    assert "different devices" in " ".join(tracetree.gate(*pair).not_tested)
+    same = tracetree.gate(pair[0], pair[0])
+    assert same and same.findings == () and same.document["outcome"] == "pass"
+
+
+def test_a_finding_has_file_and_line(real: Path) -> None:
+    outcome = tracetree.gate(real / "cpu/cnn.pt.trace.json.gz", real / "cpu/cnn_extra_op.pt.trace.json.gz")
+    (finding,) = outcome.findings
+    assert "aten::sin" in finding.change
+    assert (finding.file, finding.line) == ("gen.py", 8)
+    assert finding.sites[0].function == "forward" and "Block_1" in finding.sites[0].place
+
+
+def test_the_assertion_has_the_findings() -> None:
+    case = FIXTURES / "dropped_op"
+    with pytest.raises(tracetree.RegressionError) as broken:
+        tracetree.assert_no_regression(case / "candidate.json", case / "baseline.json")
+    assert [finding.change for finding in broken.value.findings] == ["Added: aten::mul"]
+    copy = pickle.loads(pickle.dumps(broken.value))
+    assert str(copy) == str(broken.value) and copy.findings == broken.value.findings
+
+
+def test_what_is_not_tested_is_a_warning(pair: tuple[Path, Path]) -> None:
+    with pytest.warns(tracetree.TraceWarning, match="NOT_TESTED: with 1 run per side") as told:
+        tracetree.assert_no_regression(pair[0], pair[0])
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tracetree.assert_no_regression([pair[0]] * 3, [pair[0]] * 3)
+
+
+def test_folders_and_patterns_are_runs(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    for side, trace in zip(("before", "after"), pair):
+        (tmp_path / side).mkdir()
+        for run in range(3):
+            shutil.copy(trace, tmp_path / side / f"run{run}.json.gz")
+        (tmp_path / side / "notes.txt").write_text("no trace")
+    by_list = tracetree.diff([pair[0]] * 3, [pair[1]] * 3)
+    for given in (
+        (tmp_path / "before", tmp_path / "after"),
+        (str(tmp_path / "before" / "*.json.gz"), str(tmp_path / "after" / "run?.json.gz")),
+        ([tmp_path / "before"], [tmp_path / "after"]),
+    ):
+        d = tracetree.diff(*given)
+        assert "medians of 3 runs each" in d.answer
+        assert d.rows.to_csv() == by_list.rows.to_csv()
+        assert tracetree.gate(given[0], given[0]).document["runs"] == {"baseline": 3, "candidate": 3}
+
+
+def test_ranks_are_no_runs(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    for side, trace in zip(("before", "after"), pair):
+        (tmp_path / side).mkdir()
+        for rank in range(2):
+            shutil.copy(trace, tmp_path / side / f"rank{rank}.json.gz")
+    with pytest.raises(tracetree.UsageError, match="traces of 2 ranks .0, 1.*rank=0, or .*tracetree.fleet"):
+        tracetree.diff(tmp_path / "before", tmp_path / "after")
+    d = tracetree.diff(tmp_path / "before", tmp_path / "after", rank=1)
+    assert d.baseline.source.endswith("rank1.json.gz") and len(d.rows) == 469
+    with pytest.raises(tracetree.UsageError, match="no trace of rank 5; found: 0, 1"):
+        tracetree.diff(tmp_path / "before", tmp_path / "after", rank=5)
+    with pytest.raises(tracetree.UsageError, match="matches no trace"):
+        tracetree.diff(tmp_path / "*.gz", tmp_path)

@@ -12,7 +12,14 @@ baseline, more time is worse, and the name of a column ends in its unit, if it h
 
 from tracetree._compare import diff, open
 from tracetree._errors import TraceError, TraceWarning, UsageError
-from tracetree._gate import assert_no_regression
+from tracetree._gate import (
+    Finding,
+    GateOutcome,
+    RegressionError,
+    Site,
+    assert_no_regression,
+    gate,
+)
 from tracetree._native import (
     VERSION as __version__,
     Comparison,
@@ -28,7 +35,11 @@ from tracetree._steps import compare_steps
 __all__ = [
     "Comparison",
     "Explanation",
+    "Finding",
+    "GateOutcome",
     "Node",
+    "RegressionError",
+    "Site",
     "Table",
     "Trace",
     "TraceError",
@@ -39,6 +50,7 @@ __all__ = [
     "assert_no_regression",
     "compare_steps",
     "diff",
+    "gate",
     "open",
     "profile",
     "trace_handler",

@@ -6,6 +6,8 @@ import os
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tracetree._notes import lines
+
 if TYPE_CHECKING:
     from tracetree._native import Comparison, Table
 
@@ -17,6 +19,7 @@ TEXT = 80
 # notebook's theme, light or dark.
 BOX = "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:10px 14px;max-width:76em"
 DIM = "opacity:.65"
+WARNING = "#b26a00"
 WORSE, BETTER = "#d1383d", "#2f74d0"
 NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
 LEFT = "text-align:left"
@@ -28,6 +31,7 @@ def comparison(d: Comparison) -> str:
     card = d._card()
     parts = [inputs(card), f'<div style="font-size:1.1em"><b>{escape(card["answer"])}</b></div>']
     parts += [f'<div style="{DIM}">{escape(remark)}</div>' for remark in card["remarks"]]
+    parts += [f'<div style="color:{WARNING}">⚠ {escape(line)}</div>' for line in lines(d)]
     parts += [changes(card), causes(card), f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>"]
     parts += [account(card), page(card["page"])]
     return f'<div style="{BOX}">{"".join(parts)}</div>'

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracetree import _native
-from tracetree._inputs import captures, refuse_shared, runs, source
+from tracetree._inputs import (
+    TraceInput,
+    TraceInputs,
+    captures,
+    of_rank,
+    refuse_shared,
+    runs,
+    source,
+)
+from tracetree._names import kind, shortened
 from tracetree._native import Comparison, Trace
+from tracetree._notes import warn
+from tracetree._pickle import kept
 
 Progress = Callable[[str, int, "int | None"], object]
 """Called with the stage (``reading baseline``, ``aligning``, …), the progress and the total."""
 
 
 def diff(
-    baseline: Any,
-    candidate: Any,
+    baseline: TraceInputs,
+    candidate: TraceInputs,
     *,
+    rank: int | None = None,
     python: bool = True,
     repeats: bool = True,
     aliases: str | os.PathLike[str] | None = None,
@@ -41,8 +54,9 @@ def diff(
     """Compares two traces.
 
     Each is a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``, or a trace returned by
-    ``tracetree.open``. A list of these contains several runs of one program: tables describe the first run,
-    verdicts use all runs if both sides have several.
+    ``tracetree.open``. A folder, a pattern (``"runs/*.json.gz"``) or a list of these contains several runs of
+    one program: tables describe the median run, verdicts use all runs if both sides have several. If the
+    files of a folder are named by ranks, ``rank`` chooses one; ``tracetree.fleet`` compares all of them.
 
     The options are those of ``tracetree diff``:
 
@@ -72,36 +86,45 @@ def diff(
     >>> d.summary()["difference_us"]
     0.0
     """
+    for option, value in {"python": python, "repeats": repeats, "strict": strict}.items():
+        _flag(option, value)
     options = {
         "python": python,
         "repeats": repeats,
-        "aliases": aliases,
-        "phase": phase,
-        "baseline_steps": _steps(steps if baseline_steps is None else baseline_steps),
-        "candidate_steps": _steps(steps if candidate_steps is None else candidate_steps),
+        "aliases": _file("aliases", aliases),
+        "phase": _text("phase", phase),
+        "baseline_steps": _steps(
+            *("steps", steps) if baseline_steps is None else ("baseline_steps", baseline_steps)
+        ),
+        "candidate_steps": _steps(
+            *("steps", steps) if candidate_steps is None else ("candidate_steps", candidate_steps)
+        ),
         "names": _names(names),
         "baseline_captures": captures(baseline_captures),
         "candidate_captures": captures(candidate_captures),
-        "categories": categories,
-        "efficiency": efficiency,
-        "peaks": peaks,
-        "stacks": stacks,
+        "categories": _file("categories", categories),
+        "efficiency": _file("efficiency", efficiency),
+        "peaks": _file("peaks", peaks),
+        "stacks": _count("stacks", stacks),
         "relative_threshold": _threshold("relative_threshold", relative_threshold),
         "absolute_threshold_us": _threshold("absolute_threshold_us", absolute_threshold_us),
         "strict": strict,
-        "max_unpacked": max_unpacked,
+        "max_unpacked": None if max_unpacked is None else _count("max_unpacked", max_unpacked),
     }
-    base, new = runs(baseline), runs(candidate)
+    base, new = of_rank(runs(baseline), rank), of_rank(runs(candidate), rank)
     refuse_shared(base + new)
     told, finish = _told(progress, (base[0], new[0]))
     try:
-        return _native.compare(base, new, options, told)
+        origin = (list(map(kept, base)), list(map(kept, new)), options)
+        d = _native.compare(base, new, options, told, origin)
     finally:
         finish()
+    warn(d)
+    return d
 
 
 def open(
-    trace: Any,
+    trace: TraceInput,
     *,
     strict: bool = False,
     max_unpacked: int | None = None,
@@ -114,50 +137,90 @@ def open(
     >>> t.info()["head"]["devices"][0]["name"]
     'NVIDIA H100 80GB HBM3'
     """
+    _flag("strict", strict)
+    max_unpacked = None if max_unpacked is None else _count("max_unpacked", max_unpacked)
     given = source(trace)
     told, finish = _told(progress, (given,))
     try:
-        return _native.read(given, strict, max_unpacked, told)
+        return _native.read(
+            given, strict, max_unpacked, told, (kept(given), strict, max_unpacked)
+        )
     finally:
         finish()
 
 
-def _steps(steps: int | str | range | None) -> str | None:
+def _steps(option: str, steps: int | str | range | None) -> str | None:
     if steps is None or isinstance(steps, str):
         return steps
     if isinstance(steps, range):
         if steps.step != 1 or not steps or steps.start < 0:
-            raise ValueError(f"steps must be an ascending range without gaps, from 0 on, not {steps}")
+            raise ValueError(f"{option} must be an ascending range without gaps, from 0 on, not {steps}")
         return f"{steps.start}..{steps.stop}"
     if isinstance(steps, bool) or not hasattr(steps, "__index__"):
-        raise TypeError(f"steps must be a number, a range or a string, not {type(steps).__name__}")
+        raise TypeError(f"{option} must be a number, a range or a string, not {kind(steps)}")
     if steps < 0:
-        raise ValueError(f"steps must be positions from 0 on, not {steps}")
-    return str(steps)
+        raise ValueError(f"{option} must be positions from 0 on, not {steps}")
+    return str(operator.index(steps))
 
 
 def _names(names: tuple[str, str] | None) -> tuple[str, str] | None:
     if names is None:
         return None
+    if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != 2:
+        raise TypeError(f'names must be two names, such as ("before", "after"), not {kind(names)}')
     baseline, candidate = (str(name).strip() for name in names)
     for name in (baseline, candidate):
         if not name or len(name) > 40 or not name.isprintable():
-            raise ValueError(f"the name {name!r} of a side must have 1 to 40 printable characters")
+            raise ValueError(f"the name {shortened(name)} of a side must have 1 to 40 printable characters")
     if baseline == candidate:
         raise ValueError(f"both sides have the name {baseline!r}: give them different names")
     return (baseline, candidate)
 
 
-def _threshold(what: str, value: float | None) -> float | None:
-    if value is not None and not 0.0 <= value < float("inf"):
-        raise ValueError(f"{what} must be a finite number of at least 0, not {value}")
+def _threshold(option: str, value: float | None) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+        example = ", such as 0.02 for 2%" if option == "relative_threshold" else ""
+        raise TypeError(f"{option} must be a number{example}, not {kind(value)}")
+    if not 0.0 <= value < float("inf"):
+        raise ValueError(f"{option} must be a finite number of at least 0, not {value}")
+    return float(value)
+
+
+def _file(option: str, path: str | os.PathLike[str] | None) -> str | None:
+    if path is None:
+        return None
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{option} must be the path of a TOML file, not {kind(path)}")
+    return os.fspath(path)
+
+
+def _text(option: str, value: str | None) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{option} must be a string, not {kind(value)}")
     return value
+
+
+def _count(option: str, value: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{option} must be a whole number, not {kind(value)}")
+    if value < 0:
+        raise ValueError(f"{option} must be at least 0, not {value}")
+    return operator.index(value)
+
+
+def _flag(option: str, value: bool) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(f"{option} must be True or False, not {kind(value)}")
 
 
 def _told(
     progress: Progress | bool | None, sources: tuple[_native._Source, ...]
 ) -> tuple[Callable[[str, str | None, int], object] | None, Callable[[], None]]:
     """The callback for the native half, and a function that finishes the display."""
+    if progress is not None and not callable(progress) and not isinstance(progress, bool):
+        raise TypeError(f"progress must be a function, True or False, not {kind(progress)}")
     if callable(progress):
         return (_calls(progress, sources), _nothing)
     if progress is False:

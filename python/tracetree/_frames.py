@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,6 +44,40 @@ def to_pandas(table: Table) -> Any:
         if column["type"] == "names":
             frame[column["name"]] = frame[column["name"]].map(as_list)
     return frame
+
+
+def to_parquet(table: Table, path: str | os.PathLike[str]) -> None:
+    """Writes the table as Parquet."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("to_parquet() needs pyarrow: pip install pyarrow") from None
+    pyarrow.parquet.write_table(to_arrow(table), os.fspath(path))
+
+
+def dataframe(table: Table, nan_as_null: bool, allow_copy: bool) -> Any:
+    """The table for readers of the data frame interchange protocol."""
+    return to_arrow(table).__dataframe__(nan_as_null=nan_as_null, allow_copy=allow_copy)
+
+
+def item(table: Table, key: Any) -> Any:
+    """A column by its name, a row by its position, rows by a slice."""
+    if isinstance(key, str):
+        return table.column(key)
+    if isinstance(key, slice):
+        start, stop, step = key.indices(len(table))
+        # The rows are made in order: only as many as the slice reaches.
+        rows = table.to_pylist((start if step < 0 else stop - 1) + 1)
+        return [rows[at] for at in range(start, stop, step)]
+    if isinstance(key, bool) or not hasattr(key, "__index__"):
+        raise TypeError(
+            "a table takes the name of a column, the position of a row or a slice, "
+            f"not {type(key).__name__}"
+        )
+    at, count = operator.index(key), len(table)
+    if not -count <= at < count:
+        raise IndexError(f"there is no row {at}: the table {table.name!r} has {count} rows")
+    return table.to_pylist(at % count + 1)[-1]
 
 
 def as_list(names: Any) -> Any:

@@ -1,18 +1,167 @@
-"""``tracetree.assert_no_regression``: the gate as an assertion for pytest."""
+"""``tracetree.gate`` and ``tracetree.assert_no_regression``: the gate as a value and as an assertion."""
 
 from __future__ import annotations
 
 import json
 import os
+import warnings
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tracetree import _native
-from tracetree._inputs import captures, runs
+from tracetree._errors import TraceWarning
+from tracetree._inputs import TraceInputs, captures, runs
+from tracetree._notes import depth
+
+
+@dataclass(frozen=True)
+class Site:
+    """One call site of a finding."""
+
+    #: The modules or calls around it, such as ``CNN_0.Sequential_0.Block_1``.
+    place: str
+    #: Its phase, such as ``train.forward``.
+    phase: str
+    #: What changed there.
+    what: str
+    #: The number of calls.
+    calls: int
+    #: The source file of the innermost Python frame around it, if frames were recorded.
+    file: str | None
+    #: The line in this file, from 1.
+    line: int | None
+    #: The function of this frame.
+    function: str | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One change, or one time or count that exceeds its limit."""
+
+    #: ``failed``, ``warned``, ``allowed`` or ``inconclusive``.
+    state: str
+    #: The kind of the change, as in ``changes.csv``; empty for a time or a count.
+    kind: str
+    #: The rules that it violates.
+    rules: tuple[str, ...]
+    #: The change, in one line.
+    change: str
+    #: The values of a time or a count, with their units; empty for a change.
+    before: str
+    after: str
+    #: The limit that was exceeded; empty for a change.
+    limit: str
+    #: What it costs, and where it occurs first.
+    evidence: tuple[str, ...]
+    #: The call sites.
+    sites: tuple[Site, ...]
+    #: The command that shows it.
+    command: str
+
+    @property
+    def file(self) -> str | None:
+        """The source file of the first call site that has one."""
+        return next((site.file for site in self.sites if site.file is not None), None)
+
+    @property
+    def line(self) -> int | None:
+        """The line in this file."""
+        return next((site.line for site in self.sites if site.file is not None), None)
+
+
+@dataclass(frozen=True)
+class GateOutcome:
+    """The outcome of a gate. True if it passed."""
+
+    #: ``pass``, ``fail`` or ``inconclusive``.
+    outcome: str
+    #: The outcome in one line.
+    headline: str
+    #: What was found.
+    findings: tuple[Finding, ...]
+    #: What could not be tested, and why.
+    not_tested: tuple[str, ...]
+    #: The report, as ``tracetree gate`` prints it.
+    report: str = field(repr=False)
+    #: The document that ``--format json`` writes.
+    document: dict[str, Any] = field(repr=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no rule is violated and every rule could be checked."""
+        return self.outcome == "pass"
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether the traces do not suffice to decide."""
+        return self.outcome == "inconclusive"
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        return self.report.rstrip()
+
+
+class RegressionError(AssertionError):
+    """A gate failed or is inconclusive. The message is its report."""
+
+    def __init__(self, outcome: GateOutcome) -> None:
+        super().__init__(outcome.report)
+        self.outcome = outcome
+        """The outcome."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found."""
+        return self.outcome.findings
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (RegressionError, (self.outcome,))
+
+
+def gate(
+    baseline: TraceInputs,
+    candidate: TraceInputs,
+    *,
+    rules: str | os.PathLike[str] | None = None,
+    inconclusive: Literal["fail", "pass"] | None = None,
+    baseline_captures: Any = None,
+    candidate_captures: Any = None,
+) -> GateOutcome:
+    """Checks ``candidate`` against ``baseline`` by the rules of ``tracetree gate``, and returns the outcome.
+
+    The arguments are those of ``tracetree.assert_no_regression``. A violated rule is a result, not an
+    exception.
+
+    >>> import tracetree
+    >>> rocm = "examples/traces/resnet.rocm.json.gz"
+    >>> outcome = tracetree.gate(rocm, rocm)
+    >>> outcome.passed, outcome.findings
+    (True, ())
+    """
+    word, text, told = _native.gate(
+        runs(baseline),
+        runs(candidate),
+        rules,
+        inconclusive,
+        captures(baseline_captures),
+        captures(candidate_captures),
+    )
+    document: dict[str, Any] = json.loads(told)
+    return GateOutcome(
+        outcome=word,
+        headline=document["headline"],
+        findings=tuple(map(finding, document["findings"])),
+        not_tested=tuple(not_tested(document)),
+        report=text,
+        document=document,
+    )
 
 
 def assert_no_regression(
-    baseline: Any,
-    candidate: Any,
+    baseline: TraceInputs,
+    candidate: TraceInputs,
     *,
     rules: str | os.PathLike[str] | None = None,
     inconclusive: Literal["fail", "pass"] | None = None,
@@ -21,14 +170,15 @@ def assert_no_regression(
 ) -> dict[str, Any]:
     """Checks ``candidate`` against ``baseline`` by the rules of ``tracetree gate``.
 
-    Each side is anything that ``tracetree.diff`` accepts, a folder or a pattern with runs, or a list of
-    these. The baseline can also be a file written by ``tracetree baseline record`` (``base.ttb``).
+    Each side is anything that ``tracetree.diff`` accepts: a trace, a folder or a pattern with runs, or a list
+    of these. The baseline can also be a file written by ``tracetree baseline record`` (``base.ttb``).
     ``rules`` is a TOML file; without it the default rules apply. ``inconclusive="pass"`` accepts an
     inconclusive result. Captures are passed as to ``tracetree.diff``; those of a baseline file were chosen
     when it was recorded.
 
-    Returns the document that ``--format json`` writes. Raises ``AssertionError`` with the report of the
-    gate if a rule is violated or the result is inconclusive.
+    Returns the document that ``--format json`` writes. Raises ``RegressionError``, an ``AssertionError`` with
+    the report of the gate and ``.findings``, if a rule is violated or the result is inconclusive. What could
+    not be tested is issued as a ``TraceWarning``, which pytest lists.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"
@@ -36,15 +186,59 @@ def assert_no_regression(
     'pass'
     """
     __tracebackhide__ = True
-    outcome, text, told = _native.gate(
-        runs(baseline),
-        runs(candidate),
-        rules,
-        inconclusive,
-        captures(baseline_captures),
-        captures(candidate_captures),
+    outcome = gate(
+        baseline,
+        candidate,
+        rules=rules,
+        inconclusive=inconclusive,
+        baseline_captures=baseline_captures,
+        candidate_captures=candidate_captures,
     )
-    if outcome != "pass":
-        raise AssertionError(text)
-    result: dict[str, Any] = json.loads(told)
-    return result
+    if not outcome.passed:
+        raise RegressionError(outcome)
+    for untested in outcome.not_tested:
+        warnings.warn(TraceWarning(f"NOT_TESTED: {untested}"), stacklevel=depth())
+    return outcome.document
+
+
+def finding(found: dict[str, Any]) -> Finding:
+    """A finding of the document."""
+    return Finding(
+        state=found["state"],
+        kind=found["kind"],
+        rules=tuple(found["rules"]),
+        change=found["what"],
+        before=found["before"],
+        after=found["after"],
+        limit=found["limit"],
+        evidence=tuple(found["evidence"]),
+        sites=tuple(map(site, found["sites"])),
+        command=found["command"],
+    )
+
+
+def site(found: dict[str, Any]) -> Site:
+    """A call site of the document."""
+    source = found["site"] or {}
+    return Site(
+        place=found["place"],
+        phase=found["phase"],
+        what=found["what"],
+        calls=found["calls"],
+        file=source.get("file"),
+        line=source.get("line"),
+        function=source.get("function"),
+    )
+
+
+def not_tested(document: dict[str, Any]) -> list[str]:
+    """What the traces do not suffice to test."""
+    untested = list(document["reasons"])
+    untested += [
+        f"{check['rule']}: {check['message']}"
+        for check in document["checks"]
+        if check["state"] == "inconclusive"
+    ]
+    if min(document["runs"].values()) == 1:
+        untested.append("with 1 run per side, times are not tested against run-to-run noise (record 3 runs per side)")
+    return untested

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from tracetree._errors import TraceError, UsageError
 from tracetree._native import Trace
@@ -17,12 +19,38 @@ KINDS = (
 )
 
 
+class Readable(Protocol):
+    """A file object, binary or text."""
+
+    def read(self, size: int, /) -> Any:
+        """The next bytes; empty at the end."""
+
+
+class Profiler(Protocol):
+    """A stopped ``torch.profiler.profile``."""
+
+    def export_chrome_trace(self, path: str) -> Any:
+        """Writes the trace to a file."""
+
+
 class Named:
     """Bytes of a trace with the name that messages show."""
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
         self.content = content
+
+
+#: One trace, or a folder or a pattern of traces.
+TraceInput = Union[
+    str, "os.PathLike[str]", bytes, bytearray, memoryview, Mapping[str, Any], Readable, Profiler, Trace, Named
+]
+#: One side: a trace, or its runs.
+TraceInputs = Union[TraceInput, Sequence[TraceInput]]
+
+#: File name endings of the traces in a folder.
+ENDS = (".json", ".json.gz", ".json.zst", ".json.tar.gz")
+RANK = re.compile(r"rank[_-]?(\d+)", re.IGNORECASE)
 
 
 def source(given: Any) -> _Source:
@@ -49,9 +77,9 @@ def source(given: Any) -> _Source:
 
 
 def runs(given: Any) -> list[_Source]:
-    """The traces given by an argument: one, or a list of the runs of a side."""
+    """The traces given by an argument: one, those of a folder or a pattern, or a list of these."""
     if not isinstance(given, (list, tuple)):
-        return [source(given)]
+        return [source(one) for one in files(given)]
     if not given:
         raise ValueError("the list of runs is empty: pass at least one trace for each side")
     if isinstance(given[0], dict) and "ph" in given[0]:
@@ -59,7 +87,69 @@ def runs(given: Any) -> list[_Source]:
             "a list contains the runs of a side, but this one contains events: "
             'pass {"traceEvents": events}'
         )
-    return [source(run) for run in given]
+    return [source(one) for run in given for one in files(run)]
+
+
+def files(given: Any) -> list[Any]:
+    """The files of a folder or a pattern, sorted by name; anything else as it is."""
+    if not isinstance(given, (str, os.PathLike)):
+        return [given]
+    path = os.fspath(given)
+    if os.path.isdir(path):
+        found = [entry.path for entry in os.scandir(path) if entry.is_file() and entry.name.endswith(ENDS)]
+    elif any(mark in os.path.basename(path) for mark in "*?[") and not os.path.exists(path):
+        import glob
+
+        found = [one for one in glob.glob(path) if os.path.isfile(one)]
+    else:
+        return [given]
+    if not found:
+        raise UsageError(
+            f"{path}: matches no trace (pass trace files, a folder of traces, or a pattern such as "
+            "'runs/*.json.gz')",
+            kind="usage",
+            path=path,
+        )
+    return sorted(found)
+
+
+def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
+    """The files of one rank. Raises ``UsageError`` if there are several ranks and none is chosen."""
+    ranks = [rank_of(given) for given in sources]
+    known = sorted({found for found in ranks if found is not None})
+    if rank is None:
+        if len(known) < 2:
+            return sources
+        listed = ", ".join(map(str, known[:8])) + (", …" if len(known) > 8 else "")
+        raise UsageError(
+            f"{first_name(sources)} and others: these are traces of {len(known)} ranks ({listed}), which are not runs of "
+            f"one program: choose one with rank={known[0]}, or compare all with tracetree.fleet",
+            kind="usage",
+            path=first_name(sources),
+        )
+    chosen = [given for given, found in zip(sources, ranks) if found == rank]
+    if not chosen:
+        listed = ", ".join(map(str, known[:8])) or "no file name with a rank"
+        raise UsageError(
+            f"{first_name(sources)}: there is no trace of rank {rank}; found: {listed}",
+            kind="usage",
+            path=first_name(sources),
+        )
+    return chosen
+
+
+def rank_of(given: _Source) -> int | None:
+    """The rank in the name of a file; ``None`` if there is none."""
+    if not isinstance(given, (str, os.PathLike)):
+        return None
+    found = RANK.search(os.path.basename(given))
+    return int(found[1]) if found else None
+
+
+def first_name(sources: list[_Source]) -> str:
+    """The name of the first source, for messages."""
+    first = sources[0]
+    return first.source if isinstance(first, Trace) else first[0] if isinstance(first, tuple) else os.fspath(first)
 
 
 def captures(given: Any) -> list[Trace | str] | None:

@@ -14,3 +14,24 @@ def unknown(what: str, name: str, known: Sequence[str]) -> str:
         return f"there is no {what} {name!r}; did you mean {nearest[0]!r}?"
     listed = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
     return f"there is no {what} {name!r}; available: {listed}"
+
+
+#: Longer values are shortened in messages.
+SHOWN = 40
+
+
+def kind(value: object) -> str:
+    """The value and its type, for messages: ``'2%' (str)``."""
+    return f"{shortened(value)} ({type(value).__name__})"
+
+
+def shortened(value: object) -> str:
+    """The value in a message, at most some forty characters long."""
+    if isinstance(value, (str, bytes)):
+        # Cut before repr: the value may be a whole file.
+        return repr(value) if len(value) <= SHOWN else repr(value[:SHOWN]) + "…"
+    if isinstance(value, (int, float, type(None))):
+        return repr(value)[:SHOWN]
+    if isinstance(value, (dict, list, tuple, set)):
+        return f"{len(value)} {'item' if len(value) == 1 else 'items'}"
+    return "an object"

@@ -1,0 +1,72 @@
+"""A source of a trace → its events as Python values, for what the native half does not keep."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+from tracetree._errors import TraceError
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+def load(source: Any) -> list[dict[str, Any]]:
+    """The elements of ``traceEvents``, in the order of the file.
+
+    Raises ``TraceError`` if the source cannot be read again or is not valid JSON; the native half repairs
+    some of what Python's parser refuses.
+    """
+    if isinstance(source, tuple):
+        name = source[0]
+        if len(source) != 2:
+            raise TraceError(
+                f"{name}: the events were read from a file object or a large buffer, which is not kept: "
+                "pass a path",
+                kind="usage",
+                path=name,
+            )
+        content = source[1]
+    else:
+        name = os.fspath(source)
+        content = Path(source).read_bytes()
+    try:
+        # Old recordings have bytes that are not UTF-8 in names of kernels.
+        document = json.loads(unpacked(name, content).decode("utf-8-sig", "replace"), strict=False)
+    except ValueError as error:
+        raise TraceError(f"{name}: not valid JSON: {error}", kind="malformed", path=name) from error
+    events = document.get("traceEvents") if isinstance(document, dict) else document
+    if not isinstance(events, list):
+        raise TraceError(f"{name}: has no list traceEvents", kind="not_a_trace", path=name)
+    return events
+
+
+def unpacked(name: str, content: bytes) -> bytes:
+    """The text of a file that may be packed."""
+    if content.startswith(GZIP):
+        text = bytearray()
+        # Several members, and whatever follows the last one.
+        while content.startswith(GZIP):
+            member = zlib.decompressobj(31)
+            try:
+                text += member.decompress(content)
+            except zlib.error as error:
+                raise TraceError(f"{name}: damaged gzip: {error}", kind="malformed", path=name) from error
+            content = member.unused_data
+        return bytes(text)
+    if content.startswith(ZSTD):
+        try:
+            from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+        except ImportError:
+            try:
+                import zstandard
+            except ImportError:
+                raise ImportError(
+                    f"{name}: reading the events of a zstd file in Python needs zstandard: "
+                    "pip install zstandard"
+                ) from None
+            return bytes(zstandard.ZstdDecompressor().stream_reader(content).read())
+        return bytes(zstd.decompress(content))
+    return content

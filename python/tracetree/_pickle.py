@@ -1,0 +1,147 @@
+"""Pickles traces, comparisons and tables as the bytes and options they were made from.
+
+What is read back is computed again from these bytes, so it has the same figures wherever it is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracetree import _native
+from tracetree._native import Comparison, Table, Trace
+
+if TYPE_CHECKING:
+    from tracetree._native import _Source
+
+#: Options that name files: their content is pickled.
+FILES = ("aliases", "categories", "efficiency", "peaks")
+CAPTURES = ("baseline_captures", "candidate_captures")
+
+#: The folder of captures next to a trace, which is read by default.
+BESIDE = "capture_traces"
+
+#: Larger buffers are not kept for pickling: they would take memory that most users never need.
+KEPT = 1 << 26
+
+
+def kept(given: _Source) -> Any:
+    """What to keep of a source, so that it can be read again."""
+    if isinstance(given, tuple):
+        # A file object was read to its end, and cannot be read again.
+        return given if len(given) == 2 and len(given[1]) <= KEPT else (given[0],)
+    return given
+
+
+def content(given: Any) -> Any:
+    """The bytes of a source, with its name; a trace stays as it is."""
+    if isinstance(given, Trace):
+        return given
+    if isinstance(given, tuple):
+        if len(given) == 2:
+            return given
+        raise pickle.PicklingError(
+            f"{given[0]} was read from a file object or a large buffer, which is not kept: "
+            "to pickle the result, pass a path to tracetree"
+        )
+    return (os.fspath(given), file_bytes(given))
+
+
+def file_bytes(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise pickle.PicklingError(
+            f"{os.fspath(path)} cannot be read again to pickle its content: {error.strerror}"
+        ) from error
+
+
+def trace(given: Trace) -> tuple[Callable[..., Trace], tuple[Any, ...]]:
+    """For ``Trace.__reduce__``."""
+    origin = given._origin
+    if origin is None:
+        raise pickle.PicklingError(
+            f"this trace is the compared part of {given.source}: pickle the comparison, or the trace "
+            "that tracetree.open() returns"
+        )
+    source, strict, max_unpacked = origin
+    return (restored_trace, (content(source), strict, max_unpacked))
+
+
+def restored_trace(source: Any, strict: bool, max_unpacked: int | None) -> Trace:
+    return _native.read(source, strict, max_unpacked, None, (source, strict, max_unpacked))
+
+
+def comparison(given: Comparison) -> tuple[Callable[..., Comparison], tuple[Any, ...]]:
+    """For ``Comparison.__reduce__``."""
+    return (restored_comparison, state(given._origin))
+
+
+def table(given: Table) -> tuple[Callable[..., Table], tuple[Any, ...]]:
+    """For ``Table.__reduce__``."""
+    return (restored_table, (given.name, *state(given._origin)))
+
+
+def state(origin: Any) -> tuple[Any, ...]:
+    """The arguments of a comparison, with the content of all files."""
+    if len(origin) == 4:
+        # It was unpickled, and contains the files.
+        return tuple(origin)
+    baseline, candidate, options = origin
+    files: dict[str, Any] = {name: file_bytes(options[name]) for name in FILES if options[name] is not None}
+    for name, side in zip(CAPTURES, (baseline, candidate)):
+        captured = options[name]
+        if captured is None:
+            captured = [found for found in map(beside, side) if found is not None] or None
+        if captured is not None:
+            files[name] = [content(file) for path in captured for file in files_of(path)]
+    return (list(map(content, baseline)), list(map(content, candidate)), options, files)
+
+
+def beside(source: Any) -> str | None:
+    """The folder of captures that is read with a file by default."""
+    if isinstance(source, (Trace, tuple)):
+        return None
+    folder = os.path.join(os.path.dirname(os.path.abspath(source)), BESIDE)
+    return folder if os.path.isdir(folder) else None
+
+
+def files_of(captured: Any) -> list[Any]:
+    """The files of a capture: those of a folder, or itself."""
+    if isinstance(captured, str) and os.path.isdir(captured):
+        return [entry.path for entry in sorted(os.scandir(captured), key=lambda e: e.name) if entry.is_file()]
+    return [captured]
+
+
+def restored_comparison(
+    baseline: list[Any], candidate: list[Any], options: dict[str, Any], files: dict[str, Any]
+) -> Comparison:
+    with tempfile.TemporaryDirectory(prefix="tracetree-") as folder:
+        used = dict(options)
+        for name, kept in files.items():
+            used[name] = (
+                [stored(folder, name, at, one) for at, one in enumerate(kept)]
+                if name in CAPTURES
+                else stored(folder, name, 0, (name + ".toml", kept))
+            )
+        return _native.compare(
+            baseline, candidate, used, None, (baseline, candidate, options, files)
+        )
+
+
+def stored(folder: str, name: str, at: int, given: Any) -> Any:
+    """A file with this content; a trace stays as it is."""
+    if isinstance(given, Trace):
+        return given
+    path = os.path.join(folder, name, str(at), os.path.basename(given[0]))
+    os.makedirs(os.path.dirname(path))
+    Path(path).write_bytes(given[1])
+    return path
+
+
+def restored_table(name: str, *arguments: Any) -> Table:
+    return restored_comparison(*arguments).table(name)

@@ -1,0 +1,329 @@
+"""Plots of a comparison, with matplotlib or altair, whichever is installed; the flame graph and the page."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tracetree._errors import UsageError
+
+if TYPE_CHECKING:
+    from tracetree._native import Comparison, Trace
+
+#: As on the page: red is more time, blue is less.
+WORSE, BETTER = "#d1383d", "#2f74d0"
+SIDES = ("#6b7280", "#0f766e")
+#: Bars of a chart; the rest is one bar.
+BARS = 12
+TEXT = 60
+
+Engine = Literal["matplotlib", "altair"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line or one group of points."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+    labels: list[str]
+
+
+class Plots:
+    """The plots of a comparison. Each returns a figure of matplotlib, or a chart of altair.
+
+    ``engine="matplotlib"`` or ``engine="altair"`` chooses one; by default it is matplotlib if it is installed,
+    otherwise altair. Raises ``ImportError`` if neither is.
+    """
+
+    def __init__(self, d: Comparison) -> None:
+        self._d = d
+
+    def __repr__(self) -> str:
+        return "<tracetree plots: changes(), steps(), memory(), roofline()>"
+
+    def changes(self, *, engine: Engine | None = None) -> Any:
+        """The cost of each change as a bar, the largest first, in ms per step; red is more time."""
+        bars = [
+            (shortened(label(row)), row["cost_us"] / 1e3)
+            for row in self._d.changes
+            if row["cost_us"] is not None
+        ]
+        bars.sort(key=lambda bar: (-abs(bar[1]), bar[0]))
+        rest = bars[BARS:]
+        if rest:
+            bars[BARS:] = [(f"{len(rest)} smaller", sum(cost for _, cost in rest))]
+        return chosen(engine).bars(bars, "What changed", "ms per step")
+
+    def steps(self, *, engine: Engine | None = None) -> Any:
+        """The wall time of each step of both sides, in ms; the GPU time where steps have no wall time."""
+        rows = [row for row in self._d.steps if row["step_baseline"] is not None or row["step_candidate"] is not None]
+        if not rows:
+            raise missing("the traces have no steps", "call the profiler's step() after each step")
+        has_wall = any(row["wall_baseline_us"] is not None for row in rows)
+        column, what = ("wall", "step time") if has_wall else ("kernel_time", "GPU time of the step")
+        lines = []
+        for side, name in zip(("baseline", "candidate"), side_names(self._d)):
+            times = [
+                (row[f"step_{side}"], row[f"{column}_{side}_us"] / 1e3, row[f"name_{side}"] or "")
+                for row in rows
+                if row[f"step_{side}"] is not None and row[f"{column}_{side}_us"] is not None
+            ]
+            lines.append(Series(name, *map(list, zip(*times)) if times else ([], [], [])))
+        return chosen(engine).lines(lines, "Steps", "step", f"{what}, ms")
+
+    def memory(self, *, engine: Engine | None = None) -> Any:
+        """The allocated memory over time of both sides, in MB, for each device that allocates.
+
+        Needs traces recorded with ``profile_memory=True``.
+        """
+        lines = []
+        for side, name in zip((0, 1), side_names(self._d)):
+            for device, points in allocated(self._d, side).items():
+                x, y = zip(*points)
+                lines.append(Series(f"{name}, {device}", list(x), list(y), []))
+        if not lines:
+            raise missing("the traces have no memory events", "record with profile_memory=True")
+        return chosen(engine).lines(lines, "Memory", "ms since the first event", "allocated, MB", held=True)
+
+    def roofline(self, *, engine: Engine | None = None) -> Any:
+        """The rate of each op over its arithmetic intensity, both logarithmic.
+
+        Needs traces recorded with ``record_shapes=True``.
+        """
+        groups = []
+        for side, name in zip(("baseline", "candidate"), side_names(self._d)):
+            points = [
+                (row[f"flops_per_byte_{side}"], row[f"tflops_per_s_{side}"], row["name"])
+                for row in self._d.efficiency
+                if (row[f"flops_per_byte_{side}"] or 0) > 0 and (row[f"tflops_per_s_{side}"] or 0) > 0
+            ]
+            groups.append(Series(name, *map(list, zip(*points)) if points else ([], [], [])))
+        if not any(group.x for group in groups):
+            raise missing("no op has known FLOPs and bytes", "record with record_shapes=True")
+        return chosen(engine).points(groups, "Roofline", "FLOPs per byte", "TFLOP/s")
+
+
+def label(row: dict[str, Any]) -> str:
+    """The sentence of a change; the kind of a difference that is no change of the program."""
+    if row["change"] is None:
+        return f"Same program: {row['kind'].replace('_', ' ')}"
+    return str(row["sentence"])
+
+
+def missing(found: str, remedy: str) -> UsageError:
+    return UsageError(f"{found}: {remedy}", kind="usage")
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= TEXT else text[: TEXT - 1] + "…"
+
+
+def side_names(d: Comparison) -> tuple[str, str]:
+    first, second = (side["name"] for side in d._card()["sides"])
+    return first, second
+
+
+def allocated(d: Comparison, side: int) -> dict[str, list[tuple[float, float]]]:
+    """For each device, times in ms and allocated memory in MB, of the first run of a side."""
+    from tracetree._events import load
+    from tracetree._native import Trace
+
+    source: Any = d._origin[side][0]
+    if isinstance(source, Trace):
+        source = origin_of(source)
+    events = [event for event in load(source) if isinstance(event, dict)]
+    times = [float(event["ts"]) for event in events if event.get("ph") == "X" and "ts" in event]
+    begin = min(times, default=0.0)
+    points: dict[str, list[tuple[float, float]]] = {}
+    for event in events:
+        arguments = event.get("args")
+        if event.get("name") == "[memory]" and isinstance(arguments, dict) and "Total Allocated" in arguments:
+            # 0 is the CPU, 1 is CUDA and ROCm.
+            kind, number = arguments.get("Device Type", 0), arguments.get("Device Id", -1)
+            device = "CPU" if kind == 0 else f"GPU {number}"
+            point = ((float(event["ts"]) - begin) / 1e3, arguments["Total Allocated"] / 1e6)
+            points.setdefault(device, []).append(point)
+    return {device: sorted(points[device], key=lambda point: point[0]) for device in sorted(points)}
+
+
+def origin_of(trace: Trace) -> Any:
+    if trace._origin is None:
+        raise missing(f"the events of {trace.source} are not kept", "pass its path")
+    return trace._origin[0]
+
+
+class Matplotlib:
+    """Draws with matplotlib, without a window and without a global state."""
+
+    def axes(self, title: str, x: str, y: str, height: float = 4.0) -> tuple[Any, Any]:
+        from matplotlib.figure import Figure
+
+        class Shown(Figure):  # type: ignore[misc, unused-ignore]
+            """A figure that a notebook shows without pyplot."""
+
+            def _repr_png_(self) -> bytes:
+                image = io.BytesIO()
+                self.savefig(image, format="png")
+                return image.getvalue()
+
+        figure = Shown(figsize=(9, height), layout="constrained")
+        axes = figure.subplots()
+        axes.set(title=title, xlabel=x, ylabel=y)
+        axes.spines[["top", "right"]].set_visible(False)
+        return figure, axes
+
+    def bars(self, bars: Sequence[tuple[str, float]], title: str, x: str) -> Any:
+        figure, axes = self.axes(title, x, "", 1.2 + 0.32 * len(bars))
+        colours = [WORSE if cost > 0 else BETTER for _, cost in bars]
+        axes.barh(range(len(bars)), [cost for _, cost in bars], color=colours)
+        axes.set_yticks(range(len(bars)), [label for label, _ in bars])
+        axes.invert_yaxis()
+        axes.axvline(0, color="#6b7280", linewidth=0.8)
+        return figure
+
+    def lines(
+        self, lines: Sequence[Series], title: str, x: str, y: str, *, held: bool = False
+    ) -> Any:
+        from matplotlib.ticker import MaxNLocator
+
+        figure, axes = self.axes(title, x, y)
+        for at, line in enumerate(lines):
+            marker = "o" if len(line.x) < 50 else None
+            colour = SIDES[at] if len(lines) == 2 else None
+            style = "steps-post" if held else "default"
+            axes.plot(line.x, line.y, label=line.name, marker=marker, color=colour, drawstyle=style)
+        axes.set_ylim(0, 1.1 * max((y for line in lines for y in line.y), default=1) or 1)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.legend(frameon=False)
+        return figure
+
+    def points(self, groups: Sequence[Series], title: str, x: str, y: str) -> Any:
+        figure, axes = self.axes(title, x, y)
+        for group, colour in zip(groups, SIDES):
+            axes.scatter(group.x, group.y, label=group.name, color=colour, alpha=0.7)
+        axes.set(xscale="log", yscale="log")
+        axes.legend(frameon=False)
+        return figure
+
+
+class Altair:
+    """Draws with altair."""
+
+    def data(self, groups: Sequence[Series]) -> Any:
+        import altair
+
+        values = [
+            {"side": group.name, "x": x, "y": y, "label": group.labels[at] if group.labels else ""}
+            for group in groups
+            for at, (x, y) in enumerate(zip(group.x, group.y))
+        ]
+        return altair.Data(values=values)
+
+    def bars(self, bars: Sequence[tuple[str, float]], title: str, x: str) -> Any:
+        import altair
+
+        values = [{"change": label, "cost": cost} for label, cost in bars]
+        return (
+            altair.Chart(altair.Data(values=values), title=title)
+            .mark_bar()
+            .encode(
+                x=altair.X("cost:Q", title=x),
+                y=altair.Y("change:N", title=None, sort=None, axis=altair.Axis(labelLimit=400)),
+                color=altair.condition("datum.cost > 0", altair.value(WORSE), altair.value(BETTER)),
+                tooltip=["change:N", "cost:Q"],
+            )
+        )
+
+    def lines(
+        self, lines: Sequence[Series], title: str, x: str, y: str, *, held: bool = False
+    ) -> Any:
+        import altair
+
+        return (
+            altair.Chart(self.data(lines), title=title)
+            .mark_line(
+                point=all(len(line.x) < 50 for line in lines),
+                interpolate="step-after" if held else "linear",
+            )
+            .encode(
+                x=altair.X("x:Q", title=x), y=altair.Y("y:Q", title=y), color=altair.Color("side:N", title=None)
+            )
+        )
+
+    def points(self, groups: Sequence[Series], title: str, x: str, y: str) -> Any:
+        import altair
+
+        scale = altair.Scale(type="log")
+        return (
+            altair.Chart(self.data(groups), title=title)
+            .mark_point(filled=True)
+            .encode(
+                x=altair.X("x:Q", title=x, scale=scale),
+                y=altair.Y("y:Q", title=y, scale=scale),
+                color=altair.Color("side:N", title=None),
+                tooltip=["label:N", "x:Q", "y:Q"],
+            )
+        )
+
+
+def chosen(engine: Engine | None) -> Any:
+    """The engine asked for, or the one that is installed."""
+    import importlib.util
+
+    engines: dict[str, type[Any]] = {"matplotlib": Matplotlib, "altair": Altair}
+    if engine is not None and engine not in engines:
+        raise ValueError(f"engine must be 'matplotlib' or 'altair', not {engine!r}")
+    for name in [engine] if engine is not None else engines:
+        if importlib.util.find_spec(name) is not None:
+            return engines[name]()
+    wanted = engine or "matplotlib or altair"
+    raise ImportError(f"plots need {wanted}: pip install 'tracetree-diff[plots]'")
+
+
+class Image:
+    """An SVG image. A notebook shows it; ``save`` writes it to a file."""
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+        """The text of the image."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the image to ``path``."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own: its script can zoom the image, but cannot reach the notebook.
+        page = f'<!DOCTYPE html><body style="margin:0">{self.svg[self.svg.find("<svg"):]}</body>'
+        return (
+            f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" '
+            'style="width:100%;height:480px;border:0"></iframe>'
+        )
+
+
+def flamegraph(d: Comparison) -> Image:
+    """The flame graph of a comparison."""
+    with tempfile.TemporaryDirectory(prefix="tracetree-") as folder:
+        d.report(os.path.join(folder, "report"), emit="svg")
+        return Image(Path(folder, "report", "flamegraph.svg").read_text(encoding="utf-8"))
+
+
+def open_page(d: Comparison) -> Path:
+    """Opens the page of the last report in the browser; writes one if there is none."""
+    import webbrowser
+
+    path = d._page
+    if path is None or not path.exists():
+        folder = tempfile.mkdtemp(prefix="tracetree-")
+        d.report(os.path.join(folder, "report"), emit="html")
+        path = d._page
+        assert path is not None
+    webbrowser.open(path.resolve().as_uri())
+    return path

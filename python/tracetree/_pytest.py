@@ -1,0 +1,196 @@
+"""The pytest plugin: checks recordings against stored baselines, and sums up the results.
+
+``pytest`` loads it through the entry point ``pytest11``. It provides the fixture ``tracetree``, the option
+``--tracetree-update``, and a section of the summary with a line for each check.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tracetree import Comparison, GateOutcome
+    from tracetree._inputs import TraceInputs
+
+#: The name of a result in ``user_properties``, which reach the summary from other processes, too.
+PROPERTY = "tracetree"
+
+#: The folder of baselines next to the test file.
+FOLDER = "tracetree_baselines"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds ``--tracetree-update``."""
+    group = parser.getgroup("tracetree", "traces of torch.profiler")
+    group.addoption(
+        "--tracetree-update",
+        action="store_true",
+        default=False,
+        help="record the baselines of the tracetree fixture again instead of checking against them",
+    )
+
+
+@pytest.fixture
+def tracetree(request: pytest.FixtureRequest, tmp_path: Path) -> Checks:
+    """Checks recordings against baselines that are stored next to the test: see ``Checks``."""
+    return Checks(request, tmp_path)
+
+
+class Checks:
+    """The fixture ``tracetree``.
+
+    ``tracetree.check(candidate)`` checks the runs of a candidate against the baseline of this test, which
+    ``pytest --tracetree-update`` writes to ``tracetree_baselines/`` next to the test file.
+    """
+
+    def __init__(self, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+        self._request = request
+        self._tmp_path = tmp_path
+
+    @property
+    def update(self) -> bool:
+        """Whether ``--tracetree-update`` is given."""
+        return bool(self._request.config.getoption("--tracetree-update"))
+
+    def baseline(self, name: str | None = None) -> Path:
+        """The file of the baseline: named after the test, or ``name``."""
+        wanted = re.sub(r"[^\w.-]+", "_", name or self._request.node.name).strip("_")
+        return self._request.path.parent / FOLDER / f"{wanted}.ttb"
+
+    def record(self, step: Callable[[], object], *, runs: int = 3, steps: int = 5, warmup: int = 3) -> list[str]:
+        """Records runs of a function that runs one step, as ``tracetree.compare_steps`` does.
+
+        Returns the files, which are in the temporary folder of the test.
+        """
+        from tracetree._profiling import check_counts
+        from tracetree._steps import record
+
+        check_counts({"runs": runs, "active": steps, "warmup": warmup})
+        for _ in range(warmup):
+            step()
+        folder = self._tmp_path / "recorded"
+        return [record(step, str(folder / f"run{run}"), steps, warmup, {}) for run in range(runs)]
+
+    def check(self, candidate: TraceInputs, *, name: str | None = None, **options: Any) -> GateOutcome | None:
+        """Checks a candidate against the baseline of this test, or records the baseline.
+
+        ``options`` are those of ``tracetree.gate``. Raises ``RegressionError`` if the gate fails or is
+        inconclusive. Returns the outcome; ``None`` if the baseline was recorded.
+        """
+        __tracebackhide__ = True
+        baseline = self.baseline(name)
+        if self.update:
+            record_baseline(candidate, baseline)
+            self._tell(f"RECORDED: {shown(baseline)}")
+            return None
+        if not baseline.exists():
+            self._tell(f"NO BASELINE: {shown(baseline)}")
+            pytest.fail(
+                f"there is no baseline {shown(baseline)}: run pytest --tracetree-update to record it", pytrace=False
+            )
+        return self.gate(baseline, candidate, **options)
+
+    def gate(self, baseline: TraceInputs, candidate: TraceInputs, **options: Any) -> GateOutcome:
+        """Checks a candidate against any baseline, as ``tracetree.assert_no_regression`` does."""
+        __tracebackhide__ = True
+        from tracetree import RegressionError, TraceWarning, gate
+
+        outcome = gate(baseline, candidate, **options)
+        self._tell(outcome.headline)
+        if not outcome.passed:
+            raise RegressionError(outcome)
+        for untested in outcome.not_tested:
+            warnings.warn(TraceWarning(f"NOT_TESTED: {untested}"), stacklevel=2)
+        return outcome
+
+    def diff(self, baseline: TraceInputs, candidate: TraceInputs, **options: Any) -> Comparison:
+        """Compares two sides, as ``tracetree.diff`` does, and adds the answer to the summary."""
+        from tracetree import diff
+
+        d = diff(baseline, candidate, **options)
+        self._tell(d.answer)
+        return d
+
+    def _tell(self, line: str) -> None:
+        self._request.node.user_properties.append((PROPERTY, line))
+
+
+def record_baseline(candidate: TraceInputs, target: Path) -> None:
+    """Writes the baseline file of the runs of a candidate."""
+    from tracetree import TraceError, _native
+    from tracetree._inputs import runs
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tracetree-") as folder:
+        paths = [stored(source, folder, at) for at, source in enumerate(runs(candidate))]
+        said = Path(folder, "said")
+        with streams_to(said):
+            code = _native.main(["tracetree", "baseline", "record", *paths, "-o", os.fspath(target)])
+        if code != 0:
+            raise TraceError(said.read_text(encoding="utf-8", errors="replace").strip(), kind="usage")
+
+
+def stored(source: Any, folder: str, at: int) -> str:
+    """The file of a source; bytes are written to one."""
+    from tracetree._pickle import content
+    from tracetree._native import Trace
+
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    if isinstance(source, Trace):
+        source = source._origin[0] if source._origin is not None else None
+        if source is None:
+            raise TypeError("a compared part of a trace cannot be recorded as a baseline: pass its file")
+    if isinstance(source, tuple) and len(source) == 3:
+        text = bytearray(source[1])
+        while piece := source[2]():
+            text += piece
+        source = (source[0], bytes(text))
+    path = os.path.join(folder, f"run{at}.json")
+    Path(path).write_bytes(content(source)[1])
+    return path
+
+
+@contextlib.contextmanager
+def streams_to(path: Path) -> Iterator[None]:
+    """Redirects both output streams of the process, which the native half writes to."""
+    saved = [os.dup(1), os.dup(2)]
+    try:
+        with open(path, "wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+            yield
+    finally:
+        for stream, number in zip(saved, (1, 2)):
+            os.dup2(stream, number)
+            os.close(stream)
+
+
+def shown(path: Path) -> str:
+    """The path as messages show it, relative if it is below the current folder."""
+    with contextlib.suppress(ValueError):
+        return str(path.relative_to(Path.cwd()))
+    return str(path)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints a line for each check."""
+    lines = []
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if getattr(report, "when", None) == "call":
+                said = (text for key, text in report.user_properties if key == PROPERTY)
+                lines += [f"{report.nodeid}: {text}" for text in said]
+    if lines:
+        terminalreporter.section("tracetree")
+        for line in sorted(lines):
+            terminalreporter.write_line(line)
