@@ -49,7 +49,7 @@ def test_a_comparison_can_be_pickled_in_another_process(
 
 def test_options_that_name_files_are_pickled_with_their_content(pair: tuple[Path, Path], tmp_path: Path) -> None:
     rules = tmp_path / "categories.toml"
-    rules.write_text('[[category]]\nname = "convolutions"\nkernels = ["igemm"]\nstrength = "specific"\n')
+    rules.write_text('[[category]]\nname = "convolutions"\nops = ["aten::miopen_convolution"]\nkernels = ["igemm_fwd"]\n')
     made = tracetree.diff(*pair, categories=rules)
     assert "convolutions" in made.kernels["category"]
     saved = pickle.dumps(made)

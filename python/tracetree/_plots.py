@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import io
 import os
 import tempfile
@@ -218,7 +220,7 @@ class Altair:
     """Draws with altair."""
 
     def data(self, groups: Sequence[Series]) -> Any:
-        import altair
+        altair = importlib.import_module("altair")
 
         values = [
             {"side": group.name, "x": x, "y": y, "label": group.labels[at] if group.labels else ""}
@@ -228,7 +230,7 @@ class Altair:
         return altair.Data(values=values)
 
     def bars(self, bars: Sequence[tuple[str, float]], title: str, x: str) -> Any:
-        import altair
+        altair = importlib.import_module("altair")
 
         values = [{"change": label, "cost": cost} for label, cost in bars]
         return (
@@ -245,7 +247,7 @@ class Altair:
     def lines(
         self, lines: Sequence[Series], title: str, x: str, y: str, *, held: bool = False
     ) -> Any:
-        import altair
+        altair = importlib.import_module("altair")
 
         return (
             altair.Chart(self.data(lines), title=title)
@@ -259,7 +261,7 @@ class Altair:
         )
 
     def points(self, groups: Sequence[Series], title: str, x: str, y: str) -> Any:
-        import altair
+        altair = importlib.import_module("altair")
 
         scale = altair.Scale(type="log")
         return (
@@ -276,7 +278,6 @@ class Altair:
 
 def chosen(engine: Engine | None) -> Any:
     """The engine asked for, or the one that is installed."""
-    import importlib.util
 
     engines: dict[str, type[Any]] = {"matplotlib": Matplotlib, "altair": Altair}
     if engine is not None and engine not in engines:
