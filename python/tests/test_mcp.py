@@ -1,0 +1,143 @@
+"""The server of the Model Context Protocol, through the client of its SDK over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import FIXTURES
+
+import tracetree
+
+mcp = pytest.importorskip("mcp")
+from tracetree import mcp as served  # noqa: E402
+
+TOOLS = {"compare", "changes", "call_site", "tree", "explain", "gate", "memory"}
+
+
+@pytest.fixture(scope="module")
+def root(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("served")
+    for path in pair:
+        shutil.copy(path, folder)
+    (folder / "runs").mkdir()
+    for run in range(3):
+        shutil.copy(pair[0], folder / "runs" / f"run{run}.json.gz")
+    for side in ("baseline", "candidate"):
+        shutil.copy(FIXTURES / "dropped_op" / f"{side}.json", folder / f"dropped_{side}.json")
+    (folder / "link.json.gz").symlink_to(pair[1])
+    return folder
+
+
+SIDES = {"baseline": "resnet.rocm.json.gz", "candidate": "resnet.cuda.json.gz"}
+
+
+def asked(root: Path, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[bool, str]]:
+    """Calls tools in one session; whether each failed, and its text."""
+
+    async def session() -> list[tuple[bool, str]]:
+        parameters = mcp.StdioServerParameters(
+            command=sys.executable, args=["-m", "tracetree.mcp", "--root", str(root)]
+        )
+        async with mcp.Client(parameters) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            answers = []
+            for name, arguments in calls:
+                result = await client.call_tool(name, arguments)
+                answers.append((bool(result.is_error), "".join(block.text for block in result.content)))
+            return answers
+
+    return asyncio.run(session())
+
+
+def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
+    calls = [
+        ("compare", SIDES),
+        ("compare", {**SIDES, "page": 2}),
+        ("changes", SIDES),
+        ("call_site", {**SIDES, "change": 0}),
+        ("call_site", {**SIDES, "change": 0, "max_bytes": 1000}),
+        ("tree", {**SIDES, "uid": 38}),
+        ("tree", {**SIDES, "find": 'op("aten::_convolution") / kernel("*")'}),
+        ("tree", SIDES),
+        ("explain", {**SIDES, "uid": 38}),
+        ("gate", {"baseline": "dropped_candidate.json", "candidate": "dropped_baseline.json"}),
+        ("gate", {"baseline": "runs", "candidate": "runs/*.json.gz"}),
+    ]
+    answers = asked(root, calls)
+    assert [text for failed, text in answers if failed] == []
+    assert all(len(text.encode()) <= 4000 for _, text in answers)
+    (compare, second, changes, site, short, subtree, found, roots, explained, failing, passing) = (
+        text for _, text in answers
+    )
+    assert "step 5.336 → 5.024 ms" in compare and re.search(r"\(page 1 of 2; the next is page=2\)$", compare)
+    assert "warning: LAUNCH_NOT_CAPTURED" in second
+    assert "change 0: -0.630 ms per step environment: The environments differ" in changes
+    assert site.startswith("change=0") and len(short.encode()) <= 1000
+    assert subtree.splitlines()[0].startswith("op aten::_convolution uid=38 counterpart=35")
+    assert "op aten::miopen_convolution" in subtree and "gpu " in found
+    assert "thread 950 (python3)" in roots
+    assert explained == str(d.explain(baseline=38)) or "page 1" in explained
+    assert failing.startswith("FAIL") and "aten::mul" in failing and "not tested: with 1 run" in failing
+    assert passing.startswith("PASS") and "runs 3 | 3" in passing
+
+
+def test_errors_are_answers(root: Path) -> None:
+    outside = str(FIXTURES / "dropped_op" / "baseline.json")
+    calls = [
+        ("compare", {"baseline": outside, "candidate": "resnet.cuda.json.gz"}),
+        ("compare", {"baseline": "../../etc/passwd", "candidate": "resnet.cuda.json.gz"}),
+        ("compare", {"baseline": "link.json.gz", "candidate": "resnet.cuda.json.gz"}),
+        ("gate", {**SIDES, "rules": "/etc/passwd"}),
+        ("compare", {"baseline": "missing.json", "candidate": "resnet.cuda.json.gz"}),
+        ("compare", {**SIDES, "page": 9}),
+        ("call_site", {**SIDES, "change": 99}),
+        ("explain", {**SIDES, "uid": 99999999}),
+        ("memory", SIDES),
+    ]
+    says = [
+        "is not below an allowed folder",
+        "is not below an allowed folder",
+        "is not below an allowed folder",
+        "is not below an allowed folder",
+        "missing.json",
+        "there is no page 9: the answer has 2",
+        "there is no change 99",
+        "event 99999999",
+        "record with profile_memory=True",
+    ]
+    for (failed, text), expected in zip(asked(root, calls), says, strict=True):
+        assert failed and expected in text, text
+        assert len(text.encode()) <= 4000
+
+
+def test_memory_is_reported(real: Path) -> None:
+    sides = {"baseline": "one_cnn_mem.json.gz", "candidate": "one_cnn_mem.json.gz"}
+    ((failed, text),) = asked(real / "torch215", [("memory", sides)])
+    assert not failed and re.match(r".*, CPU: peak 6\.0\d\d MB at ", text)
+
+
+def test_every_line_is_on_exactly_one_page() -> None:
+    lines = [f"line {number} " + "ä" * (number % 300) for number in range(500)] + ["x" * 9000]
+    pages = []
+    while True:
+        page = served.paged(lines, len(pages) + 1, 4000)
+        assert len(page.encode()) <= 4000
+        pages.append(page)
+        if "the next is" not in page:
+            break
+    shown = [line for page in pages for line in page.splitlines() if not line.startswith("(page ")]
+    assert shown[:500] == lines[:500] and "".join(shown[500:]) == lines[500]
+
+
+def test_a_root_must_be_a_folder(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "tracetree.mcp", "--root", str(tmp_path / "missing")]
+    ran = subprocess.run(program, capture_output=True, text=True, check=False, input="")
+    assert ran.returncode == 2 and "is not a folder" in ran.stderr

@@ -1,0 +1,270 @@
+"""A server of the Model Context Protocol: agents compare traces through it.
+
+``python -m tracetree.mcp --root runs/`` serves on standard input and output. Every answer is text of at most
+4 kB, in pages. Only files below the given folders can be read, and none is written. Needs the package ``mcp``
+(``pip install 'tracetree-diff[mcp]'``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tracetree._compare import diff
+from tracetree._errors import TraceWarning, UsageError
+from tracetree._gate import gate as check
+from tracetree._inputs import files
+from tracetree._native import VERSION, Comparison, Node
+from tracetree._notes import text
+from tracetree._plots import allocated, side_names
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+#: Bytes of an answer unless the agent asks for more, and at most.
+USUAL, MOST = 4000, 16000
+
+#: Comparisons kept in memory.
+KEPT = 4
+
+#: Calls that a search lists.
+LISTED = 200
+
+Side = Literal["baseline", "candidate"]
+
+
+class Traces:
+    """Comparisons of files below the allowed folders, the last ones kept in memory."""
+
+    def __init__(self, roots: Sequence[str | os.PathLike[str]]) -> None:
+        self.roots = [Path(root).resolve() for root in roots]
+        for root in self.roots:
+            if not root.is_dir():
+                raise UsageError(f"{root}: is not a folder (pass folders with traces as --root)", kind="usage")
+        self._known: OrderedDict[tuple[Any, ...], Comparison] = OrderedDict()
+
+    def found(self, given: str) -> list[str]:
+        """The files of a path, a folder or a pattern. Raises ``UsageError`` if one is not below a root."""
+        path = given if os.path.isabs(given) else os.path.join(self.roots[0], given)
+        # Before it is looked up: whether a file outside exists is nobody's business.
+        self._refuse_outside(given, os.path.dirname(path) if any(mark in path for mark in "*?[") else path)
+        found = [str(one) for one in files(path)]
+        for one in found:
+            self._refuse_outside(given, one)
+        return found
+
+    def _refuse_outside(self, given: str, path: str) -> None:
+        resolved = Path(path).resolve()
+        if not any(resolved.is_relative_to(root) for root in self.roots):
+            allowed = ", ".join(map(str, self.roots))
+            raise UsageError(f"{given}: is not below an allowed folder ({allowed})", kind="usage")
+
+    def compared(self, baseline: str, candidate: str) -> Comparison:
+        """The comparison of two sides."""
+        sides = self.found(baseline), self.found(candidate)
+        key = tuple((one, os.stat(one).st_mtime_ns, os.stat(one).st_size) for side in sides for one in side)
+        key = (len(sides[0]), *key)
+        known = self._known.pop(key, None)
+        if known is None:
+            known = diff(sides[0], sides[1], progress=False)
+        self._known[key] = known
+        while len(self._known) > KEPT:
+            self._known.popitem(last=False)
+        return known
+
+
+def paged(lines: Sequence[str], page: int, max_bytes: int) -> str:
+    """One page of an answer, and how to get the next one."""
+    room = max(200, min(max_bytes, MOST)) - 80
+    pages: list[list[str]] = [[]]
+    used = 0
+    for line in (piece for line in lines for piece in pieces(line, room)):
+        size = len(line.encode()) + 1
+        if used + size > room and pages[-1]:
+            pages.append([])
+            used = 0
+        pages[-1].append(line)
+        used += size
+    if not 1 <= page <= len(pages):
+        raise UsageError(f"there is no page {page}: the answer has {len(pages)}", kind="usage")
+    body = "\n".join(pages[page - 1])
+    if len(pages) == 1:
+        return body
+    following = f"; the next is page={page + 1}" if page < len(pages) else ""
+    return f"{body}\n(page {page} of {len(pages)}{following})"
+
+
+def pieces(line: str, room: int) -> list[str]:
+    """A line in pieces of at most ``room`` bytes."""
+    if len(line.encode()) < room:
+        return [line]
+    # A quarter, because a character takes at most four bytes.
+    return [line[at : at + room // 4] for at in range(0, len(line), room // 4)]
+
+
+def change_lines(d: Comparison) -> list[str]:
+    """A line for each change, most expensive first."""
+    lines = []
+    for row in d.changes:
+        number = "same program" if row["change"] is None else f"change {row['change']}"
+        cost = "" if row["cost_us"] is None else f" {row['cost_us'] / 1e3:+.3f} ms per step"
+        lines.append(f"{number}:{cost} {row['kind']}: {row['sentence']}")
+        lines += [f"  {row[key]}" for key in ("where", "hint") if row[key]]
+    return lines or ["The programs are identical, and so are their times."]
+
+
+def site_lines(d: Comparison, change: int) -> list[str]:
+    """The calls of one change."""
+    rows = [row for row in d.change_sites if row["change"] == change]
+    if not rows:
+        known = sorted({row["change"] for row in d.change_sites if row["change"] is not None})
+        raise UsageError(f"there is no change {change} with call sites; known: {known}", kind="usage")
+    return [", ".join(f"{key}={value}" for key, value in row.items() if value is not None) for row in rows]
+
+
+def tree_lines(node: Node, depth: int, prefix: str = "") -> list[str]:
+    """A call and what it contains, to a depth."""
+    uid = "" if node.uid is None else f" uid={node.uid}"
+    partner = node.partner
+    counterpart = "" if partner is None else f" counterpart={partner.uid}"
+    time = f" gpu={node.kernel_time_us:.1f}us" if node.kernel_time_us else ""
+    lines = [f"{prefix}{node.kind} {node.name}{uid}{counterpart} {node.duration_us:.1f}us{time}"]
+    children = node.children
+    if depth > 0:
+        for child in children:
+            lines += tree_lines(child, depth - 1, prefix + "  ")
+    elif children:
+        lines.append(f"{prefix}  … {len(children)} calls inside")
+    return lines
+
+
+def memory_lines(d: Comparison) -> list[str]:
+    """Peak and final allocation of each device on each side."""
+    lines = []
+    for side, name in zip((0, 1), side_names(d)):
+        for device, points in allocated(d, side).items():
+            at, peak = max(points, key=lambda point: point[1])
+            lines.append(
+                f"{name}, {device}: peak {peak:.3f} MB at {at:.3f} ms, {points[-1][1]:.3f} MB at the end, "
+                f"{len(points)} events"
+            )
+    if not lines:
+        raise UsageError("the traces have no memory events: record with profile_memory=True", kind="usage")
+    return lines
+
+
+def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
+    """The server for files below these folders."""
+    try:
+        from mcp.server.mcpserver import MCPServer
+    except ImportError:
+        raise ImportError("tracetree.mcp needs mcp 2: pip install 'tracetree-diff[mcp]'") from None
+
+    traces = Traces(roots)
+    serving = MCPServer(
+        "tracetree",
+        version=VERSION,
+        instructions=(
+            "Compares PyTorch profiler traces. Differences are candidate - baseline, more time is worse. "
+            "A side is a trace file, or a folder or a pattern with the runs of one program. Begin with compare."
+        ),
+    )
+
+    @serving.tool()
+    def compare(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
+        """What happened end to end, what changed, where the time went, and warnings."""
+        return paged(text(traces.compared(baseline, candidate)).splitlines(), page, max_bytes)
+
+    @serving.tool()
+    def changes(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
+        """Every change with its number, cost and place, most expensive first."""
+        return paged(change_lines(traces.compared(baseline, candidate)), page, max_bytes)
+
+    @serving.tool()
+    def call_site(baseline: str, candidate: str, change: int, page: int = 1, max_bytes: int = USUAL) -> str:
+        """The calls of one change: names, modules, files, uids. `change` is a number from `changes`."""
+        return paged(site_lines(traces.compared(baseline, candidate), change), page, max_bytes)
+
+    @serving.tool()
+    def tree(
+        baseline: str,
+        candidate: str,
+        uid: int | None = None,
+        find: str | None = None,
+        side: Side = "baseline",
+        depth: int = 3,
+        page: int = 1,
+        max_bytes: int = USUAL,
+    ) -> str:
+        """The calls below the event `uid`, or the calls that match the path query `find`, such as
+        `op("aten::_convolution") / kernel("*")`; the roots if neither is given."""
+        d = traces.compared(baseline, candidate)
+        if find is not None:
+            nodes, inner = d.find(find, side), 0
+        elif uid is not None:
+            nodes, inner = [d.node(uid, side)], depth
+        else:
+            nodes, inner = d.tree(side).roots, min(depth, 1)
+        lines = [line for node in nodes[:LISTED] for line in tree_lines(node, inner)]
+        if len(nodes) > LISTED:
+            lines.append(f"… {len(nodes) - LISTED} more: make the query narrower")
+        return paged(lines or ["no call matches"], page, max_bytes)
+
+    @serving.tool()
+    def explain(
+        baseline: str, candidate: str, uid: int, side: Side = "baseline", page: int = 1, max_bytes: int = USUAL
+    ) -> str:
+        """Why the event `uid` of one side is matched to its counterpart, or has none."""
+        d = traces.compared(baseline, candidate)
+        found = d.explain(baseline=uid) if side == "baseline" else d.explain(candidate=uid)
+        return paged(str(found).splitlines(), page, max_bytes)
+
+    @serving.tool()
+    def gate(
+        baseline: str, candidate: str, rules: str | None = None, page: int = 1, max_bytes: int = USUAL
+    ) -> str:
+        """Checks the candidate by the rules of the gate: PASS, FAIL or INCONCLUSIVE, and the findings.
+
+        `rules` is a rule file below an allowed folder."""
+        paths = None if rules is None else traces.found(rules)[0]
+        outcome = check(traces.found(baseline), traces.found(candidate), rules=paths)
+        lines = str(outcome).splitlines() + [f"not tested: {untested}" for untested in outcome.not_tested]
+        return paged(lines, page, max_bytes)
+
+    @serving.tool()
+    def memory(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
+        """Peak and final allocated memory of each device, if the traces have memory events."""
+        return paged(memory_lines(traces.compared(baseline, candidate)), page, max_bytes)
+
+    return serving
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serves on standard input and output until the client leaves."""
+    parser = argparse.ArgumentParser(prog="python -m tracetree.mcp", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--root",
+        action="append",
+        metavar="DIR",
+        help="a folder with traces; may be repeated; relative paths start at the first (default: here)",
+    )
+    given = parser.parse_args(arguments)
+    # Warnings are part of the answers.
+    warnings.simplefilter("ignore", TraceWarning)
+    try:
+        serving = server(given.root or ["."])
+    except (ImportError, UsageError) as error:
+        print(f"tracetree.mcp: {error}", file=sys.stderr)
+        return 2
+    serving.run("stdio")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
