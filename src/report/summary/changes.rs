@@ -35,6 +35,8 @@ pub struct SameProgram {
     pub kernel_speed_us: f64,
     /// Idle time that follows the host time of matched calls.
     pub host_speed_us: f64,
+    /// Idle time while the host is between recorded calls.
+    pub between_calls_us: f64,
     /// Idle time at matched calls whose host time did not change as much.
     pub overlap_us: f64,
     /// Time without a known call.
@@ -65,6 +67,7 @@ pub(super) fn same_program(analysis: &Analysis) -> SameProgram {
         is_identical: changes.is_identical(),
         kernel_speed_us: changes.kernel_speed().as_micros(),
         host_speed_us: changes.host_speed().as_micros(),
+        between_calls_us: changes.between_calls().as_micros(),
         overlap_us: changes.overlap().as_micros(),
         unexplained_us: changes.unexplained().as_micros(),
     }

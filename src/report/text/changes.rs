@@ -1,7 +1,7 @@
 //! [`Analysis`] → what changed, what each change costs, and what the same program costs at another speed.
 
 use super::answer::Figures;
-use crate::analysis::{Analysis, Certainty, Change, ChangeKind};
+use crate::analysis::{Analysis, Certainty, Change, ChangeKind, Changes};
 use crate::diff::MergedId;
 use crate::escape::one_line;
 use crate::program::Measure;
@@ -110,6 +110,14 @@ fn line(figures: Figures, change: &Change) -> ChangeLine {
     }
 }
 
+/// `The GPU waits more for the host between calls, most of it before aten::slice`.
+fn between_calls(changes: &Changes, device: &str) -> String {
+    let more = if changes.between_calls() > Nanos::ZERO { "more" } else { "less" };
+    let most = changes.between_calls_before().map(|op| format!(", most of it before {op}"));
+    let most = most.unwrap_or_default();
+    format!("The {device} waits {more} for the host between recorded calls{most}")
+}
+
 /// The parts without a change, unless they are too small to show.
 fn same_program(analysis: &Analysis, figures: Figures) -> Vec<ChangeLine> {
     let changes = analysis.changes();
@@ -129,6 +137,7 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<ChangeLine> {
                 more(changes.host_speed())
             ),
         ),
+        (changes.between_calls(), between_calls(changes, device)),
         (
             changes.overlap(),
             format!(
@@ -138,7 +147,7 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<ChangeLine> {
                 if changes.overlap() > Nanos::ZERO { "less" } else { "more" },
             ),
         ),
-        (changes.unexplained(), "Work whose launch is not in the trace".to_owned()),
+        (changes.unexplained(), "Work without a known call".to_owned()),
     ];
     let shown = parts.into_iter().map(|(time, sentence)| ChangeLine {
         difference: figures.signed(time.0 as f64),
