@@ -211,6 +211,18 @@ impl Comparison {
         self.of_kind(TableKind::Steps)
     }
 
+    /// Which step was compared with which, and why (`step_pairs.csv`).
+    #[getter]
+    fn step_pairs(&self) -> Table {
+        self.of_kind(TableKind::StepPairs)
+    }
+
+    /// The compared steps of inference engines, by phase and size of their batch (`batch_classes.csv`).
+    #[getter]
+    fn batch_classes(&self) -> Table {
+        self.of_kind(TableKind::BatchClasses)
+    }
+
     /// The phases of both traces (`phases.csv`).
     #[getter]
     fn phases(&self) -> Table {

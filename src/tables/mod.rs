@@ -21,6 +21,7 @@ mod phases;
 mod rows;
 mod runs;
 mod same_kernels;
+mod step_pairs;
 mod steps;
 pub(crate) mod table;
 mod tallies;
@@ -62,6 +63,10 @@ pub enum TableKind {
     UidMap,
     /// `steps`.
     Steps,
+    /// `step_pairs`.
+    StepPairs,
+    /// `batch_classes`.
+    BatchClasses,
     /// `phases`.
     Phases,
     /// `layers`.
@@ -84,7 +89,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 20] = [
+    pub const ALL: [TableKind; 22] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -96,6 +101,8 @@ impl TableKind {
         TableKind::Efficiency,
         TableKind::UidMap,
         TableKind::Steps,
+        TableKind::StepPairs,
+        TableKind::BatchClasses,
         TableKind::Phases,
         TableKind::Layers,
         TableKind::LayerOps,
@@ -121,6 +128,8 @@ impl TableKind {
             TableKind::Efficiency => "efficiency",
             TableKind::UidMap => "uid_map",
             TableKind::Steps => "steps",
+            TableKind::StepPairs => "step_pairs",
+            TableKind::BatchClasses => "batch_classes",
             TableKind::Phases => "phases",
             TableKind::Layers => "layers",
             TableKind::LayerOps => "layer_ops",
@@ -163,6 +172,8 @@ impl TableKind {
             TableKind::Efficiency => efficiency::table(self.name(), analysis),
             TableKind::UidMap => uid_map::table(self.name(), analysis),
             TableKind::Steps => steps::table(self.name(), analysis),
+            TableKind::StepPairs => step_pairs::table(self.name(), analysis),
+            TableKind::BatchClasses => step_pairs::classes(self.name(), analysis),
             TableKind::Phases => phases::table(self.name(), analysis),
             TableKind::Layers => layers::table(self.name(), analysis),
             TableKind::LayerOps => layer_ops::table(self.name(), analysis),

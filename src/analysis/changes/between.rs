@@ -7,8 +7,8 @@
 //! ```
 //! Without Python stacks, a sleep or slow code between two ops is not a call, but its place is known.
 
-use crate::analysis::causes::Scale;
 use crate::analysis::Analysis;
+use crate::analysis::causes::Scale;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -31,7 +31,8 @@ pub(super) fn place(
     for (side, call) in analysis.diff().merged().node(thread).calls() {
         add_thread(analysis, side, call, &mut gaps);
     }
-    let gaps = gaps.into_iter().map(|(name, gap)| (scale.difference(gap) * difference.signum(), name));
+    let gaps =
+        gaps.into_iter().map(|(name, gap)| (scale.difference(gap) * difference.signum(), name));
     let (most, name) = gaps.max_by_key(|&(gap, name)| (gap, Reverse(name)))?;
     (2 * most >= difference.abs() && most > 0).then(|| name.to_owned())
 }

@@ -38,6 +38,7 @@ mod vocabulary;
 
 use super::Relation;
 use super::bags::Bags;
+use super::crossing::Crossing;
 use super::keys::Key;
 use super::outline::Outline;
 use super::pairing::Pairing;
@@ -59,6 +60,7 @@ pub(super) fn align(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
     threads: &ThreadPairs,
+    crossing: Option<&Crossing<'_>>,
 ) -> Pairing {
     let trees = programs.map(|program| &**program.tree());
     let links = Links::new(outlines.map(Outline::len));
@@ -69,7 +71,8 @@ pub(super) fn align(
     });
     let words = Vocabulary::new(trees, outlines);
     let lone_threads = lone_threads.as_ref();
-    let both = Both { programs, trees, outlines, words: &words, links: &links, lone_threads };
+    let words = &words;
+    let both = Both { programs, trees, outlines, words, links: &links, lone_threads, crossing };
     Aligner::new(both).align_threads(&threads.pairs);
     links.into_pairing()
 }
@@ -84,6 +87,7 @@ struct Both<'a> {
     links: &'a Links,
     /// The unmatched threads of each side.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
+    crossing: Option<&'a Crossing<'a>>,
 }
 
 struct Aligner<'a> {
@@ -159,7 +163,10 @@ impl<'a> Aligner<'a> {
                 a + 1..self.outlines.baseline.end(a),
                 b + 1..self.outlines.candidate.end(b),
             );
-            self.align_lists(lists);
+            match self.both.crossing.map(|crossing| crossing.divided(self.outlines, &lists)) {
+                None => self.align_lists(lists),
+                Some(parts) => parts.into_iter().for_each(|lists| self.align_lists(lists)),
+            }
         }
     }
 

@@ -3,9 +3,9 @@
 
 use crate::analysis::Analysis;
 use crate::analysis::categories::AUTOGRAD_PREFIX;
+use crate::analysis::causes::kernel_words;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
-use crate::analysis::causes::kernel_words;
 use crate::analysis::changes::place::{Position, either, function};
 use crate::analysis::changes::survey::{
     Modules, RECOMPUTING, Survey, Surveyor, autograd_node, class_around, is_in_optimizer,

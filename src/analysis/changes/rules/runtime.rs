@@ -79,8 +79,7 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
         };
         for call in tree.calls().filter(is_alone) {
             let node = merged.of(side, call);
-            let is_consequence =
-                drafts.of_calls(node).is_some() || drafts.covering(node).is_some();
+            let is_consequence = drafts.of_calls(node).is_some() || drafts.covering(node).is_some();
             if !is_consequence && analysis.diff().region_of(side, call).is_none() {
                 let position = Position::above(analysis, node);
                 found.entry((side, position)).or_default().push(call);
@@ -88,7 +87,8 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
         }
     }
     for ((side, position), calls) in found {
-        let steps: BTreeSet<_> = calls.iter().map(|&call| analysis.steps(side).step(call)).collect();
+        let steps: BTreeSet<_> =
+            calls.iter().map(|&call| analysis.steps(side).step(call)).collect();
         if (steps.len() as u64) < analysis.wall().totals(side).steps.max(1) {
             continue;
         }
