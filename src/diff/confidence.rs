@@ -100,7 +100,7 @@ impl Confidences {
 pub(super) fn weigh(
     outlines: PerSide<&Outline<'_>>,
     pairing: &Pairing,
-    crossing: Option<&Crossing<'_>>,
+    (crossing, pins): (Option<&Crossing<'_>>, &[(u32, u32)]),
 ) -> Confidences {
     let mut weighing = Weighing {
         outlines,
@@ -117,6 +117,9 @@ pub(super) fn weigh(
         let b = pairing.partners.baseline[a as usize];
         if b == NONE {
             continue;
+        }
+        if pins.contains(&(a, b)) {
+            weighing.found.note((a, b), Confidence::Firm);
         }
         if outlines.baseline.is_root(a) {
             // Threads are matched by everything that runs on them.

@@ -16,6 +16,7 @@ mod options;
 mod order;
 mod outline;
 mod pairing;
+mod pins;
 mod plain_names;
 mod ranges;
 mod recorded;
@@ -31,6 +32,7 @@ pub use differences::Difference;
 pub use explain::{Explanation, PairEvidence, SharedWord};
 pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
+pub use pins::Pin;
 pub use regions::Region;
 pub use uid_map::UidPair;
 
@@ -161,10 +163,13 @@ impl TraceDiff {
         let programs: PerSide<Program> =
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
+        let pins = TraceDiff::pinned(&options.pins, trees);
         let align = || {
             let (mut pairing, regions, confidences) = match order::in_order(trees) {
-                true => align_in_order(programs.as_ref(), &options.aliases),
-                false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
+                true => align_in_order(programs.as_ref(), &options.aliases, &pins),
+                false => {
+                    mirrored(align_in_order(programs.as_ref().swap(), &options.aliases, &pins))
+                }
             };
             // From here on the merged tree is the only owner of the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
@@ -347,7 +352,7 @@ impl TraceDiff {
 
 type Aligned = (Pairing, regions::Regions, Confidences);
 
-fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> Aligned {
+fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases, pins: &[(u32, u32)]) -> Aligned {
     let trees = programs.map(|program| &**program.tree());
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let PerSide { baseline, candidate } =
@@ -359,9 +364,10 @@ fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> Aligned {
     let left_out = step_pairs::left_out(programs, steps.as_deref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
     let crossing = Crossing::of(programs, steps.as_deref());
-    let mut pairing = align::align(programs, outlines.as_ref(), &threads, crossing.as_ref());
+    let mut pairing =
+        align::align(programs, outlines.as_ref(), &threads, (crossing.as_ref(), pins));
     ranges::pair(trees, outlines.as_ref(), &mut pairing);
-    let confidences = confidence::weigh(outlines.as_ref(), &pairing, crossing.as_ref());
+    let confidences = confidence::weigh(outlines.as_ref(), &pairing, (crossing.as_ref(), pins));
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing, left_out.as_ref());

@@ -60,7 +60,7 @@ pub(super) fn align(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
     threads: &ThreadPairs,
-    crossing: Option<&Crossing<'_>>,
+    (crossing, pins): (Option<&Crossing<'_>>, &[(u32, u32)]),
 ) -> Pairing {
     let trees = programs.map(|program| &**program.tree());
     let links = Links::new(outlines.map(Outline::len));
@@ -73,7 +73,9 @@ pub(super) fn align(
     let lone_threads = lone_threads.as_ref();
     let words = &words;
     let both = Both { programs, trees, outlines, words, links: &links, lone_threads, crossing };
-    Aligner::new(both).align_threads(&threads.pairs);
+    let mut aligner = Aligner::new(both);
+    aligner.pair_pins(pins);
+    aligner.align_threads(&threads.pairs);
     links.into_pairing()
 }
 
@@ -123,6 +125,17 @@ impl<'a> Aligner<'a> {
             row: Vec::new(),
             crowds: PerSide::default(),
         }
+    }
+
+    /// Matches what the user matched, and aligns what is in it.
+    fn pair_pins(&mut self, pins: &[(u32, u32)]) {
+        for &(a, b) in pins {
+            // A call in a pinned call may be pinned as well.
+            if self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b) {
+                self.pair_in_place(a, b);
+            }
+        }
+        self.descend();
     }
 
     fn is_free(&self, side: Side, call: u32) -> bool {
