@@ -1,0 +1,191 @@
+//! Recorded times of launches, kernels and waits → the typical latencies and gaps of a trace.
+
+use super::Reason;
+use super::recorded::{Behind, CLOCK, Draft, Item, Waiting, Work, WorkKind};
+use std::collections::BTreeMap;
+
+/// Typical latencies and gaps of a trace, in ns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Typical {
+    /// From the start of a launch until an idle device starts the work: the median per launching API.
+    latencies: BTreeMap<u32, i64>,
+    latency: i64,
+    /// From the end of the work until a waiting call returns: the median per API.
+    returns: BTreeMap<u32, i64>,
+    /// Between two works of a stream when the second one was launched early enough: the mean, by the kinds of
+    /// the two.
+    gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
+}
+
+/// A launch counts as early if it was made this long before the work before it ended, beyond the latency.
+const EARLY: i64 = 1_000;
+/// Longer gaps are waits for something that the trace does not show, in ns.
+const LONG_GAP: i64 = 50_000;
+/// How soon after its end a work of another stream must be followed to be what was waited for, in ns.
+const SOON: i64 = 10_000;
+/// Gap between kernels if the trace shows none, in ns.
+const USUAL_GAP: i64 = 1_000;
+/// Latency of a launch if the trace shows none, in ns.
+const USUAL_LATENCY: i64 = 5_000;
+
+fn median(mut times: Vec<i64>) -> Option<i64> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
+
+impl Typical {
+    /// Gap between two works.
+    pub(super) fn gap(&self, before: WorkKind, after: WorkKind) -> i64 {
+        self.gaps[before.0 as usize][after.0 as usize]
+    }
+
+    fn latency(&self, api: u32) -> i64 {
+        self.latencies.get(&api).copied().unwrap_or(self.latency)
+    }
+
+    pub(super) fn return_latency(&self, api: u32) -> i64 {
+        self.returns.get(&api).copied().unwrap_or(0)
+    }
+
+    /// The typical values of a trace. Takes the time in which the host waited out of the items.
+    pub(super) fn of(
+        drafts: &[Draft],
+        waiting: &[Waiting],
+        items: &mut [Item],
+    ) -> Result<Typical, Reason> {
+        let mut typical = Typical::default();
+        let befores = befores(drafts);
+        let mut of_api: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        let (mut skewed, mut launched) = (0, 0);
+        for (draft, before) in drafts.iter().zip(&befores) {
+            let Some((launch, api)) = draft.launch else { continue };
+            launched += 1;
+            skewed += usize::from(draft.start < launch - 1_000);
+            let idle_since = before.map_or(i64::MIN, |at| drafts[at].end);
+            let is_first = !draft.kind.is_in_graph()
+                || before.is_none_or(|at| drafts[at].launch != draft.launch);
+            if idle_since <= launch && is_first {
+                of_api.entry(api).or_default().push(draft.start - launch);
+            }
+        }
+        if skewed * 100 > launched {
+            return Err(Reason::Clocks);
+        }
+        let all: Vec<i64> = of_api.values().flatten().copied().collect();
+        typical.latency = median(all).unwrap_or(USUAL_LATENCY);
+        typical.latencies =
+            of_api.into_iter().filter_map(|(api, times)| Some((api, median(times)?))).collect();
+        typical.find_gaps(drafts, &befores);
+        typical.find_returns(waiting, items);
+        Ok(typical)
+    }
+
+    fn ready(&self, draft: &Draft) -> i64 {
+        draft.launch.map_or(i64::MIN, |(launch, api)| launch + self.latency(api))
+    }
+
+    fn find_gaps(&mut self, drafts: &[Draft], befores: &[Option<usize>]) {
+        const N: usize = WorkKind::COUNT;
+        let mut sums = [[(0_i64, 0_i64); N]; N];
+        let mut all = (0, 0);
+        for (draft, before) in drafts.iter().zip(befores) {
+            let Some(before) = before.map(|at| &drafts[at]) else { continue };
+            let gap = draft.start - before.end;
+            if self.ready(draft) + EARLY <= before.end && gap < LONG_GAP {
+                let sum = &mut sums[before.kind.0 as usize][draft.kind.0 as usize];
+                *sum = (sum.0 + gap, sum.1 + 1);
+                all = (all.0 + gap, all.1 + 1);
+            }
+        }
+        let mean = |(sum, count): (i64, i64)| if count == 0 { None } else { Some(sum / count) };
+        let usual = mean(all).unwrap_or(USUAL_GAP);
+        for (gaps, sums) in self.gaps.iter_mut().zip(sums) {
+            for (gap, sum) in gaps.iter_mut().zip(sums) {
+                *gap = mean(sum).unwrap_or(usual);
+            }
+        }
+    }
+
+    fn find_returns(&mut self, waiting: &[Waiting], items: &mut [Item]) {
+        let mut returns: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        let mut own: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        let is_blocked = |wait: &Waiting| wait.done.is_some_and(|done| done > wait.start);
+        for wait in waiting {
+            match wait.done.filter(|_| is_blocked(wait)) {
+                Some(done) => returns.entry(wait.name).or_default().push(wait.end - done),
+                None => own.entry(wait.name).or_default().push(wait.end - wait.start),
+            }
+        }
+        let medians = |times: BTreeMap<u32, Vec<i64>>| -> BTreeMap<u32, i64> {
+            times.into_iter().filter_map(|(api, times)| Some((api, median(times)?))).collect()
+        };
+        self.returns = medians(returns);
+        let own = medians(own);
+        for wait in waiting.iter().filter(|wait| is_blocked(wait)) {
+            let item = &mut items[wait.item];
+            let shortest = own.get(&wait.name).copied().unwrap_or(CLOCK);
+            let waited = (wait.end - wait.start) - shortest;
+            item.time = (item.time - waited.max(0)).max(0);
+        }
+    }
+}
+
+/// The work before each work on its stream, in order of the recorded starts.
+fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
+    let streams = drafts.iter().map(|draft| draft.stream + 1).max().unwrap_or(0);
+    let mut last: Vec<Option<usize>> = vec![None; streams];
+    let of = |(at, draft): (usize, &Draft)| last[draft.stream].replace(at);
+    drafts.iter().enumerate().map(of).collect()
+}
+
+/// The works with their typical latencies, and the waits for other streams that the recorded times suggest.
+pub(super) fn works(drafts: &[Draft], typical: &Typical) -> Vec<Work> {
+    let befores = befores(drafts);
+    let mut by_end: Vec<(i64, usize)> =
+        drafts.iter().enumerate().map(|(at, draft)| (draft.end, at)).collect();
+    by_end.sort_unstable();
+    let has_streams = drafts.iter().any(|draft| draft.stream > 0);
+    let mut waits_seen: Vec<u32> = vec![0; drafts.iter().map(|d| d.stream + 1).max().unwrap_or(0)];
+    drafts
+        .iter()
+        .enumerate()
+        .map(|(at, draft)| {
+            let has_waited = draft.stream_waits > waits_seen[draft.stream];
+            waits_seen[draft.stream] = draft.stream_waits;
+            let mut waits = Vec::new();
+            if has_streams && (has_waited || draft.kind.is_in_graph()) {
+                let free = befores[at].map_or(i64::MIN, |before| drafts[before].end);
+                let expected = typical.ready(draft).max(free);
+                waits = other_streams(drafts, &by_end, at, expected);
+            }
+            Work {
+                call: draft.call,
+                time: draft.end - draft.start,
+                stream: draft.stream,
+                kind: draft.kind,
+                latency: draft.launch.map(|(_, api)| typical.latency(api)),
+                waits,
+            }
+        })
+        .collect()
+}
+
+/// The work of another stream that a work started right after, although it could have started earlier.
+fn other_streams(
+    drafts: &[Draft],
+    by_end: &[(i64, usize)],
+    at: usize,
+    expected: i64,
+) -> Vec<Behind> {
+    let draft = &drafts[at];
+    let before = by_end.partition_point(|&(end, _)| end <= draft.start);
+    let candidate = by_end[..before]
+        .iter()
+        .rev()
+        .take_while(|&&(end, _)| end > expected && draft.start - end < SOON)
+        .find(|&&(_, other)| other < at && drafts[other].stream != draft.stream);
+    let Some(&(_, other)) = candidate else { return Vec::new() };
+    let stream = drafts[other].stream;
+    let later = drafts[other + 1..at].iter().filter(|work| work.stream == stream).count();
+    vec![Behind { stream, back: later as u32 }]
+}
