@@ -1,5 +1,8 @@
 //! The steps of a trace as a graph of dependencies, replayed with other durations.
 
+mod effects;
+mod mix;
+mod owners;
 mod play;
 mod recorded;
 mod threads;
@@ -7,6 +10,8 @@ mod typical;
 
 pub use play::{Replayed, Scale};
 pub use recorded::{Action, Behind, Item, Point, Recorded, Wait, Work};
+
+pub use effects::{Effect, Effects};
 
 use play::Program;
 
@@ -27,5 +32,14 @@ impl Recorded {
     /// Replays the recorded program at other speeds.
     pub fn replay(&self, scale: Scale) -> Replayed {
         Program::of(self, scale).play()
+    }
+}
+
+impl Recorded {
+    /// debug
+    pub fn starts(&self) -> Vec<(i64, i64)> {
+        let mut v = Vec::new();
+        Program::of(self, Scale::NONE).play_with(&mut |s| if let play::Seen::Work{start,end,..} = s { v.push((start,end)) });
+        v
     }
 }

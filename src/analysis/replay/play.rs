@@ -32,7 +32,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) stream: usize,
     pub(super) kind: WorkKind,
     pub(super) latency: Option<i64>,
-    pub(super) waits: &'r [Behind],
+    pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
 }
 
@@ -114,13 +114,18 @@ impl<'r> Program<'r> {
             stream: work.stream,
             kind: work.kind,
             latency: work.latency,
-            waits: &work.waits,
+            waits: work.waits,
             typical: &recorded.typical,
         });
     }
 
     /// Replays the program.
     pub(super) fn play(&self) -> Replayed {
+        self.play_with(&mut |_| {})
+    }
+
+    /// Replays the program, and tells `seen` what determined when each part happened.
+    pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let streams = streams.max(self.before.len());
         let mut free: Vec<(i64, Option<WorkKind>)> = vec![(0, None); streams];
@@ -134,19 +139,24 @@ impl<'r> Program<'r> {
             match part {
                 Do::Host(time) => now += time,
                 Do::Launch(first, end) => {
-                    for work in &self.works[first as usize..end as usize] {
+                    for (work, at_work) in self.works[first as usize..end as usize].iter().zip(first..) {
                         let (at, before) = free[work.stream];
                         let gap = before.map_or(0, |kind| work.typical.gap(kind, work.kind));
                         let mut start = at + gap;
-                        if let Some(latency) = work.latency {
-                            start = start.max(now + latency);
+                        let mut bound = Bound::Stream { free: at };
+                        if let Some(latency) = work.latency
+                            && now + latency >= start
+                        {
+                            (start, bound) = (now + latency, Bound::Launch { at: now });
                         }
-                        for wait in work.waits {
-                            if let Some(end) = ended(&ends, *wait) {
-                                start = start.max(end + gap.max(0));
-                            }
+                        let crossing = work.typical.crossing(work.kind);
+                        if let Some(done) = work.waits.and_then(|wait| ended(&ends, wait))
+                            && done + crossing > start
+                        {
+                            (start, bound) = (done + crossing, Bound::Crossing { done });
                         }
                         let end = start + work.time;
+                        seen(Seen::Work { at: at_work, start, end, bound });
                         free[work.stream] = (end, Some(work.kind));
                         ends[work.stream].push(end);
                         done = done.max(end);
@@ -154,17 +164,39 @@ impl<'r> Program<'r> {
                 }
                 Do::Wait(at) => {
                     let (targets, latency) = self.waits[at as usize];
+                    let called = now;
                     for target in targets {
                         if let Some(end) = ended(&ends, *target) {
                             now = now.max(end + latency);
                         }
                     }
+                    seen(Seen::Wait { at, called, until: now });
                 }
                 Do::Step => steps.push(now.max(done)),
             }
         }
         Replayed { end: now.max(done), steps }
     }
+}
+
+/// What determined when a work started. Times are in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// Its launch, at this time.
+    Launch { at: i64 },
+    /// The work before it on its stream, which ended at this time.
+    Stream { free: i64 },
+    /// A work of another stream, which ended at this time.
+    Crossing { done: i64 },
+}
+
+/// A part of a replay. Times are in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// A work ran.
+    Work { at: u32, start: i64, end: i64, bound: Bound },
+    /// The host came to a wait, and went on.
+    Wait { at: u32, called: i64, until: i64 },
 }
 
 fn ended(ends: &[Vec<i64>], target: Behind) -> Option<i64> {

@@ -10,7 +10,7 @@
 //! values of the trace: with the recorded value of each, a replay could not fail.
 
 use super::threads::{self, Line};
-use super::typical::{self, Typical};
+use super::typical::Typical;
 use super::{Reason, Replayed};
 use crate::program::{StepId, Steps, is_synchronisation};
 use crate::trace::{Category, Nanos};
@@ -66,8 +66,8 @@ pub struct Work {
     /// Time from its launch until an idle device starts it, in ns; `None` if its launch is not in the trace,
     /// so that only the order of its stream is known.
     pub latency: Option<i64>,
-    /// Inferred waits for other streams.
-    pub waits: Vec<Behind>,
+    /// What it waits for on another stream, inferred from the recorded times.
+    pub waits: Option<Behind>,
 }
 
 /// The kinds of work that have gaps of their own.
@@ -314,8 +314,8 @@ impl<'t> Builder<'t> {
             items.push(item);
         }
         let measured = self.measured(&ends);
-        let typical = Typical::of(&self.drafts, &waiting, &mut items)?;
-        let works = typical::works(&self.drafts, &typical);
+        let busy_before = self.before.iter().max().map_or(i64::MIN, |end| self.window.start + end);
+        let (typical, works) = Typical::of(&self.drafts, busy_before, &waiting, &mut items)?;
         let waits = waiting
             .iter()
             .map(|wait| Wait {
@@ -330,9 +330,9 @@ impl<'t> Builder<'t> {
             };
             let all = sum(&mut self.drafts.iter());
             let lost = sum(&mut self.drafts.iter().filter(|work| work.launch.is_none()));
-            if all > 0.0 { lost / all } else { 0.0 }
+            if lost > 0.0 { lost / all } else { 0.0 }
         };
-        let is_crossing = works.iter().any(|work| !work.waits.is_empty())
+        let is_crossing = works.iter().any(|work| work.waits.is_some())
             || works.iter().any(|work| work.stream > 0 && work.kind.is_in_graph());
         Ok(Recorded {
             items,

@@ -15,6 +15,8 @@ pub struct Typical {
     /// Between two works of a stream when the second one was launched early enough: the mean, by the kinds of
     /// the two.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
+    /// From the end of a work until a work of another stream that waited for it starts: the mean.
+    crossings: [i64; 2],
 }
 
 /// A launch counts as early if it was made this long before the work before it ended, beyond the latency.
@@ -22,7 +24,7 @@ const EARLY: i64 = 1_000;
 /// Longer gaps are waits for something that the trace does not show, in ns.
 const LONG_GAP: i64 = 50_000;
 /// How soon after its end a work of another stream must be followed to be what was waited for, in ns.
-const SOON: i64 = 10_000;
+const SOON: i64 = 20_000;
 /// Gap between kernels if the trace shows none, in ns.
 const USUAL_GAP: i64 = 1_000;
 /// Latency of a launch if the trace shows none, in ns.
@@ -39,6 +41,16 @@ impl Typical {
         self.gaps[before.0 as usize][after.0 as usize]
     }
 
+    /// From the end of a work until a work of another stream that waited for it starts.
+    pub(super) fn crossing(&self, kind: WorkKind) -> i64 {
+        self.crossings[usize::from(kind.is_in_graph())]
+    }
+
+    /// The median latency of all launches.
+    pub(super) fn usual_latency(&self) -> i64 {
+        self.latency
+    }
+
     fn latency(&self, api: u32) -> i64 {
         self.latencies.get(&api).copied().unwrap_or(self.latency)
     }
@@ -50,23 +62,27 @@ impl Typical {
     /// The typical values of a trace. Takes the time in which the host waited out of the items.
     pub(super) fn of(
         drafts: &[Draft],
+        busy_before: i64,
         waiting: &[Waiting],
         items: &mut [Item],
-    ) -> Result<Typical, Reason> {
+    ) -> Result<(Typical, Vec<Work>), Reason> {
         let mut typical = Typical::default();
         let befores = befores(drafts);
         let mut of_api: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
         let (mut skewed, mut launched) = (0, 0);
-        for (draft, before) in drafts.iter().zip(&befores) {
-            let Some((launch, api)) = draft.launch else { continue };
-            launched += 1;
-            skewed += usize::from(draft.start < launch - 1_000);
-            let idle_since = before.map_or(i64::MIN, |at| drafts[at].end);
-            let is_first = !draft.kind.is_in_graph()
-                || before.is_none_or(|at| drafts[at].launch != draft.launch);
-            if idle_since <= launch && is_first {
-                of_api.entry(api).or_default().push(draft.start - launch);
+        let mut by_start: Vec<(i64, usize)> =
+            drafts.iter().enumerate().map(|(at, draft)| (draft.start, at)).collect();
+        by_start.sort_unstable();
+        let mut busy_until = busy_before;
+        for draft in by_start.iter().map(|&(_, at)| &drafts[at]) {
+            if let Some((launch, api)) = draft.launch {
+                launched += 1;
+                skewed += usize::from(draft.start < launch - 1_000);
+                if busy_until <= launch {
+                    of_api.entry(api).or_default().push(draft.start - launch);
+                }
             }
+            busy_until = busy_until.max(draft.end);
         }
         if skewed * 100 > launched {
             return Err(Reason::Clocks);
@@ -75,20 +91,67 @@ impl Typical {
         typical.latency = median(all).unwrap_or(USUAL_LATENCY);
         typical.latencies =
             of_api.into_iter().filter_map(|(api, times)| Some((api, median(times)?))).collect();
-        typical.find_gaps(drafts, &befores);
         typical.find_returns(waiting, items);
-        Ok(typical)
+        let crossings = typical.find_crossings(drafts, &befores);
+        typical.find_gaps(drafts, &befores, &crossings);
+        let works = |(draft, wait): (&Draft, &Option<Behind>)| Work {
+            call: draft.call,
+            time: draft.end - draft.start,
+            stream: draft.stream,
+            kind: draft.kind,
+            latency: draft.launch.map(|(_, api)| typical.latency(api)),
+            waits: *wait,
+        };
+        let works = drafts.iter().zip(&crossings).map(works).collect();
+        Ok((typical, works))
     }
 
     fn ready(&self, draft: &Draft) -> i64 {
         draft.launch.map_or(i64::MIN, |(launch, api)| launch + self.latency(api))
     }
 
-    fn find_gaps(&mut self, drafts: &[Draft], befores: &[Option<usize>]) {
+    /// The waits for other streams that the recorded times suggest, and how long they take.
+    fn find_crossings(
+        &mut self,
+        drafts: &[Draft],
+        befores: &[Option<usize>],
+    ) -> Vec<Option<Behind>> {
+        if drafts.iter().all(|draft| draft.stream == 0) {
+            return vec![None; drafts.len()];
+        }
+        let mut by_end: Vec<(i64, usize)> =
+            drafts.iter().enumerate().map(|(at, draft)| (draft.end, at)).collect();
+        by_end.sort_unstable();
+        let mut sums = [(0, 0); 2];
+        let mut find = |(at, draft): (usize, &Draft)| {
+            let free = befores[at].map_or(i64::MIN, |before| drafts[before].end);
+            let before = befores[at].filter(|&before| drafts[before].launch == draft.launch);
+            let is_first = draft.kind.is_in_graph() && before.is_none();
+            let expected = if is_first { free } else { self.ready(draft).max(free) };
+            let (end, wait) = other_streams(drafts, &by_end, at, expected, is_first)?;
+            if is_first && draft.start - end > SOON {
+                return Some(wait);
+            }
+            let sum = &mut sums[usize::from(draft.kind.is_in_graph())];
+            *sum = (sum.0 + draft.start - end, sum.1 + 1);
+            Some(wait)
+        };
+        let waits = drafts.iter().enumerate().map(&mut find).collect();
+        self.crossings = sums.map(|(sum, count)| if count == 0 { USUAL_GAP } else { sum / count });
+        waits
+    }
+
+    fn find_gaps(
+        &mut self,
+        drafts: &[Draft],
+        befores: &[Option<usize>],
+        crossings: &[Option<Behind>],
+    ) {
         const N: usize = WorkKind::COUNT;
         let mut sums = [[(0_i64, 0_i64); N]; N];
         let mut all = (0, 0);
-        for (draft, before) in drafts.iter().zip(befores) {
+        let alone = drafts.iter().zip(befores).zip(crossings).filter(|(_, wait)| wait.is_none());
+        for ((draft, before), _) in alone {
             let Some(before) = before.map(|at| &drafts[at]) else { continue };
             let gap = draft.start - before.end;
             if self.ready(draft) + EARLY <= before.end && gap < LONG_GAP {
@@ -138,54 +201,23 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     drafts.iter().enumerate().map(of).collect()
 }
 
-/// The works with their typical latencies, and the waits for other streams that the recorded times suggest.
-pub(super) fn works(drafts: &[Draft], typical: &Typical) -> Vec<Work> {
-    let befores = befores(drafts);
-    let mut by_end: Vec<(i64, usize)> =
-        drafts.iter().enumerate().map(|(at, draft)| (draft.end, at)).collect();
-    by_end.sort_unstable();
-    let has_streams = drafts.iter().any(|draft| draft.stream > 0);
-    let mut waits_seen: Vec<u32> = vec![0; drafts.iter().map(|d| d.stream + 1).max().unwrap_or(0)];
-    drafts
-        .iter()
-        .enumerate()
-        .map(|(at, draft)| {
-            let has_waited = draft.stream_waits > waits_seen[draft.stream];
-            waits_seen[draft.stream] = draft.stream_waits;
-            let mut waits = Vec::new();
-            if has_streams && (has_waited || draft.kind.is_in_graph()) {
-                let free = befores[at].map_or(i64::MIN, |before| drafts[before].end);
-                let expected = typical.ready(draft).max(free);
-                waits = other_streams(drafts, &by_end, at, expected);
-            }
-            Work {
-                call: draft.call,
-                time: draft.end - draft.start,
-                stream: draft.stream,
-                kind: draft.kind,
-                latency: draft.launch.map(|(_, api)| typical.latency(api)),
-                waits,
-            }
-        })
-        .collect()
-}
-
-/// The work of another stream that a work started right after, although it could have started earlier.
+/// The work of another stream that a work started right after, although it could have started earlier. The
+/// first work of a graph on a stream waits for another work of the graph, however long ago that ended.
 fn other_streams(
     drafts: &[Draft],
     by_end: &[(i64, usize)],
     at: usize,
     expected: i64,
-) -> Vec<Behind> {
+    is_first: bool,
+) -> Option<(i64, Behind)> {
     let draft = &drafts[at];
     let before = by_end.partition_point(|&(end, _)| end <= draft.start);
-    let candidate = by_end[..before]
+    let &(end, other) = by_end[..before]
         .iter()
         .rev()
-        .take_while(|&&(end, _)| end > expected && draft.start - end < SOON)
-        .find(|&&(_, other)| other < at && drafts[other].stream != draft.stream);
-    let Some(&(_, other)) = candidate else { return Vec::new() };
+        .take_while(|&&(end, _)| end > expected && (is_first || draft.start - end < SOON))
+        .find(|&&(_, other)| other < at && drafts[other].stream != draft.stream)?;
     let stream = drafts[other].stream;
     let later = drafts[other + 1..at].iter().filter(|work| work.stream == stream).count();
-    vec![Behind { stream, back: later as u32 }]
+    Some((end, Behind { stream, back: later as u32 }))
 }
