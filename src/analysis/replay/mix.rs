@@ -9,25 +9,45 @@
 //! Points of matched calls that are in the same order on both sides divide both lines into segments. A change
 //! takes over the segments that contain its calls, and the works of its rows at matched launches.
 
-use super::owners::Owners;
-use super::play::{Do, PlayWork, Program, Scale};
-use super::recorded::{Action, Item, Point, Recorded};
+use super::parts::{Action, Item, Point, Work};
+use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
+use super::recorded::Recorded;
 use crate::diff::TraceDiff;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
+use crate::tree::CallId;
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
 
+/// What of the other side a graph takes over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Whether each change is taken.
+    pub(super) changes: Vec<bool>,
+    /// Whether the host times of matched calls are.
+    pub(super) host: bool,
+    /// Whether works of matched launches that belong to no change are.
+    pub(super) works: bool,
+}
+
+impl Taken {
+    fn has(&self, change: Option<u32>) -> bool {
+        change.is_some_and(|change| self.changes[change as usize])
+    }
+}
+
+/// The change of an item's point and that of the host time before it.
+pub(super) type ItemChange = (Option<u32>, Option<u32>);
+
 /// Two graphs, divided into segments at matched points.
 #[derive(Debug)]
-pub struct Mix<'r> {
+pub(super) struct Mix<'r> {
     sides: PerSide<&'r Recorded>,
     segments: Vec<Segment>,
-    /// The change of each item's point and of the host time before it, per side.
-    items: PerSide<Vec<(u32, u32)>>,
+    items: PerSide<Vec<ItemChange>>,
     /// The change of each work, per side.
-    works: PerSide<Vec<u32>>,
+    works: PerSide<Vec<Option<u32>>>,
 }
 
 /// The items of both sides up to a matched point, which is the last item of both ranges. Only the last segment
@@ -39,66 +59,63 @@ struct Segment {
 }
 
 impl<'r> Mix<'r> {
-    /// Divides two graphs.
+    /// Divides two graphs whose parts belong to these changes.
     pub(super) fn new(
         sides: PerSide<&'r Recorded>,
         diff: &TraceDiff,
-        owners: &Owners<'_>,
+        items: PerSide<Vec<ItemChange>>,
+        works: PerSide<Vec<Option<u32>>>,
     ) -> Mix<'r> {
-        let segments = segments(sides, diff);
-        let items = PerSide::from_fn(|side| owners.items(side, &sides[side].items));
-        let works = PerSide::from_fn(|side| owners.works(side, &sides[side].works));
-        Mix { sides, segments, items, works }
+        Mix { segments: segments(sides, diff), sides, items, works }
     }
 
-    /// The graph of a side with the parts of some changes as on the other side.
-    pub(super) fn with(&self, side: Side, is_taken: &[bool]) -> Program<'r> {
+    /// The graph of a side with some parts of the other side.
+    pub(super) fn with(&self, side: Side, taken: &Taken) -> Program<'r> {
         let own = self.sides[side];
-        let taken = |change: u32| change != NONE && is_taken[change as usize];
         let mut program = Program { before: own.before.clone(), ..Program::default() };
         for segment in &self.segments {
-            self.segment(side, segment, &taken, &mut program);
+            self.segment(side, segment, taken, &mut program);
         }
         program
     }
 
-    fn segment(
-        &self,
-        side: Side,
-        segment: &Segment,
-        taken: &impl Fn(u32) -> bool,
-        program: &mut Program<'r>,
-    ) {
+    fn segment(&self, side: Side, segment: &Segment, taken: &Taken, program: &mut Program<'r>) {
         let other = side.other();
         let inner = |side: Side| {
             let range = segment.items[side].clone();
             range.start..range.end - usize::from(segment.is_anchored)
         };
-        let is_taken = |side: Side, at: usize| taken(self.items[side][at].0);
+        let is_taken = |side: Side, at: usize| taken.has(self.items[side][at].0);
         let mut all = Side::BOTH.into_iter().flat_map(|of| inner(of).map(move |at| (of, at)));
         let is_mixed = !inner(side).is_empty() || !inner(other).is_empty();
         let takes_all = is_mixed && all.all(|(of, at)| is_taken(of, at));
         if takes_all {
             self.put_all(other, inner(other), program);
         } else if is_mixed {
-            self.put(side, inner(side), |change| !taken(change), program);
-            self.put(other, inner(other), taken, program);
+            self.put(side, inner(side), |change| !taken.has(change), program);
+            self.put(other, inner(other), |change| taken.has(change), program);
         }
         if !segment.is_anchored {
             return;
         }
         let anchor = |side: Side| self.sides[side].items[segment.items[side].end - 1];
-        let host = if takes_all { anchor(other).time } else { anchor(side).time };
-        program.host(host);
+        let takes = |change: Option<u32>| match change {
+            Some(_) => taken.has(change),
+            None => taken.host,
+        };
+        let takes_host =
+            takes_all || (!is_mixed && takes(self.items[side][segment.items[side].end - 1].1));
+        let host = if takes_host { anchor(other).time } else { anchor(side).time };
+        program.host(&anchor(side), host);
         self.anchor(side, anchor(side), anchor(other), taken, program);
     }
 
     /// Items as recorded.
     fn put_all(&self, side: Side, items: Range<usize>, program: &mut Program<'r>) {
         for item in &self.sides[side].items[items] {
-            program.host(item.time);
-            program.act(self.sides[side], item.action, Scale::NONE);
-            step(item, program);
+            program.host(item, item.time);
+            program.act(self.sides[side], item.action, &AsRecorded);
+            program.step(item);
         }
     }
 
@@ -107,105 +124,95 @@ impl<'r> Mix<'r> {
         &self,
         side: Side,
         items: Range<usize>,
-        is_wanted: impl Fn(u32) -> bool,
+        is_wanted: impl Fn(Option<u32>) -> bool,
         program: &mut Program<'r>,
     ) {
         let of = self.sides[side];
         for (item, &(point, time)) in of.items[items.clone()].iter().zip(&self.items[side][items]) {
             if is_wanted(time) {
-                program.host(item.time);
+                program.host(item, item.time);
             }
             if is_wanted(point) {
-                program.act(of, item.action, Scale::NONE);
-                step(item, program);
+                program.act(of, item.action, &AsRecorded);
+                program.step(item);
             }
         }
     }
 
     /// A matched point: its works are those of each side whose change is wanted.
-    fn anchor(
-        &self,
-        side: Side,
-        own: Item,
-        other: Item,
-        taken: &impl Fn(u32) -> bool,
-        program: &mut Program<'r>,
-    ) {
+    fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
-        let mut launch = |of: Side, item: Item, is_wanted: &dyn Fn(u32) -> bool| {
-            let Action::Launch(first, end) = item.action else { return };
-            for at in first as usize..end as usize {
-                if is_wanted(self.works[of][at]) {
-                    program.push(self.sides[of], at, Scale::NONE);
+        let range = |item: Item| match item.action {
+            Action::Launch(first, end) => first as usize..end as usize,
+            Action::Nothing | Action::Wait(_) => 0..0,
+        };
+        let ranges = [(side, range(own)), (side.other(), range(other))];
+        let has_equal = ranges[0].1.len() == ranges[1].1.len();
+        for (of, range) in ranges {
+            for at in range {
+                let is_taken = match self.works[of][at] {
+                    None => taken.works && has_equal,
+                    change @ Some(_) => taken.has(change),
+                };
+                if is_taken == (of != side) {
+                    program.push(self.sides[of], at, &AsRecorded);
                 }
             }
-        };
-        launch(side, own, &|change| !taken(change));
-        launch(side.other(), other, &|change| taken(change));
+        }
         let end = program.works.len() as u32;
         if end > start {
             program.line.push(Do::Launch(start, end));
         }
         if let Action::Wait(_) = own.action {
-            program.act(self.sides[side], own.action, Scale::NONE);
+            program.act(self.sides[side], own.action, &AsRecorded);
         }
-        step(&own, program);
+        program.step(&own);
     }
 
     /// The baseline's graph with the candidate's durations: what a replay of equal programs should
-    /// reproduce.
+    /// reproduce. Works without a counterpart share the time in which the candidate's were busy.
     pub(super) fn transferred(&self) -> Program<'r> {
         let PerSide { baseline, candidate } = self.sides;
-        let mut program = Program { before: candidate.before.clone(), ..Program::default() };
-        program.before.resize(baseline.before.len().max(candidate.before.len()), 0);
+        let mut program = Program { before: baseline.before.clone(), ..Program::default() };
+        for (own, other) in program.before.iter_mut().zip(&candidate.before) {
+            *own = *other;
+        }
+        let is_crossing = baseline.is_crossing;
         let mut lost = 0;
         for segment in &self.segments {
-            let [own, other] = Side::BOTH.map(|side| &self.sides[side].items[segment.items[side].clone()]);
+            let [own, other] =
+                Side::BOTH.map(|side| &self.sides[side].items[segment.items[side].clone()]);
+            let split = |items: usize| items - usize::from(segment.is_anchored);
+            let (inner, anchor) = own.split_at(split(own.len()));
+            let (other_inner, other_anchor) = other.split_at(split(other.len()));
             let sum = |items: &[Item]| items.iter().map(|item| item.time).sum::<i64>();
             let (have, want) = (sum(own), sum(other));
-            if have == 0 {
-                program.host(want);
-            }
-            let anchors = segment.is_anchored.then(|| (own.len() - 1, other.len() - 1));
-            let inner = anchors.unwrap_or((own.len(), other.len()));
-            let busy = |recorded: &Recorded, items: &[Item]| -> i64 {
-                items.iter().map(|item| launched(recorded, item)).sum()
+            let host = |time: i64| match have {
+                0 => 0,
+                _ => (time as f64 * want as f64 / have as f64).round() as i64,
             };
-            let mut given = busy(baseline, &own[..inner.0]);
-            let mut wanted = busy(candidate, &other[..inner.1]) + lost;
-            lost = if given == 0 { std::mem::take(&mut wanted) } else { 0 };
-            for (at, item) in own.iter().enumerate() {
-                if have > 0 {
-                    program.host((item.time as f64 * want as f64 / have as f64).round() as i64);
+            for (items, others) in [(inner, other_inner), (anchor, other_anchor)] {
+                let given = items.iter().map(|item| launched(baseline, item, false)).sum::<i64>();
+                let wanted =
+                    |busy| others.iter().map(|item| launched(candidate, item, busy)).sum::<i64>();
+                let wanted = wanted(!is_crossing) + std::mem::take(&mut lost);
+                if given == 0 {
+                    lost = wanted;
                 }
-                if let Some((_, anchor)) = anchors.filter(|&(own, _)| own == at) {
-                    given = launched(baseline, item);
-                    wanted = launched(candidate, &other[anchor]);
-                    if given > 0 {
-                        wanted += std::mem::take(&mut lost);
-                    } else {
-                        lost += std::mem::take(&mut wanted);
+                for item in items {
+                    program.host(item, host(item.time));
+                    let first = program.works.len();
+                    program.act(baseline, item.action, &Share { wanted, given });
+                    for work in &mut program.works[first..] {
+                        self.retune(work);
                     }
-                    if let (Action::Launch(a, b), Action::Launch(c, d)) =
-                        (item.action, other[anchor].action)
-                        && b - a == d - c
-                    {
-                        let first = program.works.len();
-                        program.act(candidate, other[anchor].action, Scale::NONE);
-                        let extra = wanted - launched(candidate, &other[anchor]);
-                        if let Some(work) = program.works[first..].last_mut() {
-                            work.time += extra;
-                        }
-                        continue;
-                    }
+                    program.step(item);
                 }
-                let scale = if given > 0 { wanted as f64 / given as f64 } else { 1.0 };
-                let first = program.works.len();
-                program.act(baseline, item.action, Scale { host: 1.0, work: scale });
-                for work in &mut program.works[first..] {
-                    self.retune(work);
-                }
-                step(item, &mut program);
+            }
+            if have == 0
+                && let Some(item) = own.last()
+            {
+                program.host(item, want);
             }
         }
         program
@@ -214,32 +221,45 @@ impl<'r> Mix<'r> {
     /// Gives a work the typical values of the candidate.
     fn retune(&self, work: &mut PlayWork<'r>) {
         work.typical = &self.sides.candidate.typical;
+        work.is_apart = !self.sides.baseline.is_crossing;
         work.latency = work.latency.map(|latency| {
             let usual = |side: Side| self.sides[side].typical.usual_latency();
             latency + usual(Side::Candidate) - usual(Side::Baseline)
         });
     }
+}
 
-    /// Share of the items of both sides that are matched points.
-    pub fn matched_share(&self) -> f64 {
-        let anchors = self.segments.iter().filter(|segment| segment.is_anchored).count();
-        let all = self.sides.baseline.items.len() + self.sides.candidate.items.len();
-        2.0 * anchors as f64 / all.max(1) as f64
+/// Works that share a time in proportion to their own.
+struct Share {
+    wanted: i64,
+    given: i64,
+}
+
+impl Speed for Share {
+    fn host(&self, time: i64) -> i64 {
+        time
+    }
+
+    fn work(&self, _: CallId, time: i64) -> i64 {
+        match self.given {
+            0 => time,
+            given => (time as f64 * self.wanted as f64 / given as f64).round() as i64,
+        }
+    }
+
+    fn waits(&self, _: CallId) -> bool {
+        true
     }
 }
 
-fn launched(recorded: &Recorded, item: &Item) -> i64 {
+/// The time of what an item launches: the durations, or the time in which only it was busy.
+fn launched(recorded: &Recorded, item: &Item, is_busy: bool) -> i64 {
+    let time = |work: &Work| if is_busy { work.busy } else { work.time };
     match item.action {
         Action::Launch(first, end) => {
-            recorded.works[first as usize..end as usize].iter().map(|work| work.time).sum()
+            recorded.works[first as usize..end as usize].iter().map(time).sum()
         }
         Action::Nothing | Action::Wait(_) => 0,
-    }
-}
-
-fn step(item: &Item, program: &mut Program<'_>) {
-    if let Point::Step(_) = item.point {
-        program.line.push(Do::Step);
     }
 }
 

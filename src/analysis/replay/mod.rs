@@ -1,45 +1,28 @@
-//! The steps of a trace as a graph of dependencies, replayed with other durations.
+//! The steps of a trace as a graph of dependencies, replayed with other durations: what a change does to the
+//! step time, which an attribution cannot say because GPU time hides behind host time.
+//!
+//! ```text
+//! trace ─▶ Recorded: host line, launches, works, waits ─┬─ Scenario ─────────────▶ step time, critical path
+//! trace ─▶ Recorded ────────────────────────────────────┴─ Mix of both, by change ─▶ Effects
+//! ```
+//! `docs/what-if.md` describes the model and its limits.
 
 mod effects;
 mod mix;
 mod owners;
+mod parts;
+mod path;
 mod play;
+mod reason;
 mod recorded;
+mod scenario;
 mod threads;
 mod typical;
 
-pub use play::{Replayed, Scale};
-pub use recorded::{Action, Behind, Item, Point, Recorded, Wait, Work};
-
-pub use effects::{Effect, Effects};
-
-use play::Program;
-
-/// Why a trace cannot be replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// GPU events without a stream.
-    Streams,
-    /// Several devices run work.
-    Devices,
-    /// Several threads launch work at the same time.
-    Threads,
-    /// Work starts before it is launched.
-    Clocks,
-}
-
-impl Recorded {
-    /// Replays the recorded program at other speeds.
-    pub fn replay(&self, scale: Scale) -> Replayed {
-        Program::of(self, scale).play()
-    }
-}
-
-impl Recorded {
-    /// debug
-    pub fn starts(&self) -> Vec<(i64, i64)> {
-        let mut v = Vec::new();
-        Program::of(self, Scale::NONE).play_with(&mut |s| if let play::Seen::Work{start,end,..} = s { v.push((start,end)) });
-        v
-    }
-}
+pub use effects::{Check, Effect, Effects, Limit, PathRange, Replays};
+pub use parts::{Action, Behind, Item, Point, Replayed, Wait, Work, WorkKind};
+pub use path::{CriticalPath, PathPart};
+pub use reason::Reason;
+pub use recorded::Recorded;
+pub use scenario::Scenario;
+pub use typical::Typical;

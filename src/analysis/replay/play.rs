@@ -1,22 +1,17 @@
 //! A program of host times, launches and waits → when its steps end.
 
-use super::recorded::{Action, Behind, Point, Recorded, WorkKind};
+use super::parts::{Action, Behind, Item, Point, Replayed, WorkKind};
+use super::recorded::Recorded;
 use super::typical::Typical;
-
-/// When the parts of a window ended, in ns since its start.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Replayed {
-    /// When all work was done.
-    pub end: i64,
-    /// When each step was done: its host part, and all GPU work that was launched until then.
-    pub steps: Vec<i64>,
-}
+use crate::tree::CallId;
 
 /// What is replayed: a part of the host line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Do {
-    /// The host runs, for so many ns.
+    /// The host runs for so many ns, outside of runtime calls.
     Host(i64),
+    /// The host is in runtime calls for so many ns.
+    Call(i64),
     /// Works are launched: positions in [`Program::works`].
     Launch(u32, u32),
     /// The host waits: a position in [`Program::waits`].
@@ -34,6 +29,8 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
+    /// Whether time in which other streams ran work is not part of its gap.
+    pub(super) is_apart: bool,
 }
 
 /// A program to replay.
@@ -41,82 +38,100 @@ pub(super) struct PlayWork<'r> {
 pub(super) struct Program<'r> {
     pub(super) line: Vec<Do>,
     pub(super) works: Vec<PlayWork<'r>>,
+    /// What is waited for, and the time until the call returns.
     pub(super) waits: Vec<(&'r [Behind], i64)>,
     /// When each stream is free.
     pub(super) before: Vec<i64>,
 }
 
-/// What is changed in a program that is otherwise replayed as recorded.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
-    /// Factor of all host times.
-    pub host: f64,
-    /// Factor of the durations of GPU work.
-    pub work: f64,
+/// Other durations for a replay.
+pub(super) trait Speed {
+    /// Host time instead of a recorded one.
+    fn host(&self, time: i64) -> i64;
+    /// Duration of a work instead of the recorded one.
+    fn work(&self, call: CallId, time: i64) -> i64;
+    /// Whether the host still waits at a call.
+    fn waits(&self, call: CallId) -> bool;
 }
 
-impl Scale {
-    /// Everything as recorded.
-    pub const NONE: Scale = Scale { host: 1.0, work: 1.0 };
-}
+/// Everything as recorded.
+pub(super) struct AsRecorded;
 
-pub(super) fn scaled(time: i64, factor: f64) -> i64 {
-    if factor == 1.0 { time } else { (time as f64 * factor).round() as i64 }
+impl Speed for AsRecorded {
+    fn host(&self, time: i64) -> i64 {
+        time
+    }
+
+    fn work(&self, _: CallId, time: i64) -> i64 {
+        time
+    }
+
+    fn waits(&self, _: CallId) -> bool {
+        true
+    }
 }
 
 impl<'r> Program<'r> {
-    /// The program that was recorded.
-    pub(super) fn of(recorded: &'r Recorded, scale: Scale) -> Program<'r> {
+    /// The program that was recorded, with other durations.
+    pub(super) fn of(recorded: &'r Recorded, speed: &impl Speed) -> Program<'r> {
         let mut program = Program { before: recorded.before.clone(), ..Program::default() };
         for item in &recorded.items {
-            program.host(scaled(item.time, scale.host));
-            program.act(recorded, item.action, scale);
-            if let Point::Step(_) = item.point {
-                program.line.push(Do::Step);
-            }
+            program.host(item, speed.host(item.time));
+            program.act(recorded, item.action, speed);
+            program.step(item);
         }
         program
     }
 
-    pub(super) fn host(&mut self, time: i64) {
-        match self.line.last_mut() {
-            Some(Do::Host(last)) => *last += time,
-            Some(Do::Launch(..) | Do::Wait(_) | Do::Step) | None => {
-                if time > 0 {
-                    self.line.push(Do::Host(time));
-                }
-            }
+    /// The host time before an item.
+    pub(super) fn host(&mut self, item: &Item, time: i64) {
+        if time == 0 {
+            return;
+        }
+        match (self.line.last_mut(), item.in_call) {
+            (Some(Do::Host(last)), false) | (Some(Do::Call(last)), true) => *last += time,
+            (_, false) => self.line.push(Do::Host(time)),
+            (_, true) => self.line.push(Do::Call(time)),
         }
     }
 
-    pub(super) fn act(&mut self, recorded: &'r Recorded, action: Action, scale: Scale) {
+    pub(super) fn act(&mut self, recorded: &'r Recorded, action: Action, speed: &impl Speed) {
         match action {
             Action::Nothing => {}
             Action::Launch(first, end) => {
                 let start = self.works.len() as u32;
                 for at in first..end {
-                    self.push(recorded, at as usize, scale);
+                    self.push(recorded, at as usize, speed);
                 }
                 self.line.push(Do::Launch(start, self.works.len() as u32));
             }
             Action::Wait(at) => {
                 let wait = &recorded.waits[at as usize];
-                self.line.push(Do::Wait(self.waits.len() as u32));
-                self.waits.push((&wait.targets, scaled(wait.latency, scale.host)));
+                if speed.waits(wait.call) {
+                    self.line.push(Do::Wait(self.waits.len() as u32));
+                    self.waits.push((&wait.targets, speed.host(wait.latency)));
+                }
             }
         }
     }
 
-    pub(super) fn push(&mut self, recorded: &'r Recorded, at: usize, scale: Scale) {
+    pub(super) fn push(&mut self, recorded: &'r Recorded, at: usize, speed: &impl Speed) {
         let work = &recorded.works[at];
         self.works.push(PlayWork {
-            time: scaled(work.time, scale.work),
+            time: speed.work(work.call, work.time),
             stream: work.stream,
             kind: work.kind,
             latency: work.latency,
             waits: work.waits,
             typical: &recorded.typical,
+            is_apart: false,
         });
+    }
+
+    pub(super) fn step(&mut self, item: &Item) {
+        if let Point::Step(_) = item.point {
+            self.line.push(Do::Step);
+        }
     }
 
     /// Replays the program.
@@ -127,50 +142,43 @@ impl<'r> Program<'r> {
     /// Replays the program, and tells `seen` what determined when each part happened.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
-        let streams = streams.max(self.before.len());
-        let mut free: Vec<(i64, Option<WorkKind>)> = vec![(0, None); streams];
+        let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];
         for (free, before) in free.iter_mut().zip(&self.before) {
-            free.0 = *before;
+            free.at = *before;
         }
-        let mut ends: Vec<Vec<i64>> = vec![Vec::new(); streams];
+        let mut ends: Vec<Vec<(i64, u32)>> = vec![Vec::new(); free.len()];
         let (mut now, mut done) = (0_i64, 0_i64);
         let mut steps = Vec::new();
         for &part in &self.line {
             match part {
-                Do::Host(time) => now += time,
+                Do::Host(time) | Do::Call(time) => {
+                    now += time;
+                    seen(Seen::Host { time, in_call: matches!(part, Do::Call(_)) });
+                }
                 Do::Launch(first, end) => {
-                    for (work, at_work) in self.works[first as usize..end as usize].iter().zip(first..) {
-                        let (at, before) = free[work.stream];
-                        let gap = before.map_or(0, |kind| work.typical.gap(kind, work.kind));
-                        let mut start = at + gap;
-                        let mut bound = Bound::Stream { free: at };
-                        if let Some(latency) = work.latency
-                            && now + latency >= start
-                        {
-                            (start, bound) = (now + latency, Bound::Launch { at: now });
-                        }
-                        let crossing = work.typical.crossing(work.kind);
-                        if let Some(done) = work.waits.and_then(|wait| ended(&ends, wait))
-                            && done + crossing > start
-                        {
-                            (start, bound) = (done + crossing, Bound::Crossing { done });
-                        }
+                    for (work, at) in self.works[first as usize..end as usize].iter().zip(first..) {
+                        let (start, bound) = begin(work, now, &free, &ends);
                         let end = start + work.time;
-                        seen(Seen::Work { at: at_work, start, end, bound });
-                        free[work.stream] = (end, Some(work.kind));
-                        ends[work.stream].push(end);
+                        seen(Seen::Work { at, start, end, bound });
+                        let before = &mut free[work.stream];
+                        *before = Free { at: end, last: Some((at, work.kind)) };
+                        ends[work.stream].push((end, at));
                         done = done.max(end);
                     }
                 }
                 Do::Wait(at) => {
                     let (targets, latency) = self.waits[at as usize];
-                    let called = now;
+                    let mut by = None;
                     for target in targets {
-                        if let Some(end) = ended(&ends, *target) {
-                            now = now.max(end + latency);
+                        if let Some((end, work)) = ended(&ends, *target)
+                            && end + latency > now
+                        {
+                            (now, by) = (end + latency, Some(work));
                         }
                     }
-                    seen(Seen::Wait { at, called, until: now });
+                    if let Some(work) = by {
+                        seen(Seen::Waited { work, latency });
+                    }
                 }
                 Do::Step => steps.push(now.max(done)),
             }
@@ -179,27 +187,59 @@ impl<'r> Program<'r> {
     }
 }
 
+/// When a stream is free, and its last work.
+#[derive(Debug, Clone, Copy, Default)]
+struct Free {
+    at: i64,
+    last: Option<(u32, WorkKind)>,
+}
+
+/// When a work starts, and why then.
+fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>]) -> (i64, Bound) {
+    let free = free[work.stream];
+    let gap = free.last.map_or(0, |(_, kind)| match work.is_apart {
+        true => work.typical.idle_gap(kind, work.kind),
+        false => work.typical.gap(kind, work.kind),
+    });
+    let mut start = free.at + gap;
+    let mut bound = Bound::Stream { after: free.last.map(|(at, _)| at) };
+    if let Some(latency) = work.latency
+        && now + latency >= start
+    {
+        (start, bound) = (now + latency, Bound::Launch { latency });
+    }
+    let crossing = work.typical.crossing(work.kind);
+    if let Some((done, after)) = work.waits.and_then(|wait| ended(ends, wait))
+        && done + crossing > start
+    {
+        (start, bound) = (done + crossing, Bound::Crossing { after });
+    }
+    (start, bound)
+}
+
 /// What determined when a work started. Times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// Its launch, at this time.
-    Launch { at: i64 },
-    /// The work before it on its stream, which ended at this time.
-    Stream { free: i64 },
-    /// A work of another stream, which ended at this time.
-    Crossing { done: i64 },
+    /// Its launch, this long before.
+    Launch { latency: i64 },
+    /// The work before it on its stream, or work from before the window.
+    Stream { after: Option<u32> },
+    /// A work of another stream.
+    Crossing { after: u32 },
 }
 
 /// A part of a replay. Times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
+    /// The host ran.
+    Host { time: i64, in_call: bool },
     /// A work ran.
     Work { at: u32, start: i64, end: i64, bound: Bound },
-    /// The host came to a wait, and went on.
-    Wait { at: u32, called: i64, until: i64 },
+    /// The host waited for a work, and went on this long after its end.
+    Waited { work: u32, latency: i64 },
 }
 
-fn ended(ends: &[Vec<i64>], target: Behind) -> Option<i64> {
+fn ended(ends: &[Vec<(i64, u32)>], target: Behind) -> Option<(i64, u32)> {
     let ends = ends.get(target.stream)?;
     ends.len().checked_sub(1 + target.back as usize).map(|at| ends[at])
 }

@@ -9,114 +9,15 @@
 //! Host gaps and durations of GPU work are as recorded. Latencies and the gaps between kernels are typical
 //! values of the trace: with the recorded value of each, a replay could not fail.
 
+use super::parts::{
+    Action, Behind, CLOCK, Draft, Item, Point, Replayed, Wait, Waiting, Work, WorkKind, span,
+};
+use super::reason::Reason;
 use super::threads::{self, Line};
 use super::typical::Typical;
-use super::{Reason, Replayed};
-use crate::program::{StepId, Steps, is_synchronisation};
-use crate::trace::{Category, Nanos};
+use crate::program::{Steps, is_synchronisation};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
-
-/// A point of the host line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Point {
-    /// A call starts.
-    Start(CallId),
-    /// A call ends.
-    End(CallId),
-    /// A step ends.
-    Step(StepId),
-}
-
-/// What happens at a point of the host line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Nothing that the GPU notices.
-    Nothing,
-    /// These works are launched: positions in [`Recorded::works`].
-    Launch(u32, u32),
-    /// The host waits: a position in [`Recorded::waits`].
-    Wait(u32),
-}
-
-/// A point of the host line, and the host time before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Item {
-    /// The point.
-    pub point: Point,
-    /// Host time since the point before, in ns, without time in which the host waited for the GPU.
-    pub time: i64,
-    /// The innermost call that was open before the point; a thread root outside of all calls.
-    pub owner: Option<CallId>,
-    /// What happens at the point.
-    pub action: Action,
-}
-
-/// A kernel, copy or memset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Work {
-    /// The GPU event.
-    pub call: CallId,
-    /// Duration, in ns.
-    pub time: i64,
-    /// Its stream, from 0, by position in [`Recorded::streams`].
-    pub stream: usize,
-    /// Which gap precedes it.
-    pub kind: WorkKind,
-    /// Time from its launch until an idle device starts it, in ns; `None` if its launch is not in the trace,
-    /// so that only the order of its stream is known.
-    pub latency: Option<i64>,
-    /// What it waits for on another stream, inferred from the recorded times.
-    pub waits: Option<Behind>,
-}
-
-/// The kinds of work that have gaps of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkKind(pub(super) u8);
-
-impl WorkKind {
-    /// Number of kinds.
-    pub(super) const COUNT: usize = 6;
-
-    fn of(category: Category, in_graph: bool) -> WorkKind {
-        let kind = match category {
-            Category::Memcpy => 1,
-            Category::Memset => 2,
-            Category::Kernel
-            | Category::CpuOp
-            | Category::PythonFunction
-            | Category::Runtime
-            | Category::UserAnnotation
-            | Category::GpuUserAnnotation => 0,
-        };
-        WorkKind(kind + if in_graph { 3 } else { 0 })
-    }
-
-    /// Whether the work is a node of a graph.
-    pub(super) fn is_in_graph(self) -> bool {
-        self.0 >= 3
-    }
-}
-
-/// A work of a stream, counted back from the last one that was launched: 0 is the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Behind {
-    /// The stream.
-    pub stream: usize,
-    /// How many works of the stream were launched later.
-    pub back: u32,
-}
-
-/// A wait of the host for the GPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wait {
-    /// What it waits for: all of these.
-    pub targets: Vec<Behind>,
-    /// Time from the end of the work until the call returns, in ns.
-    pub latency: i64,
-    /// The waiting call.
-    pub call: CallId,
-}
 
 /// What was recorded of the steps of one trace, as a graph that can be replayed. Times are in ns.
 #[derive(Debug, Clone)]
@@ -139,20 +40,6 @@ pub struct Recorded {
     pub is_crossing: bool,
     /// Share of the GPU time in the window whose launch is not in the trace.
     pub unlaunched: f64,
-}
-
-/// GPU work of the window before its typical values are known.
-pub(super) struct Draft {
-    pub(super) call: CallId,
-    pub(super) start: i64,
-    pub(super) end: i64,
-    pub(super) stream: usize,
-    pub(super) kind: WorkKind,
-    /// Start of the launching call, and its name; `None` if it is not in the trace.
-    pub(super) launch: Option<(i64, u32)>,
-    /// Number of waits of streams for each other that the host called before the launch.
-    pub(super) stream_waits: u32,
-    pub(super) step: usize,
 }
 
 impl Recorded {
@@ -195,10 +82,8 @@ struct Builder<'t> {
     before: Vec<i64>,
     /// Works without a launch that follow a work on its stream.
     followers: Vec<(CallId, CallId)>,
+    unlaunched: f64,
 }
-
-/// Tolerance between the clocks of host and device, in ns.
-pub(super) const CLOCK: i64 = 3_000;
 
 impl<'t> Builder<'t> {
     fn new(tree: &'t CallTree, line: Line, window: Range<i64>) -> Self {
@@ -210,6 +95,7 @@ impl<'t> Builder<'t> {
             streams: Vec::new(),
             before: Vec::new(),
             followers: Vec::new(),
+            unlaunched: 0.0,
         }
     }
 
@@ -237,7 +123,12 @@ impl<'t> Builder<'t> {
                 if *device.get_or_insert(on) != on {
                     return Err(Reason::Devices);
                 }
-                works.push((start, call, number, launched.is_some_and(|at| at >= self.window.start)));
+                works.push((
+                    start,
+                    call,
+                    number,
+                    launched.is_some_and(|at| at >= self.window.start),
+                ));
                 match busy.iter_mut().find(|(of, _)| *of == number) {
                     Some(busy) => busy.1 += end - start,
                     None => busy.push((number, end - start)),
@@ -249,14 +140,19 @@ impl<'t> Builder<'t> {
         self.before = vec![0; self.streams.len()];
         works.sort_unstable();
         let mut last: Vec<Option<CallId>> = vec![None; self.streams.len()];
+        let (mut inside, mut unlinked) = (0, 0);
         for (_, call, number, in_window) in works {
             let stream = self.position(number);
+            let (start, end) = self.span(call);
+            let is_unlinked = tree.running_launch(call).is_none();
+            if start >= self.window.start && (in_window || is_unlinked) {
+                inside += end - start;
+                unlinked += if is_unlinked { end - start } else { 0 };
+            }
             if in_window {
                 last[stream] = Some(call);
                 continue;
             }
-            let (_, end) = self.span(call);
-            let is_unlinked = tree.running_launch(call).is_none();
             match last[stream].filter(|_| is_unlinked) {
                 Some(leader) => self.followers.push((leader, call)),
                 None => {
@@ -264,6 +160,7 @@ impl<'t> Builder<'t> {
                 }
             }
         }
+        self.unlaunched = unlinked as f64 / inside.max(1) as f64;
         self.followers.sort_by_key(|&(leader, call)| (leader, span(tree, call).0, call));
         Ok(())
     }
@@ -279,24 +176,25 @@ impl<'t> Builder<'t> {
         let mut waiting: Vec<Waiting> = Vec::new();
         let mut at = self.window.start;
         let mut owner = self.line.root;
-        let mut stream_waits = 0;
+        let mut in_call = false;
         let mut step = 0;
         let mut ends: Vec<i64> = Vec::new();
         for (time, point) in std::mem::take(&mut self.line.points) {
             let mut item =
-                Item { point, time: (time - at).max(0), owner, action: Action::Nothing };
+                Item { point, time: (time - at).max(0), owner, in_call, action: Action::Nothing };
             at = at.max(time);
+            in_call = match point {
+                Point::Start(call) => tree.kind(call) == CallKind::Runtime,
+                Point::End(_) => false,
+                Point::Step(_) => in_call,
+            };
             match point {
                 Point::Start(call) => {
                     owner = Some(call);
                     let first = self.drafts.len();
-                    self.launch(call, step, stream_waits);
+                    self.launch(call, step);
                     if self.drafts.len() > first {
                         item.action = Action::Launch(first as u32, self.drafts.len() as u32);
-                    } else if tree.kind(call) == CallKind::Runtime
-                        && tree.name(call).contains("StreamWaitEvent")
-                    {
-                        stream_waits += 1;
                     }
                 }
                 Point::End(call) => {
@@ -324,14 +222,6 @@ impl<'t> Builder<'t> {
                 call: wait.call,
             })
             .collect();
-        let unlaunched = {
-            let sum = |works: &mut dyn Iterator<Item = &Draft>| -> f64 {
-                works.map(|work| (work.end - work.start) as f64).sum()
-            };
-            let all = sum(&mut self.drafts.iter());
-            let lost = sum(&mut self.drafts.iter().filter(|work| work.launch.is_none()));
-            if lost > 0.0 { lost / all } else { 0.0 }
-        };
         let is_crossing = works.iter().any(|work| work.waits.is_some())
             || works.iter().any(|work| work.stream > 0 && work.kind.is_in_graph());
         Ok(Recorded {
@@ -343,12 +233,12 @@ impl<'t> Builder<'t> {
             typical,
             measured,
             is_crossing,
-            unlaunched,
+            unlaunched: self.unlaunched,
         })
     }
 
     /// Adds the works that a call launches, with those that follow them on their streams.
-    fn launch(&mut self, call: CallId, step: usize, stream_waits: u32) {
+    fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {
             CallKind::Runtime => {
@@ -365,7 +255,7 @@ impl<'t> Builder<'t> {
         let name = event.map_or(0, |event| tree.trace().name_id(event).index() as u32);
         let launch = Some((self.span(call).0, name));
         for work in gpu {
-            self.push(work, launch, in_graph, step, stream_waits);
+            self.push(work, launch, in_graph, step);
             let first = self.followers.partition_point(|&(leader, _)| leader < work);
             let followers: Vec<CallId> = self.followers[first..]
                 .iter()
@@ -373,19 +263,12 @@ impl<'t> Builder<'t> {
                 .map(|&(_, call)| call)
                 .collect();
             for follower in followers {
-                self.push(follower, None, false, step, stream_waits);
+                self.push(follower, None, false, step);
             }
         }
     }
 
-    fn push(
-        &mut self,
-        call: CallId,
-        launch: Option<(i64, u32)>,
-        in_graph: bool,
-        step: usize,
-        stream_waits: u32,
-    ) {
+    fn push(&mut self, call: CallId, launch: Option<(i64, u32)>, in_graph: bool, step: usize) {
         let (start, end) = self.span(call);
         let Some((_, number)) = self.stream(call) else { return };
         let Some(event) = self.tree.event(call) else { return };
@@ -396,7 +279,6 @@ impl<'t> Builder<'t> {
             stream: self.position(number),
             kind: WorkKind::of(self.tree.trace().category(event), in_graph),
             launch,
-            stream_waits,
             step,
         });
     }
@@ -474,23 +356,15 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// A wait before its typical values are known.
-#[derive(Debug, Clone)]
-pub(super) struct Waiting {
-    pub(super) call: CallId,
-    pub(super) name: u32,
-    pub(super) item: usize,
-    pub(super) start: i64,
-    pub(super) end: i64,
-    /// When the work that it waited for ended, as recorded.
-    pub(super) done: Option<i64>,
-    pub(super) targets: Vec<Behind>,
-}
-
-pub(super) fn span(tree: &CallTree, call: CallId) -> (i64, i64) {
-    let trace = tree.trace();
-    tree.event(call).map_or((0, 0), |event| {
-        let Nanos(start) = trace.start(event);
-        (start, trace.end(event).0)
-    })
+impl Recorded {
+    /// For each work, the change of the item that launches it.
+    pub(super) fn works_of_items(&self, items: &[(Option<u32>, Option<u32>)]) -> Vec<Option<u32>> {
+        let mut works = vec![None; self.works.len()];
+        for (item, &(change, _)) in self.items.iter().zip(items) {
+            if let Action::Launch(first, end) = item.action {
+                works[first as usize..end as usize].fill(change);
+            }
+        }
+        works
+    }
 }

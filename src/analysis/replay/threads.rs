@@ -3,8 +3,8 @@
 //! Threads of which at most one is busy at a time hand over to each other. Threads that run beside the others
 //! are not part of the line; if they launch GPU work, the trace cannot be replayed.
 
-use super::Reason;
-use super::recorded::{Point, span};
+use super::parts::{Point, span};
+use super::reason::Reason;
 use crate::program::{StepId, Steps};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
@@ -27,11 +27,7 @@ struct Thread {
     is_main: bool,
 }
 
-pub(super) fn line(
-    tree: &CallTree,
-    steps: &Steps,
-    window: Range<i64>,
-) -> Result<Line, Reason> {
+pub(super) fn line(tree: &CallTree, steps: &Steps, window: Range<i64>) -> Result<Line, Reason> {
     let main = steps.spans().first().map(|span| span.thread);
     if steps.spans().iter().any(|span| Some(span.thread) != main) {
         return Err(Reason::Threads);
@@ -114,7 +110,10 @@ fn points(tree: &CallTree, root: CallId, window: &Range<i64>, points: &mut Vec<(
         }
     };
     for call in tree.subtree(root).skip(1) {
-        if leaf.is_some_and(|leaf| tree.is_below(call, leaf)) || tree.kind(call) == CallKind::Gpu || tree.is_captured(call) {
+        if leaf.is_some_and(|leaf| tree.is_below(call, leaf))
+            || tree.kind(call) == CallKind::Gpu
+            || tree.is_captured(call)
+        {
             continue;
         }
         let (start, end) = span(tree, call);

@@ -1,7 +1,7 @@
 //! Recorded times of launches, kernels and waits → the typical latencies and gaps of a trace.
 
-use super::Reason;
-use super::recorded::{Behind, CLOCK, Draft, Item, Waiting, Work, WorkKind};
+use super::parts::{Behind, CLOCK, Draft, Item, Waiting, Work, WorkKind};
+use super::reason::Reason;
 use std::collections::BTreeMap;
 
 /// Typical latencies and gaps of a trace, in ns.
@@ -15,6 +15,8 @@ pub struct Typical {
     /// Between two works of a stream when the second one was launched early enough: the mean, by the kinds of
     /// the two.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
+    /// The same, of which time in which other streams ran work is not part.
+    idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// From the end of a work until a work of another stream that waited for it starts: the mean.
     crossings: [i64; 2],
 }
@@ -39,6 +41,11 @@ impl Typical {
     /// Gap between two works.
     pub(super) fn gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.gaps[before.0 as usize][after.0 as usize]
+    }
+
+    /// The part of the gap between two works in which no other stream runs work.
+    pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
+        self.idle_gaps[before.0 as usize][after.0 as usize]
     }
 
     /// From the end of a work until a work of another stream that waited for it starts.
@@ -74,7 +81,12 @@ impl Typical {
             drafts.iter().enumerate().map(|(at, draft)| (draft.start, at)).collect();
         by_start.sort_unstable();
         let mut busy_until = busy_before;
-        for draft in by_start.iter().map(|&(_, at)| &drafts[at]) {
+        let mut busy = vec![0; drafts.len()];
+        let mut idle = vec![0; drafts.len()];
+        for &(_, at) in &by_start {
+            let draft = &drafts[at];
+            idle[at] = draft.start - busy_until;
+            busy[at] = (draft.end - draft.start.max(busy_until)).max(0);
             if let Some((launch, api)) = draft.launch {
                 launched += 1;
                 skewed += usize::from(draft.start < launch - 1_000);
@@ -93,16 +105,23 @@ impl Typical {
             of_api.into_iter().filter_map(|(api, times)| Some((api, median(times)?))).collect();
         typical.find_returns(waiting, items);
         let crossings = typical.find_crossings(drafts, &befores);
-        typical.find_gaps(drafts, &befores, &crossings);
-        let works = |(draft, wait): (&Draft, &Option<Behind>)| Work {
+        typical.gaps = typical.mean_gaps(drafts, &befores, &crossings, |_, gap| gap);
+        typical.idle_gaps = match drafts.iter().all(|draft| draft.stream == 0) {
+            true => typical.gaps,
+            false => {
+                typical.mean_gaps(drafts, &befores, &crossings, |at, gap| gap.min(idle[at].max(0)))
+            }
+        };
+        let works = |((draft, wait), &busy): ((&Draft, &Option<Behind>), &i64)| Work {
             call: draft.call,
             time: draft.end - draft.start,
+            busy,
             stream: draft.stream,
             kind: draft.kind,
             latency: draft.launch.map(|(_, api)| typical.latency(api)),
             waits: *wait,
         };
-        let works = drafts.iter().zip(&crossings).map(works).collect();
+        let works = drafts.iter().zip(&crossings).zip(&busy).map(works).collect();
         Ok((typical, works))
     }
 
@@ -141,32 +160,28 @@ impl Typical {
         waits
     }
 
-    fn find_gaps(
-        &mut self,
+    /// The mean gaps by kind; `part` is the part of each gap that counts.
+    fn mean_gaps(
+        &self,
         drafts: &[Draft],
         befores: &[Option<usize>],
         crossings: &[Option<Behind>],
-    ) {
-        const N: usize = WorkKind::COUNT;
-        let mut sums = [[(0_i64, 0_i64); N]; N];
+        part: impl Fn(usize, i64) -> i64,
+    ) -> [[i64; WorkKind::COUNT]; WorkKind::COUNT] {
+        let mut sums = [[(0_i64, 0_i64); WorkKind::COUNT]; WorkKind::COUNT];
         let mut all = (0, 0);
-        let alone = drafts.iter().zip(befores).zip(crossings).filter(|(_, wait)| wait.is_none());
-        for ((draft, before), _) in alone {
-            let Some(before) = before.map(|at| &drafts[at]) else { continue };
+        for (at, draft) in drafts.iter().enumerate().filter(|(at, _)| crossings[*at].is_none()) {
+            let Some(before) = befores[at].map(|at| &drafts[at]) else { continue };
             let gap = draft.start - before.end;
             if self.ready(draft) + EARLY <= before.end && gap < LONG_GAP {
                 let sum = &mut sums[before.kind.0 as usize][draft.kind.0 as usize];
-                *sum = (sum.0 + gap, sum.1 + 1);
-                all = (all.0 + gap, all.1 + 1);
+                *sum = (sum.0 + part(at, gap), sum.1 + 1);
+                all = (all.0 + part(at, gap), all.1 + 1);
             }
         }
         let mean = |(sum, count): (i64, i64)| if count == 0 { None } else { Some(sum / count) };
         let usual = mean(all).unwrap_or(USUAL_GAP);
-        for (gaps, sums) in self.gaps.iter_mut().zip(sums) {
-            for (gap, sum) in gaps.iter_mut().zip(sums) {
-                *gap = mean(sum).unwrap_or(usual);
-            }
-        }
+        sums.map(|sums| sums.map(|sum| mean(sum).unwrap_or(usual)))
     }
 
     fn find_returns(&mut self, waiting: &[Waiting], items: &mut [Item]) {
