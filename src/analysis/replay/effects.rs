@@ -249,12 +249,14 @@ impl Effects {
             taken.changes[at] = true;
             replays.effect(&mix, &taken)
         };
-        let of_changes = (0..count).map(one).collect();
+        let of_changes: Vec<Effect> = (0..count).map(one).collect();
         let all = Taken { changes: vec![true; count], ..none() };
         let joint = match count {
             0 => Effect::default(),
+            1 => of_changes[0],
             _ => replays.effect(&mix, &all),
         };
+        let programs = replays.recorded.as_ref().map(|recorded| Program::of(recorded, &AsRecorded));
         Ok(Effects {
             of_changes,
             joint,
@@ -264,16 +266,25 @@ impl Effects {
                 recorded: Nanos(replays.recorded[side].measured.end / replays.steps[side]),
                 replayed: Nanos(replays.ends[side] / replays.steps[side]),
             }),
-            limits: Limit::ALL
-                .map(|limit| PerSide::from_fn(|side| replays.step_time_at(analysis, side, limit))),
-            paths: PerSide::from_fn(|side| replays.path(side)),
+            limits: Limit::ALL.map(|limit| {
+                PerSide::from_fn(|side| {
+                    replays.step_time_at(analysis, side, limit, &programs[side])
+                })
+            }),
+            paths: PerSide::from_fn(|side| replays.path(side, &programs[side])),
         })
     }
 }
 
 impl Replays {
     /// The step time of a side at a limit.
-    fn step_time_at(&self, analysis: &Analysis, side: Side, limit: Limit) -> Nanos {
+    fn step_time_at(
+        &self,
+        analysis: &Analysis,
+        side: Side,
+        limit: Limit,
+        program: &Program<'_>,
+    ) -> Nanos {
         let tree = analysis.tree(side);
         let communication = analysis.diff().program(side).communication();
         let recorded = Scenario::RECORDED;
@@ -285,13 +296,13 @@ impl Replays {
             Limit::Waits => Scenario { waits: &is_no_wait, ..recorded },
             Limit::Communication => Scenario { work: &hidden, ..recorded },
         };
-        self.step_time(side, &scenario)
+        Nanos(program.at(&scenario).play().end / self.steps[side])
     }
 
-    fn path(&self, side: Side) -> PathRange {
+    fn path(&self, side: Side, program: &Program<'_>) -> PathRange {
         let path = |factor: f64| {
             let scenario = Scenario { work: &move |_| factor, ..Scenario::RECORDED };
-            let CriticalPath(times) = self.recorded[side].critical_path(&scenario);
+            let CriticalPath(times) = CriticalPath::of(&program.at(&scenario));
             times.map(|time| Nanos(time / self.steps[side]))
         };
         let [faster, time, slower] = NEAR.map(path);

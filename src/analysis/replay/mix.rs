@@ -45,6 +45,7 @@ pub(super) type ItemChange = (Option<u32>, Option<u32>);
 pub(super) struct Mix<'r> {
     sides: PerSide<&'r Recorded>,
     segments: Vec<Segment>,
+    parts: Vec<Part>,
     items: PerSide<Vec<ItemChange>>,
     /// The change of each work, per side.
     works: PerSide<Vec<Option<u32>>>,
@@ -58,6 +59,49 @@ struct Segment {
     is_anchored: bool,
 }
 
+/// A part of both graphs: most segments are only host time that belongs to no change.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// Host time outside of runtime calls and in them.
+    Host { outside: PerSide<i64>, in_calls: PerSide<i64> },
+    /// A segment with anything else, by position.
+    Segment(u32),
+}
+
+fn parts(
+    sides: PerSide<&Recorded>,
+    segments: &[Segment],
+    items: &PerSide<Vec<ItemChange>>,
+) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (segment, at) in segments.iter().zip(0..) {
+        let is_plain = segment.is_anchored
+            && Side::BOTH.iter().all(|&side| {
+                let at = segment.items[side].start;
+                let item = &sides[side].items[at];
+                segment.items[side].len() == 1
+                    && items[side][at].1.is_none()
+                    && item.action == Action::Nothing
+                    && !matches!(item.point, Point::Step(_))
+            });
+        if !is_plain {
+            parts.push(Part::Segment(at));
+            continue;
+        }
+        if !matches!(parts.last(), Some(Part::Host { .. })) {
+            parts.push(Part::Host { outside: PerSide::default(), in_calls: PerSide::default() });
+        }
+        if let Some(Part::Host { outside, in_calls }) = parts.last_mut() {
+            for side in Side::BOTH {
+                let item = &sides[side].items[segment.items[side].start];
+                let sum = if item.in_call { &mut *in_calls } else { &mut *outside };
+                sum[side] += item.time;
+            }
+        }
+    }
+    parts
+}
+
 impl<'r> Mix<'r> {
     /// Divides two graphs whose parts belong to these changes.
     pub(super) fn new(
@@ -66,15 +110,26 @@ impl<'r> Mix<'r> {
         items: PerSide<Vec<ItemChange>>,
         works: PerSide<Vec<Option<u32>>>,
     ) -> Mix<'r> {
-        Mix { segments: segments(sides, diff), sides, items, works }
+        let segments = segments(sides, diff);
+        let parts = parts(sides, &segments, &items);
+        Mix { sides, segments, parts, items, works }
     }
 
     /// The graph of a side with some parts of the other side.
     pub(super) fn with(&self, side: Side, taken: &Taken) -> Program<'r> {
         let own = self.sides[side];
         let mut program = Program { before: own.before.clone(), ..Program::default() };
-        for segment in &self.segments {
-            self.segment(side, segment, taken, &mut program);
+        let from = if taken.host { side.other() } else { side };
+        for part in &self.parts {
+            match part {
+                Part::Host { outside, in_calls } => {
+                    program.host(outside[from], false);
+                    program.host(in_calls[from], true);
+                }
+                Part::Segment(at) => {
+                    self.segment(side, &self.segments[*at as usize], taken, &mut program);
+                }
+            }
         }
         program
     }
@@ -106,14 +161,14 @@ impl<'r> Mix<'r> {
         let takes_host =
             takes_all || (!is_mixed && takes(self.items[side][segment.items[side].end - 1].1));
         let host = if takes_host { anchor(other).time } else { anchor(side).time };
-        program.host(&anchor(side), host);
+        program.host(host, anchor(side).in_call);
         self.anchor(side, anchor(side), anchor(other), taken, program);
     }
 
     /// Items as recorded.
     fn put_all(&self, side: Side, items: Range<usize>, program: &mut Program<'r>) {
         for item in &self.sides[side].items[items] {
-            program.host(item, item.time);
+            program.host(item.time, item.in_call);
             program.act(self.sides[side], item.action, &AsRecorded);
             program.step(item);
         }
@@ -130,7 +185,7 @@ impl<'r> Mix<'r> {
         let of = self.sides[side];
         for (item, &(point, time)) in of.items[items.clone()].iter().zip(&self.items[side][items]) {
             if is_wanted(time) {
-                program.host(item, item.time);
+                program.host(item.time, item.in_call);
             }
             if is_wanted(point) {
                 program.act(of, item.action, &AsRecorded);
@@ -200,7 +255,7 @@ impl<'r> Mix<'r> {
                     lost = wanted;
                 }
                 for item in items {
-                    program.host(item, host(item.time));
+                    program.host(host(item.time), item.in_call);
                     let first = program.works.len();
                     program.act(baseline, item.action, &Share { wanted, given });
                     for work in &mut program.works[first..] {
@@ -212,7 +267,7 @@ impl<'r> Mix<'r> {
             if have == 0
                 && let Some(item) = own.last()
             {
-                program.host(item, want);
+                program.host(want, item.in_call);
             }
         }
         program

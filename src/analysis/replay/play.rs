@@ -23,6 +23,7 @@ pub(super) enum Do {
 /// A work to replay.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlayWork<'r> {
+    pub(super) call: CallId,
     pub(super) time: i64,
     pub(super) stream: usize,
     pub(super) kind: WorkKind,
@@ -38,8 +39,8 @@ pub(super) struct PlayWork<'r> {
 pub(super) struct Program<'r> {
     pub(super) line: Vec<Do>,
     pub(super) works: Vec<PlayWork<'r>>,
-    /// What is waited for, and the time until the call returns.
-    pub(super) waits: Vec<(&'r [Behind], i64)>,
+    /// The waiting call, what it waits for, and the time until it returns.
+    pub(super) waits: Vec<(CallId, &'r [Behind], i64)>,
     /// When each stream is free.
     pub(super) before: Vec<i64>,
 }
@@ -76,19 +77,19 @@ impl<'r> Program<'r> {
     pub(super) fn of(recorded: &'r Recorded, speed: &impl Speed) -> Program<'r> {
         let mut program = Program { before: recorded.before.clone(), ..Program::default() };
         for item in &recorded.items {
-            program.host(item, speed.host(item.time));
+            program.host(speed.host(item.time), item.in_call);
             program.act(recorded, item.action, speed);
             program.step(item);
         }
         program
     }
 
-    /// The host time before an item.
-    pub(super) fn host(&mut self, item: &Item, time: i64) {
+    /// Host time, in a runtime call or outside of them.
+    pub(super) fn host(&mut self, time: i64, in_call: bool) {
         if time == 0 {
             return;
         }
-        match (self.line.last_mut(), item.in_call) {
+        match (self.line.last_mut(), in_call) {
             (Some(Do::Host(last)), false) | (Some(Do::Call(last)), true) => *last += time,
             (_, false) => self.line.push(Do::Host(time)),
             (_, true) => self.line.push(Do::Call(time)),
@@ -109,7 +110,7 @@ impl<'r> Program<'r> {
                 let wait = &recorded.waits[at as usize];
                 if speed.waits(wait.call) {
                     self.line.push(Do::Wait(self.waits.len() as u32));
-                    self.waits.push((&wait.targets, speed.host(wait.latency)));
+                    self.waits.push((wait.call, &wait.targets, speed.host(wait.latency)));
                 }
             }
         }
@@ -118,6 +119,7 @@ impl<'r> Program<'r> {
     pub(super) fn push(&mut self, recorded: &'r Recorded, at: usize, speed: &impl Speed) {
         let work = &recorded.works[at];
         self.works.push(PlayWork {
+            call: work.call,
             time: speed.work(work.call, work.time),
             stream: work.stream,
             kind: work.kind,
@@ -132,6 +134,24 @@ impl<'r> Program<'r> {
         if let Point::Step(_) = item.point {
             self.line.push(Do::Step);
         }
+    }
+
+    /// The program with other durations.
+    pub(super) fn at(&self, speed: &impl Speed) -> Program<'r> {
+        let mut program = self.clone();
+        for part in &mut program.line {
+            if let Do::Host(time) | Do::Call(time) = part {
+                *time = speed.host(*time);
+            }
+        }
+        for work in &mut program.works {
+            work.time = speed.work(work.call, work.time);
+        }
+        for (call, targets, latency) in &mut program.waits {
+            *targets = if speed.waits(*call) { *targets } else { &[] };
+            *latency = speed.host(*latency);
+        }
+        program
     }
 
     /// Replays the program.
@@ -167,7 +187,7 @@ impl<'r> Program<'r> {
                     }
                 }
                 Do::Wait(at) => {
-                    let (targets, latency) = self.waits[at as usize];
+                    let (_, targets, latency) = self.waits[at as usize];
                     let mut by = None;
                     for target in targets {
                         if let Some((end, work)) = ended(&ends, *target)
