@@ -140,7 +140,7 @@ fn only(analysis: &Analysis) -> Effect {
 }
 
 #[test]
-fn a_kernel_that_hides_behind_the_host_has_no_effect() {
+fn a_kernel_that_overlaps_with_host_time_has_no_effect() {
     let made = |kernel| Made::steps(|step| softmax(step, 10.0, kernel));
     let (found, truth) = (scaled(&made(10.0), 0.5), recorded(&made(5.0)).expect("a graph"));
     assert_near(found, truth.measured.end);
@@ -326,7 +326,7 @@ fn a_sleep_is_separated_from_noise() {
     });
 }
 
-/// Slower convolutions partly hide behind the host.
+/// Slower convolutions partly overlap with host time.
 #[test]
 fn hidden_gpu_time_is_attributed_but_has_no_effect() {
     compare_h100("resnet_eager", "resnet_tf32_off", |analysis| {

@@ -8,9 +8,9 @@ use crate::tree::CallId;
 /// What is replayed: a part of the host line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Do {
-    /// The host runs for so many ns, outside of runtime calls.
+    /// Host time outside of runtime calls, in ns.
     Host(i64),
-    /// The host is in runtime calls for so many ns.
+    /// Host time in runtime calls, in ns.
     Call(i64),
     /// Works are launched: positions in [`Program::works`].
     Launch(u32, u32),
@@ -159,7 +159,7 @@ impl<'r> Program<'r> {
         self.play_with(&mut |_| {})
     }
 
-    /// Replays the program, and tells `seen` what determined when each part happened.
+    /// Replays the program, and calls `seen` with each part and what determined its time.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];

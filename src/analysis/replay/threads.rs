@@ -1,6 +1,6 @@
 //! The host threads of a trace → one line of points in time.
 //!
-//! Threads of which at most one is busy at a time hand over to each other. Threads that run beside the others
+//! Threads of which at most one is busy at a time hand over to each other. Threads that overlap with the others
 //! are not part of the line; if they launch GPU work, the trace cannot be replayed.
 
 use super::parts::{Point, span};

@@ -98,7 +98,7 @@ fn identical(analysis: &Analysis) -> String {
 const OTHER_EFFECT: f64 = 0.1;
 
 /// `the step takes +2.65 ms with it, by replay`, if that is not what is attributed to the change. GPU time that
-/// hides behind the host costs nothing, and work that delays other work costs more.
+/// overlaps with host time costs nothing, and work that delays other work costs more.
 fn effect_words(figures: Figures, cost: Nanos, effect: Effect) -> String {
     let [alone, last] = [effect.alone, effect.last].map(|time| figures.signed(time.0 as f64));
     let far = |time: Nanos| (time - cost).abs().0 as f64 > OTHER_EFFECT * cost.0.abs() as f64;
