@@ -259,6 +259,18 @@ impl Comparison {
         self.of_kind(TableKind::ChangeSites)
     }
 
+    /// What each change does to the step time, by replay, and what limits the step time (`whatif.csv`).
+    #[getter]
+    fn what_if(&self) -> Table {
+        self.of_kind(TableKind::WhatIf)
+    }
+
+    /// What determines when a step ends (`critical_path.csv`).
+    #[getter]
+    fn critical_path(&self) -> Table {
+        self.of_kind(TableKind::CriticalPath)
+    }
+
     /// Why the wall time differs: causes that add up to the difference, largest first (`causes.csv`).
     #[getter]
     fn causes(&self) -> Table {

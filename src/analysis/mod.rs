@@ -14,6 +14,7 @@ mod kernels;
 mod layers;
 mod modules;
 mod options;
+pub mod replay;
 pub(crate) mod robust;
 mod runs;
 mod shared_texts;

@@ -28,6 +28,7 @@ mod tallies;
 mod uid_map;
 mod unique_args;
 mod verdicts;
+mod what_if;
 
 pub use table::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 
@@ -79,6 +80,10 @@ pub enum TableKind {
     Changes,
     /// `change_sites`.
     ChangeSites,
+    /// `whatif`.
+    WhatIf,
+    /// `critical_path`.
+    CriticalPath,
     /// `causes`.
     Causes,
     /// `idle`.
@@ -89,7 +94,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 22] = [
+    pub const ALL: [TableKind; 24] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -109,6 +114,8 @@ impl TableKind {
         TableKind::Verdicts,
         TableKind::Changes,
         TableKind::ChangeSites,
+        TableKind::WhatIf,
+        TableKind::CriticalPath,
         TableKind::Causes,
         TableKind::Idle,
         TableKind::Graphs,
@@ -136,6 +143,8 @@ impl TableKind {
             TableKind::Verdicts => "verdicts",
             TableKind::Changes => "changes",
             TableKind::ChangeSites => "change_sites",
+            TableKind::WhatIf => "whatif",
+            TableKind::CriticalPath => "critical_path",
             TableKind::Causes => "causes",
             TableKind::Idle => "idle",
             TableKind::Graphs => "graphs",
@@ -180,6 +189,8 @@ impl TableKind {
             TableKind::Verdicts => verdicts::table(self.name(), analysis),
             TableKind::Changes => changes::table(self.name(), analysis),
             TableKind::ChangeSites => changes::sites(self.name(), analysis),
+            TableKind::WhatIf => what_if::table(self.name(), analysis),
+            TableKind::CriticalPath => what_if::critical_path(self.name(), analysis),
             TableKind::Causes => causes::table(self.name(), analysis),
             TableKind::Idle => idle::table(self.name(), analysis),
             TableKind::Graphs => graphs::table(self.name(), analysis),

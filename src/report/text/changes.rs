@@ -1,6 +1,7 @@
 //! [`Analysis`] → what changed, what each change costs, and what the same program costs at another speed.
 
 use super::answer::Figures;
+use crate::analysis::replay::Effect;
 use crate::analysis::{Analysis, Certainty, Change, ChangeKind, Changes};
 use crate::diff::MergedId;
 use crate::escape::one_line;
@@ -46,9 +47,15 @@ pub fn change_lines(analysis: &Analysis) -> ChangeLines {
     let shown = &changes.list()[..changes.list().len().min(SHOWN)];
     let others = &changes.list()[shown.len()..];
     let rest: Nanos = others.iter().map(|change| change.cost).sum();
+    let effects = analysis.effects().ok();
+    let effect = |at: usize| effects.map(|effects| effects.of_changes[at]);
     ChangeLines {
         headline: headline(analysis),
-        changes: shown.iter().map(|change| line(figures, change)).collect(),
+        changes: shown
+            .iter()
+            .zip(0..)
+            .map(|(change, at)| line(figures, change, effect(at)))
+            .collect(),
         rest: (!others.is_empty()).then(|| {
             let noun = if others.len() == 1 { "change" } else { "changes" };
             let sum = figures.signed(rest.0 as f64);
@@ -87,7 +94,26 @@ fn identical(analysis: &Analysis) -> String {
     format!("The programs are identical: {what}")
 }
 
-fn line(figures: Figures, change: &Change) -> ChangeLine {
+/// Share of the cost by which an effect must differ to be mentioned.
+const OTHER_EFFECT: f64 = 0.1;
+
+/// `the step takes +2.65 ms with it, by replay`, if that is not what is attributed to the change. GPU time that
+/// overlaps with host time costs nothing, and work that delays other work costs more.
+fn effect_words(figures: Figures, cost: Nanos, effect: Effect) -> String {
+    let [alone, last] = [effect.alone, effect.last].map(|time| figures.signed(time.0 as f64));
+    let far = |time: Nanos| (time - cost).abs().0 as f64 > OTHER_EFFECT * cost.0.abs() as f64;
+    let is_other = (far(effect.alone) && alone != figures.signed(cost.0 as f64))
+        || (far(effect.last) && last != figures.signed(cost.0 as f64));
+    match is_other {
+        false => String::new(),
+        true if alone == last => format!("effect on the step {alone}, by replay"),
+        true => {
+            format!("effect on the step {alone} alone, {last} after the other changes, by replay")
+        }
+    }
+}
+
+fn line(figures: Figures, change: &Change, effect: Option<Effect>) -> ChangeLine {
     let usual = match change.kind.usual() {
         "" => String::new(),
         usual => format!("usually {usual}"),
@@ -99,7 +125,8 @@ fn line(figures: Figures, change: &Change) -> ChangeLine {
     // Sentences about calls at one position already name it.
     let place = if change.sentence.contains(&change.place) { "" } else { change.place.as_str() };
     let first = if place.is_empty() { String::new() } else { format!("first {place}") };
-    let parts = [first.as_str(), usual.as_str(), likely];
+    let effect = effect.map_or_else(String::new, |of| effect_words(figures, change.cost, of));
+    let parts = [effect.as_str(), first.as_str(), usual.as_str(), likely];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     ChangeLine {
         difference: figures.signed(change.cost.0 as f64),
