@@ -49,6 +49,21 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row }
     }
 
+    /// Whether the start and end of a call are points of the graph: it launches work, waits for the GPU, or is
+    /// part of a change. Of other matched calls only the time matters, and that stays in the host line.
+    pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
+        let tree = self.analysis.tree(side);
+        let is_known = match tree.kind(call) {
+            CallKind::Op => tree.is_gpu_path(call),
+            CallKind::Frame => false,
+            CallKind::Runtime | CallKind::Thread | CallKind::Unlinked | CallKind::Gpu => true,
+        };
+        is_known
+            || self.analysis.measure() == Measure::HostSelfTime
+            || self.analysis.diff().partner(side, call).is_none()
+            || self.call(side, call).is_some()
+    }
+
     fn call(&self, side: Side, call: CallId) -> Option<u32> {
         self.of_node[self.analysis.diff().merged().of(side, call).index()]
     }

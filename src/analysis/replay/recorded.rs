@@ -48,8 +48,17 @@ impl Recorded {
     /// # Errors
     /// The reason why the trace cannot be replayed.
     pub fn of(tree: &CallTree, steps: &Steps) -> Result<Recorded, Reason> {
+        Recorded::with_points(tree, steps, &|_| true)
+    }
+
+    /// Same as [`Recorded::of`], without the starts and ends of calls that are not wanted. Their host time stays.
+    pub(super) fn with_points(
+        tree: &CallTree,
+        steps: &Steps,
+        is_wanted: &dyn Fn(CallId) -> bool,
+    ) -> Result<Recorded, Reason> {
         let window = window(tree, steps);
-        let line = threads::line(tree, steps, window.clone())?;
+        let line = threads::line(tree, steps, window.clone(), is_wanted)?;
         Builder::new(tree, line, window).finish()
     }
 }

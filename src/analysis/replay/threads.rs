@@ -27,7 +27,13 @@ struct Thread {
     is_main: bool,
 }
 
-pub(super) fn line(tree: &CallTree, steps: &Steps, window: Range<i64>) -> Result<Line, Reason> {
+/// The line of a trace, with the starts and ends of wanted calls.
+pub(super) fn line(
+    tree: &CallTree,
+    steps: &Steps,
+    window: Range<i64>,
+    is_wanted: &dyn Fn(CallId) -> bool,
+) -> Result<Line, Reason> {
     let main = steps.spans().first().map(|span| span.thread);
     if steps.spans().iter().any(|span| Some(span.thread) != main) {
         return Err(Reason::Threads);
@@ -54,7 +60,7 @@ pub(super) fn line(tree: &CallTree, steps: &Steps, window: Range<i64>) -> Result
         }
         union.extend(&thread.busy);
         union.sort_unstable();
-        points(tree, thread.root, &window, &mut line.points);
+        points(tree, thread.root, (&window, is_wanted), &mut line.points);
     }
     let ends = steps.spans().iter().enumerate();
     let mut step_ends: Vec<(i64, Point)> =
@@ -98,8 +104,13 @@ fn overlap(one: &[(i64, i64)], two: &[(i64, i64)]) -> i64 {
     sum
 }
 
-/// Starts and ends of the calls of a thread, in order. Runtime calls are leaves.
-fn points(tree: &CallTree, root: CallId, window: &Range<i64>, points: &mut Vec<(i64, Point)>) {
+/// Starts and ends of the wanted calls of a thread, in order. Runtime calls are leaves.
+fn points(
+    tree: &CallTree,
+    root: CallId,
+    (window, is_wanted): (&Range<i64>, &dyn Fn(CallId) -> bool),
+    points: &mut Vec<(i64, Point)>,
+) {
     let mut open: Vec<(CallId, i64)> = Vec::new();
     let mut reached = window.start;
     let mut leaf: Option<CallId> = None;
@@ -113,6 +124,7 @@ fn points(tree: &CallTree, root: CallId, window: &Range<i64>, points: &mut Vec<(
         if leaf.is_some_and(|leaf| tree.is_below(call, leaf))
             || tree.kind(call) == CallKind::Gpu
             || tree.is_captured(call)
+            || !is_wanted(call)
         {
             continue;
         }
