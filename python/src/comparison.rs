@@ -214,6 +214,18 @@ impl Comparison {
         self.of_kind(TableKind::Steps)
     }
 
+    /// Which step was compared with which, and why (`step_pairs.csv`).
+    #[getter]
+    fn step_pairs(&self) -> Table {
+        self.of_kind(TableKind::StepPairs)
+    }
+
+    /// The compared steps of inference engines, by phase and size of their batch (`batch_classes.csv`).
+    #[getter]
+    fn batch_classes(&self) -> Table {
+        self.of_kind(TableKind::BatchClasses)
+    }
+
     /// The phases of both traces (`phases.csv`).
     #[getter]
     fn phases(&self) -> Table {
@@ -248,6 +260,18 @@ impl Comparison {
     #[getter]
     fn change_sites(&self) -> Table {
         self.of_kind(TableKind::ChangeSites)
+    }
+
+    /// What each change does to the step time, by replay, and what limits the step time (`whatif.csv`).
+    #[getter]
+    fn what_if(&self) -> Table {
+        self.of_kind(TableKind::WhatIf)
+    }
+
+    /// What determines when a step ends (`critical_path.csv`).
+    #[getter]
+    fn critical_path(&self) -> Table {
+        self.of_kind(TableKind::CriticalPath)
     }
 
     /// Why the wall time differs: causes that add up to the difference, largest first (`causes.csv`).

@@ -2,6 +2,7 @@
 //!
 //! Each of them walks all calls of a tree, and a report needs them about thirty times.
 
+use super::replay::{Effects, Reason};
 use super::{
     Analysis, AnalysisOptions, Causes, Changes, Comparability, EfficiencyRow, FusionRow,
     LayerPairs, Models, Peaks, SameKernels, Stacks, StepRow, StepTime, TraceEfficiency, Verdicts,
@@ -32,6 +33,7 @@ pub(super) struct Cached {
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
     changes: OnceLock<Changes>,
+    effects: OnceLock<Result<Effects, (Option<Side>, Reason)>>,
     pub(super) stacks: PerSide<OnceLock<Stacks>>,
     pub(super) fusions: OnceLock<Vec<FusionRow>>,
     pub(super) step_rows: OnceLock<Vec<StepRow>>,
@@ -131,5 +133,14 @@ impl Analysis {
     /// What changed between the programs, and what each change costs per step.
     pub fn changes(&self) -> &Changes {
         self.cached.changes.get_or_init(|| Changes::of(self))
+    }
+
+    /// What each change does to the step time, by replay.
+    ///
+    /// # Errors
+    /// Why the traces cannot be replayed, and on which side; without a side if it is the comparison.
+    pub fn effects(&self) -> Result<&Effects, (Option<Side>, Reason)> {
+        let effects = self.cached.effects.get_or_init(|| Effects::of(self));
+        effects.as_ref().map_err(|&reason| reason)
     }
 }

@@ -14,6 +14,7 @@ mod kernels;
 mod layers;
 mod modules;
 mod options;
+pub mod replay;
 pub(crate) mod robust;
 mod runs;
 mod shared_texts;
@@ -43,7 +44,9 @@ pub use options::AnalysisOptions;
 pub use robust::Few;
 pub use runs::{Run, RunFigures, RunNoise, StepMeans, StepTime};
 pub(crate) use steps::group_figures;
-pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
+pub use steps::{
+    BatchClassRow, Figures, PhaseRow, StepEvidence, StepName, StepPairRow, StepPlace, StepRow,
+};
 pub(crate) use verdict::two_tails;
 pub use verdict::{
     Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,

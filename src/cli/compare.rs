@@ -4,7 +4,7 @@ use super::captures::CapturePairArgs;
 use super::headings;
 use clap::Args;
 use std::path::PathBuf;
-use tracetree::diff::{Aliases, DiffOptions};
+use tracetree::diff::{Aliases, DiffOptions, Pin};
 use tracetree::program::RepeatDetection;
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Result};
@@ -39,6 +39,14 @@ pub(super) struct PairingArgs {
 pub(super) struct CompareArgs {
     #[command(flatten)]
     pairing: PairingArgs,
+    /// Match two calls, or all calls that two queries select, whatever else says.
+    ///
+    /// A query is a path as in `tree --find`, for example
+    /// 'module("Block_1") = module("Block_2")'. Both must select equally
+    /// many calls; the first is matched with the first. Can be given
+    /// several times.
+    #[arg(long = "match", value_name = "QUERY=QUERY", verbatim_doc_comment, help_heading = headings::WORK)]
+    pins: Vec<Pin>,
     #[command(flatten)]
     captures: CapturePairArgs,
 }
@@ -57,12 +65,16 @@ impl CompareArgs {
         Ok(ComparisonOptions::default()
             .captures(baseline, candidate)
             .tree(TreeOptions::default().frames(frames))
-            .diff(diff.repeats(repeats)))
+            .diff(diff.repeats(repeats).pins(self.pins.clone())))
     }
 
     /// Whether no option was given.
     pub(super) fn is_default(&self) -> bool {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
-        !no_python && !no_repeats && alias.is_none() && self.captures.is_default()
+        !no_python
+            && !no_repeats
+            && alias.is_none()
+            && self.pins.is_empty()
+            && self.captures.is_default()
     }
 }

@@ -36,6 +36,15 @@ Examples:
   tracetree uid before.json.gz after.json.gz --baseline 38
           look it up in the traces and print both names";
 
+pub(super) const WHAT_IF: &str = "\
+Examples:
+  tracetree what-if before.json.gz after.json.gz
+          print what each change does to the step time, bounds, and critical paths
+  tracetree what-if trace.json.gz --scale 'kernel(\"*softmax*\")=0.5'
+          print the step time if these kernels took half as long
+  tracetree what-if trace.json.gz --host 0
+          print a lower bound for what captured graphs can reach";
+
 pub(super) const EXPLAIN: &str = "\
 Examples:
   tracetree explain report 38

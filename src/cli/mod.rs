@@ -35,6 +35,7 @@ mod summary;
 mod tree;
 mod tree_times;
 mod uid;
+mod what_if;
 mod words;
 mod wrap;
 mod yardstick;
@@ -99,6 +100,8 @@ enum Command {
     Uid(uid::UidArgs),
     /// Explain how an event was matched.
     Explain(explain::ExplainArgs),
+    /// Replay the steps of traces: what each change does to the step time, and what limits it.
+    WhatIf(what_if::WhatIfArgs),
     /// Check runs against a baseline: exit 0 pass, 1 fail, 3 inconclusive.
     Gate(gate::GateArgs),
     /// Record, show or update the baseline of a gate.
@@ -188,6 +191,7 @@ impl Command {
             Command::Tree(args) => tree::run(args, console),
             Command::Uid(args) => uid::run(args, console),
             Command::Explain(args) => explain::run(args, console),
+            Command::WhatIf(args) => what_if::run(args, console),
             Command::Gate(args) => gate::run(args, console),
             Command::Baseline(args) => gate::run_baseline(args, console),
             Command::Fleet(args) => fleet_command::run(args, console),

@@ -282,6 +282,7 @@ impl Comparison {
             options.diff.clone(),
             Some(&|side, program: &Program| ahead.at(side, program)),
         );
+        diff.check_pins()?;
         options.cancel.check(&name)?;
         options.tell(Stage::Accounting);
         let analysis = ahead.analyse(diff);

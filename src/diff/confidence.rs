@@ -10,6 +10,7 @@
 //! A match is only as sure as the match around it. The evidence is counted anew after the alignment,
 //! so no pass can vouch for its own matches.
 
+use super::crossing::Crossing;
 use super::outline::Outline;
 use super::pairing::Pairing;
 use super::{NONE, Relation};
@@ -96,10 +97,15 @@ impl Confidences {
 }
 
 /// Counts the evidence for each match.
-pub(super) fn weigh(outlines: PerSide<&Outline<'_>>, pairing: &Pairing) -> Confidences {
+pub(super) fn weigh(
+    outlines: PerSide<&Outline<'_>>,
+    pairing: &Pairing,
+    (crossing, pins): (Option<&Crossing<'_>>, &[(u32, u32)]),
+) -> Confidences {
     let mut weighing = Weighing {
         outlines,
         pairing,
+        crossing,
         contains_match: PerSide::from_fn(|side| contains_match(outlines[side], pairing, side)),
         found: Confidences {
             is_firm: outlines.map(|outline| vec![false; outline.len()]),
@@ -111,6 +117,9 @@ pub(super) fn weigh(outlines: PerSide<&Outline<'_>>, pairing: &Pairing) -> Confi
         let b = pairing.partners.baseline[a as usize];
         if b == NONE {
             continue;
+        }
+        if pins.contains(&(a, b)) {
+            weighing.found.note((a, b), Confidence::Firm);
         }
         if outlines.baseline.is_root(a) {
             // Threads are matched by everything that runs on them.
@@ -141,6 +150,7 @@ fn contains_match(outline: &Outline<'_>, pairing: &Pairing, side: Side) -> Vec<b
 struct Weighing<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     pairing: &'a Pairing,
+    crossing: Option<&'a Crossing<'a>>,
     contains_match: PerSide<Vec<bool>>,
     found: Confidences,
     groups: u32,
@@ -169,7 +179,15 @@ impl Weighing<'_> {
 
     fn weigh_below(&mut self, (a, b): (u32, u32), around: Confidence) {
         let lists = PerSide::new(self.list(Side::Baseline, a), self.list(Side::Candidate, b));
-        let lists = lists.as_ref().map(Vec::as_slice);
+        match self.crossing.map(|crossing| crossing.divided(self.outlines, &lists)) {
+            None => self.weigh_lists(lists.as_ref().map(Vec::as_slice), around),
+            Some(parts) => parts.iter().for_each(|lists| {
+                self.weigh_lists(lists.as_ref().map(Vec::as_slice), around);
+            }),
+        }
+    }
+
+    fn weigh_lists(&mut self, lists: PerSide<&[u32]>, around: Confidence) {
         if self.agree(lists) {
             for (&a, &b) in lists.baseline.iter().zip(lists.candidate) {
                 self.found.note((a, b), Confidence::Firm.within(around));

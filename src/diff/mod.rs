@@ -7,6 +7,7 @@ mod align;
 mod bags;
 mod confidence;
 mod cores;
+mod crossing;
 mod differences;
 mod explain;
 mod keys;
@@ -15,6 +16,7 @@ mod options;
 mod order;
 mod outline;
 mod pairing;
+mod pins;
 mod plain_names;
 mod ranges;
 mod recorded;
@@ -30,6 +32,7 @@ pub use differences::Difference;
 pub use explain::{Explanation, PairEvidence, SharedWord};
 pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
+pub use pins::Pin;
 pub use regions::Region;
 pub use uid_map::UidPair;
 
@@ -38,6 +41,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::{CapturedAs, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
 use confidence::Confidences;
+use crossing::Crossing;
 use keys::Keys;
 pub(crate) use keys::{normalise as plain_name, portable_frame};
 use outline::{ArgumentIds, Outline};
@@ -104,6 +108,8 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
+    /// Whether each step is compared; `None` if all are.
+    compared_steps: Option<PerSide<Vec<bool>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
     differences: OnceLock<Vec<Difference>>,
@@ -157,10 +163,13 @@ impl TraceDiff {
         let programs: PerSide<Program> =
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
+        let pins = TraceDiff::pinned(&options.pins, trees);
         let align = || {
             let (mut pairing, regions, confidences) = match order::in_order(trees) {
-                true => align_in_order(programs.as_ref(), &options.aliases),
-                false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
+                true => align_in_order(programs.as_ref(), &options.aliases, &pins),
+                false => {
+                    mirrored(align_in_order(programs.as_ref().swap(), &options.aliases, &pins))
+                }
             };
             // From here on the merged tree is the only owner of the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
@@ -179,6 +188,8 @@ impl TraceDiff {
             }
         };
         let ((pairing, regions, confidences, merged), ()) = rayon::join(align, look_ahead);
+        let compared_steps =
+            pairing.steps.as_deref().map(|pairs| step_pairs::compared(programs.as_ref(), pairs));
         let mut notes = Notes::default();
         notes.add(
             "ALIGNMENT_CUT",
@@ -196,6 +207,7 @@ impl TraceDiff {
             relations: pairing.relations,
             confidences,
             regions,
+            compared_steps,
             step_pairs: pairing.steps,
             merged,
             plain_names,
@@ -235,20 +247,18 @@ impl TraceDiff {
         self.partner(side, call).map(|_| self.confidences.of(side, call.index()))
     }
 
-    /// If the traces have different numbers of steps: the steps that are compared, in order. No
-    /// call of any other step has a counterpart. `None` if the numbers are equal, so that steps are
-    /// compared by position, and if no steps can be compared.
+    /// The steps that are compared, ordered by the baseline; the candidate may run them in another
+    /// order. No call of any other step has a counterpart. `None` if steps are compared by position, and
+    /// if no steps can be compared.
     pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
         self.step_pairs.as_deref()
     }
 
     /// Whether a call is in a step that is not compared.
     pub(crate) fn is_left_out(&self, side: Side, call: CallId) -> bool {
-        let Some(pairs) = &self.step_pairs else { return false };
-        self.programs[side].steps().step(call).is_some_and(|step| match side {
-            Side::Baseline => pairs.binary_search_by_key(&step, |pair| pair.0).is_err(),
-            Side::Candidate => pairs.binary_search_by_key(&step, |pair| pair.1).is_err(),
-        })
+        let Some(is_compared) = &self.compared_steps else { return false };
+        let step = self.programs[side].steps().step(call);
+        step.is_some_and(|step| !is_compared[side][step.index()])
     }
 
     /// The compiled regions and graph launches that only one side has, with the calls of the other
@@ -342,7 +352,7 @@ impl TraceDiff {
 
 type Aligned = (Pairing, regions::Regions, Confidences);
 
-fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> Aligned {
+fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases, pins: &[(u32, u32)]) -> Aligned {
     let trees = programs.map(|program| &**program.tree());
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let PerSide { baseline, candidate } =
@@ -353,9 +363,11 @@ fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> Aligned {
     let steps = step_pairs::pair_steps(programs, outlines.as_ref());
     let left_out = step_pairs::left_out(programs, steps.as_deref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
-    let mut pairing = align::align(programs, outlines.as_ref(), &threads);
+    let crossing = Crossing::of(programs, steps.as_deref());
+    let mut pairing =
+        align::align(programs, outlines.as_ref(), &threads, (crossing.as_ref(), pins));
     ranges::pair(trees, outlines.as_ref(), &mut pairing);
-    let confidences = confidence::weigh(outlines.as_ref(), &pairing);
+    let confidences = confidence::weigh(outlines.as_ref(), &pairing, (crossing.as_ref(), pins));
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing, left_out.as_ref());
@@ -374,7 +386,11 @@ fn mirrored((pairing, regions, confidences): Aligned) -> Aligned {
         relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
         cut_blocks: pairing.cut_blocks,
         cut_threads: pairing.cut_threads,
-        steps: pairing.steps.map(|steps| steps.into_iter().map(|(a, b)| (b, a)).collect()),
+        steps: pairing.steps.map(|steps| {
+            let mut steps: StepPairs = steps.into_iter().map(|(a, b)| (b, a)).collect();
+            steps.sort_unstable();
+            steps
+        }),
     };
     (pairing, regions.mirrored(), confidences.mirrored())
 }

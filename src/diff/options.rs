@@ -1,6 +1,6 @@
 //! User options of an alignment.
 
-use super::Aliases;
+use super::{Aliases, Pin};
 use crate::program::RepeatDetection;
 
 /// How two trees are aligned.
@@ -11,6 +11,9 @@ pub struct DiffOptions {
     pub aliases: Aliases,
     /// Whether repeats serve as steps in a trace that has no steps.
     pub repeats: RepeatDetection,
+    /// Calls that are matched whatever else says. [`TraceDiff::check_pins`](super::TraceDiff::check_pins)
+    /// reports pins that cannot be kept.
+    pub pins: Vec<Pin>,
 }
 
 impl DiffOptions {
@@ -25,6 +28,13 @@ impl DiffOptions {
     #[must_use]
     pub fn repeats(mut self, repeats: RepeatDetection) -> Self {
         self.repeats = repeats;
+        self
+    }
+
+    /// Sets the calls that are matched whatever else says.
+    #[must_use]
+    pub fn pins(mut self, pins: Vec<Pin>) -> Self {
+        self.pins = pins;
         self
     }
 }

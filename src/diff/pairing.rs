@@ -15,6 +15,6 @@ pub(super) struct Pairing {
     pub(super) cut_blocks: u64,
     /// Threads that were compared with only some of the other side's threads.
     pub(super) cut_threads: u64,
-    /// The steps that are compared, if one side has more steps than the other.
+    /// The steps that are compared, ordered by the baseline; `None` if they are compared by position.
     pub(super) steps: Option<StepPairs>,
 }

@@ -1,18 +1,24 @@
-//! Two traces with different numbers of steps → the steps that are compared.
+//! The steps of two traces → the steps that are compared.
 //!
 //! ```text
 //! trace1   A   B   C                 matched by what the steps do; on a tie by their
 //! trace2       B   C   D   E         token counts, then their numbers, then their order
+//!
+//! trace1   prefill 512   decode 4   decode 5      batches of an inference engine: equal ones first,
+//! trace2   decode 4   prefill 500   decode 4      then the nearest of the same class, in any order
 //! ```
-//! Steps of different phases are never compared. The alignment does not see the calls of a step
+//! Steps of different phases are never compared. If both traces have as many steps and nothing shows that they run
+//! in another order, steps are compared by position. The alignment does not see the calls of a step
 //! without a counterpart, so that it cannot match them to calls of a step that is compared.
 
 use super::outline::{Outline, Token};
-use crate::program::{Program, StepId, StepSpan, Steps};
+use crate::program::{BatchClass, Phase, Program, StepId, StepSpan, Steps};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 
 /// Maximum number of step pairs to weigh; beyond it, steps are matched by position.
 const CELLS: usize = 1 << 20;
@@ -27,28 +33,189 @@ const EQUAL: usize = PARTS + 1;
 /// The steps that are compared, in order.
 pub(super) type StepPairs = Vec<(StepId, StepId)>;
 
-/// Matches the steps of both sides. `None` if both have the same number of steps, so that their
-/// order decides, and if no steps can be compared.
+/// Matches the steps of both sides, ordered by the baseline. `None` if each step is compared with the one at
+/// the same position, and if no steps can be compared.
 pub(super) fn pair_steps(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
 ) -> Option<StepPairs> {
     let steps = programs.map(Program::steps);
     let counts = steps.map(Steps::len);
-    if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
+    let are_many = counts.baseline.saturating_mul(counts.candidate) > CELLS;
+    let is_one = counts.baseline == counts.candidate && counts.baseline <= 1;
+    if counts.baseline.min(counts.candidate) == 0 || is_one {
         return None;
     }
-    let pairs = match counts.baseline.saturating_mul(counts.candidate) > CELLS {
-        true => in_order(steps),
-        false => {
-            let mut contents = Contents::new(steps, outlines);
-            path(counts, |a, b| {
-                let likeness = contents.likeness(a, b);
-                Worth::of_spans(steps, a, b).map(|worth| Worth { likeness, ..worth })
-            })
+    let batches = steps.map(batches_of);
+    let pairs = match (batches.baseline, batches.candidate) {
+        (Some(one), Some(two)) => pair_batches(steps, outlines, &PerSide::new(one, two)),
+        _ if counts.baseline == counts.candidate => {
+            permuted(&PerSide::from_fn(|side| sums(steps[side], outlines[side])))
+        }
+        _ if are_many => in_order(steps),
+        _ => {
+            let all = counts.map(|count| (0..count).collect::<Vec<usize>>());
+            pair_like(steps, &all, &mut Contents::new(steps, outlines))
         }
     };
-    (!pairs.is_empty()).then_some(pairs)
+    let is_by_position = counts.baseline == counts.candidate
+        && pairs.len() == counts.baseline
+        && pairs.iter().all(|(a, b)| a == b);
+    (!pairs.is_empty() && !is_by_position).then_some(pairs)
+}
+
+/// Matches some steps of both sides by what their calls do, in order.
+fn pair_like(
+    steps: PerSide<&Steps>,
+    some: &PerSide<Vec<usize>>,
+    contents: &mut Contents,
+) -> StepPairs {
+    let pairs = path(some.as_ref().map(Vec::len), |a, b| {
+        let (a, b) = (some.baseline[a], some.candidate[b]);
+        let likeness = contents.likeness(a, b);
+        Worth::of_spans(steps, a, b).map(|worth| Worth { likeness, ..worth })
+    });
+    let id = |side: Side, at: StepId| StepId(some[side][at.index()] as u32);
+    pairs.into_iter().map(|(a, b)| (id(Side::Baseline, a), id(Side::Candidate, b))).collect()
+}
+
+/// If both sides run the same steps, each kind equally often, matches the first of each kind with the first, the
+/// second with the second, and so on. Otherwise no step.
+fn permuted(kinds: &PerSide<Vec<u64>>) -> StepPairs {
+    let places = kinds.as_ref().map(|kinds| {
+        let mut places: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (at, &kind) in kinds.iter().enumerate() {
+            places.entry(kind).or_default().push(at as u32);
+        }
+        places
+    });
+    let count = |places: &BTreeMap<u64, Vec<u32>>| -> Vec<(u64, usize)> {
+        places.iter().map(|(&kind, places)| (kind, places.len())).collect()
+    };
+    if count(&places.baseline) != count(&places.candidate) {
+        return Vec::new();
+    }
+    let both = places.baseline.into_values().zip(places.candidate.into_values());
+    let pairs = both.flat_map(|(one, two)| one.into_iter().zip(two));
+    let mut pairs: StepPairs = pairs.map(|(a, b)| (StepId(a), StepId(b))).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// The kind of each step: a hash of the evidence tokens of its calls, in any order.
+fn sums(steps: &Steps, outline: &Outline<'_>) -> Vec<u64> {
+    let hash = |token: Token| {
+        let mut hasher = FxHasher::default();
+        token.hash(&mut hasher);
+        hasher.finish().rotate_left(17)
+    };
+    let of_step = |step: StepId| {
+        let calls = steps.calls_of(step).flatten();
+        let tokens = calls.flat_map(|call| outline.tokens(call as u32)).flatten();
+        tokens.fold(0_u64, |sum, token| sum.wrapping_add(hash(token)))
+    };
+    (0..steps.len() as u32).map(|step| of_step(StepId(step))).collect()
+}
+
+/// The batch that an inference engine ran in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct BatchOf {
+    class: BatchClass,
+    requests: u64,
+    tokens: Option<u64>,
+}
+
+/// The batch of each step; `None` if some steps have none.
+fn batches_of(steps: &Steps) -> Option<Vec<BatchOf>> {
+    let of = |span: &StepSpan| {
+        Some(BatchOf {
+            class: BatchClass::of(span)?,
+            requests: span.requests?,
+            tokens: span.tokens,
+        })
+    };
+    steps.spans().iter().map(of).collect()
+}
+
+/// Matches steps by their batches: equal batches first, then the nearest of the same class. If a phase has no
+/// class that both sides have, its steps are matched in order.
+fn pair_batches(
+    steps: PerSide<&Steps>,
+    outlines: PerSide<&Outline<'_>>,
+    batches: &PerSide<Vec<BatchOf>>,
+) -> StepPairs {
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    let mut left = batches.as_ref().map(|batches| (0..batches.len()).collect::<Vec<usize>>());
+    pairs.extend(take_equal(&mut left, |side, at| batches[side][at]));
+    // Sorted by size, the nearest batches of a class are near each other.
+    for side in Side::BOTH {
+        left[side].sort_by_key(|&at| (batches[side][at], at));
+    }
+    let near = path(left.as_ref().map(Vec::len), |a, b| {
+        let (one, two) = (batches.baseline[left.baseline[a]], batches.candidate[left.candidate[b]]);
+        (one.class == two.class).then(|| Worth { likeness: nearness(one, two), ..Worth::default() })
+    });
+    let near: Vec<(usize, usize)> = near
+        .into_iter()
+        .map(|(a, b)| (left.baseline[a.index()], left.candidate[b.index()]))
+        .collect();
+    pairs.extend(near);
+    let is_compared =
+        |phase: Phase| pairs.iter().any(|&(a, _)| batches.baseline[a].class.phase == phase);
+    let others = PerSide::from_fn(|side| {
+        let all = 0..batches[side].len();
+        all.filter(|&at| !is_compared(batches[side][at].class.phase)).collect::<Vec<usize>>()
+    });
+    let cells = others.baseline.len().saturating_mul(others.candidate.len());
+    if (1..=CELLS).contains(&cells) {
+        let more = pair_like(steps, &others, &mut Contents::new(steps, outlines));
+        pairs.extend(more.into_iter().map(|(a, b)| (a.index(), b.index())));
+    }
+    pairs.sort_unstable();
+    pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
+}
+
+/// Takes steps with equal values from both lists: the first with the first, the second with the second, and so on.
+fn take_equal<T: Ord>(
+    left: &mut PerSide<Vec<usize>>,
+    value: impl Fn(Side, usize) -> T,
+) -> Vec<(usize, usize)> {
+    let mut places: BTreeMap<T, VecDeque<usize>> = BTreeMap::new();
+    for &at in &left.candidate {
+        places.entry(value(Side::Candidate, at)).or_default().push_back(at);
+    }
+    let mut taken = Vec::new();
+    left.baseline.retain(|&a| {
+        let equal = places.get_mut(&value(Side::Baseline, a)).and_then(VecDeque::pop_front);
+        taken.extend(equal.map(|b| (a, b)));
+        equal.is_none()
+    });
+    left.candidate = places.into_values().flatten().collect();
+    taken
+}
+
+/// How near two batches of one class are, from 0 to [`PARTS`].
+fn nearness(one: BatchOf, two: BatchOf) -> usize {
+    let of = |a: u64, b: u64| {
+        let most = a.max(b).max(1);
+        (u128::from(a.min(b)) * PARTS as u128 / u128::from(most)) as usize
+    };
+    let requests = of(one.requests, two.requests);
+    let tokens = one.tokens.zip(two.tokens).map_or(requests, |(a, b)| of(a, b));
+    requests.midpoint(tokens)
+}
+
+/// Whether each step is compared.
+pub(super) fn compared(
+    programs: PerSide<&Program>,
+    pairs: &[(StepId, StepId)],
+) -> PerSide<Vec<bool>> {
+    let mut compared = programs.map(|program| vec![false; program.steps().len()]);
+    for (a, b) in pairs {
+        compared.baseline[a.index()] = true;
+        compared.candidate[b.index()] = true;
+    }
+    compared
 }
 
 /// For each call, whether it is in a step without a counterpart and nothing below it is in a compared
@@ -57,14 +224,13 @@ pub(super) fn left_out(
     programs: PerSide<&Program>,
     pairs: Option<&[(StepId, StepId)]>,
 ) -> PerSide<Vec<bool>> {
+    let Some(pairs) = pairs else { return PerSide::default() };
+    let compared = compared(programs, pairs);
     PerSide::from_fn(|side| {
         let (tree, steps) = (programs[side].tree(), programs[side].steps());
-        let Some(pairs) = pairs.filter(|pairs| pairs.len() < steps.len()) else {
+        let is_compared = &compared[side];
+        if !is_compared.contains(&false) {
             return Vec::new();
-        };
-        let mut is_compared = vec![false; steps.len()];
-        for &(a, b) in pairs {
-            is_compared[PerSide::new(a, b)[side].index()] = true;
         }
         // How many calls before each position are in compared steps.
         let mut before = vec![0_u32; tree.len() + 1];
@@ -73,7 +239,7 @@ pub(super) fn left_out(
         }
         (0..tree.len()).for_each(|at| before[at + 1] += before[at]);
         let mut left_out = vec![false; tree.len()];
-        let alone = (0..).map(StepId).zip(is_compared).filter(|(_, is_compared)| !is_compared);
+        let alone = (0..).map(StepId).zip(is_compared).filter(|(_, is_compared)| !**is_compared);
         for at in alone.flat_map(|(step, _)| steps.calls_of(step)).flatten() {
             let end = tree.end(CallId(at as u32)).index();
             left_out[at] = before[end] == before[at];
@@ -245,6 +411,26 @@ mod tests {
         let worth = |a: usize, b: usize| (a % 2 == b % 2).then(Worth::default);
         let pairs = path(PerSide::new(1, 4), |_, b| worth(1, b));
         assert_eq!(pairs, [(StepId(0), StepId(1))]);
+    }
+
+    #[test]
+    fn the_same_steps_in_another_order_are_paired_by_kind() {
+        let pairs = |one: &[u64], two: &[u64]| -> Vec<(u32, u32)> {
+            let pairs = permuted(&PerSide::new(one.to_vec(), two.to_vec()));
+            pairs.into_iter().map(|(a, b)| (a.0, b.0)).collect()
+        };
+        assert_eq!(pairs(&[7, 9, 7, 7], &[7, 7, 9, 7]), [(0, 0), (1, 2), (2, 1), (3, 3)]);
+        // With one more of a kind, nothing says which steps correspond.
+        assert_eq!(pairs(&[7, 9, 7], &[7, 9, 9]), []);
+    }
+
+    #[test]
+    fn equal_values_are_taken_in_order() {
+        let mut left = PerSide::new(vec![0, 1, 2], vec![0, 1, 2, 3]);
+        let values = PerSide::new(vec!['a', 'b', 'a'], vec!['c', 'a', 'a', 'a']);
+        let taken = take_equal(&mut left, |side, at| values[side][at]);
+        assert_eq!(taken, [(0, 1), (2, 2)]);
+        assert_eq!((left.baseline, left.candidate), (vec![1], vec![3, 0]));
     }
 
     #[test]

@@ -19,6 +19,7 @@
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
+mod batch_class;
 mod captures;
 pub(crate) mod communication;
 mod damage;
@@ -40,6 +41,7 @@ mod synchronisation;
 mod words;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use batch_class::BatchClass;
 pub use captures::{CaptureSource, Captures};
 pub(crate) use communication::Communication;
 pub use damage::Damage;

@@ -89,8 +89,10 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
         let (cells, style) = (compared(unit, time), change(time.difference()));
         ListLine { name: name.to_owned(), note: String::new(), cells, style }
     };
+    let classes = batch_classes(analysis, unit);
     let lines = match count.baseline.min(count.candidate) {
         0 | 1 => Vec::new(),
+        _ if !classes.is_empty() => classes,
         _ => vec![
             line("median", middle),
             line("shortest", |walls| walls[0]),
@@ -110,6 +112,28 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
         titles: titles(analysis, unit.label()),
         lines,
     }
+}
+
+/// The mean wall time of the compared steps of each class of batches.
+fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
+    let rows = analysis.batch_class_rows().into_iter();
+    let compared_rows =
+        rows.filter(|row| row.figures.baseline.steps.min(row.figures.candidate.steps) > 0);
+    compared_rows
+        .map(|row| {
+            let time = row.figures.map(|f| Nanos(f.wall().0 / f.steps.max(1) as i64));
+            let compared_steps = row.figures.map(|f| f.steps);
+            let note = format!(
+                "{} of {} and {} of {} steps",
+                compared_steps.baseline,
+                row.steps.baseline,
+                compared_steps.candidate,
+                row.steps.candidate
+            );
+            let style = change(time.difference());
+            ListLine { name: row.class.to_string(), note, cells: compared(unit, time), style }
+        })
+        .collect()
 }
 
 /// The median of sorted times; there must be at least one.

@@ -2,6 +2,7 @@
 //! `change_sites`: the calls of each change.
 
 use super::table::{ColumnType, Columns, Table};
+use crate::analysis::replay::Effect;
 use crate::analysis::{Analysis, Change, WithoutChange};
 use crate::diff::MergedId;
 use crate::side::Side;
@@ -19,6 +20,7 @@ struct Part {
     hint: &'static str,
     cost: Nanos,
     busy: Option<Nanos>,
+    effect: Option<Effect>,
     sites: usize,
     node: Option<MergedId>,
 }
@@ -48,6 +50,17 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "the part of the cost in which the device was busy",
             |_, r| r.busy.into(),
         )
+        .micros_difference(
+            "effect_alone_us",
+            "what the change alone does to the baseline's step, by replay; empty if the traces cannot be \
+             replayed (see whatif.csv)",
+            |_, r| r.effect.map(|effect| effect.alone).into(),
+        )
+        .micros_difference(
+            "effect_last_us",
+            "what it does to the candidate's step, where all other changes are made, by replay",
+            |_, r| r.effect.map(|effect| effect.last).into(),
+        )
         .text("sentence", "what changed", |_, r| r.sentence.as_str().into())
         .text("where", "where it is first: module class and user frame", |_, r| {
             r.place.as_str().into()
@@ -71,7 +84,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn parts(analysis: &Analysis) -> Vec<Part> {
-    let changes = analysis.changes();
+    let (changes, effects) = (analysis.changes(), analysis.effects().ok());
     let change = |(number, change): (usize, &Change)| Part {
         number: Some(number),
         kind: change.kind.label(),
@@ -81,6 +94,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         hint: change.kind.usual(),
         cost: change.cost,
         busy: Some(change.busy),
+        effect: effects.map(|effects| effects.of_changes[number]),
         sites: change.nodes.len(),
         node: change.nodes.first().copied(),
     };
@@ -93,6 +107,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         hint: "",
         cost: part.cost,
         busy: None,
+        effect: None,
         sites: 0,
         node: None,
     };

@@ -21,12 +21,14 @@ mod phases;
 mod rows;
 mod runs;
 mod same_kernels;
+mod step_pairs;
 mod steps;
 pub(crate) mod table;
 mod tallies;
 mod uid_map;
 mod unique_args;
 mod verdicts;
+mod what_if;
 
 pub use table::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 
@@ -62,6 +64,10 @@ pub enum TableKind {
     UidMap,
     /// `steps`.
     Steps,
+    /// `step_pairs`.
+    StepPairs,
+    /// `batch_classes`.
+    BatchClasses,
     /// `phases`.
     Phases,
     /// `layers`.
@@ -74,6 +80,10 @@ pub enum TableKind {
     Changes,
     /// `change_sites`.
     ChangeSites,
+    /// `whatif`.
+    WhatIf,
+    /// `critical_path`.
+    CriticalPath,
     /// `causes`.
     Causes,
     /// `idle`.
@@ -84,7 +94,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 20] = [
+    pub const ALL: [TableKind; 24] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -96,12 +106,16 @@ impl TableKind {
         TableKind::Efficiency,
         TableKind::UidMap,
         TableKind::Steps,
+        TableKind::StepPairs,
+        TableKind::BatchClasses,
         TableKind::Phases,
         TableKind::Layers,
         TableKind::LayerOps,
         TableKind::Verdicts,
         TableKind::Changes,
         TableKind::ChangeSites,
+        TableKind::WhatIf,
+        TableKind::CriticalPath,
         TableKind::Causes,
         TableKind::Idle,
         TableKind::Graphs,
@@ -121,12 +135,16 @@ impl TableKind {
             TableKind::Efficiency => "efficiency",
             TableKind::UidMap => "uid_map",
             TableKind::Steps => "steps",
+            TableKind::StepPairs => "step_pairs",
+            TableKind::BatchClasses => "batch_classes",
             TableKind::Phases => "phases",
             TableKind::Layers => "layers",
             TableKind::LayerOps => "layer_ops",
             TableKind::Verdicts => "verdicts",
             TableKind::Changes => "changes",
             TableKind::ChangeSites => "change_sites",
+            TableKind::WhatIf => "whatif",
+            TableKind::CriticalPath => "critical_path",
             TableKind::Causes => "causes",
             TableKind::Idle => "idle",
             TableKind::Graphs => "graphs",
@@ -163,12 +181,16 @@ impl TableKind {
             TableKind::Efficiency => efficiency::table(self.name(), analysis),
             TableKind::UidMap => uid_map::table(self.name(), analysis),
             TableKind::Steps => steps::table(self.name(), analysis),
+            TableKind::StepPairs => step_pairs::table(self.name(), analysis),
+            TableKind::BatchClasses => step_pairs::classes(self.name(), analysis),
             TableKind::Phases => phases::table(self.name(), analysis),
             TableKind::Layers => layers::table(self.name(), analysis),
             TableKind::LayerOps => layer_ops::table(self.name(), analysis),
             TableKind::Verdicts => verdicts::table(self.name(), analysis),
             TableKind::Changes => changes::table(self.name(), analysis),
             TableKind::ChangeSites => changes::sites(self.name(), analysis),
+            TableKind::WhatIf => what_if::table(self.name(), analysis),
+            TableKind::CriticalPath => what_if::critical_path(self.name(), analysis),
             TableKind::Causes => causes::table(self.name(), analysis),
             TableKind::Idle => idle::table(self.name(), analysis),
             TableKind::Graphs => graphs::table(self.name(), analysis),

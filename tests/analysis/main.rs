@@ -14,3 +14,4 @@ mod real_pairs;
 mod several_runs;
 mod verdict;
 mod wall;
+mod what_if;

@@ -4,7 +4,7 @@ use crate::pairs::{KNOWN, SAME, compare};
 use tracetree::analysis::{Analysis, ChangeKind};
 use tracetree::trace::Nanos;
 
-fn parts(analysis: &Analysis) -> [Nanos; 4] {
+fn parts(analysis: &Analysis) -> [Nanos; 5] {
     analysis.changes().without_change().map(|part| part.cost)
 }
 

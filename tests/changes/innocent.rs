@@ -3,10 +3,11 @@
 
 use crate::pairs::{SAME, compare};
 use crate::support::compared::{compare_files, compare_texts, steps_of};
-use crate::support::traces::h100;
+use crate::support::traces::{example, h100};
 use crate::told;
 use tracetree::PerSide;
 use tracetree::report::change_lines;
+use tracetree::trace::Nanos;
 
 #[test]
 fn two_runs_of_one_program_are_identical() {
@@ -73,5 +74,21 @@ fn a_trace_of_another_model_is_called_another_program() {
     compare("torch215/one_cnn_a", "torch215/one_tf", |analysis| {
         let told = change_lines(analysis).headline.expect("a headline");
         assert!(told.starts_with("These are different programs: "), "{told}");
+    });
+}
+
+/// Without Python stacks, a sleep between two ops is not a call, but its place is known.
+#[test]
+fn a_sleep_that_was_not_recorded_is_placed_before_an_op() {
+    let of = |name: &str| example(&format!("known/{name}.pt.trace.json.gz"));
+    compare_files(PerSide::new(of("host_base"), of("host_sleep")), |analysis| {
+        let changes = analysis.changes();
+        // The program sleeps 3 ms in each step, before the first op.
+        assert!(changes.between_calls() >= Nanos(3_000_000), "{:?}", changes.between_calls());
+        assert_eq!(changes.between_calls_before(), Some("aten::slice"));
+        let lines = change_lines(analysis).same_program;
+        let said =
+            "The GPU waits more for the host between recorded calls, most of it before aten::slice";
+        assert!(lines.iter().any(|line| line.sentence == said), "{lines:?}");
     });
 }

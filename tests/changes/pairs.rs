@@ -25,7 +25,7 @@ const fn known(
 }
 
 /// All pairs with one change. Names without a folder are in `examples/traces/h100`.
-pub(crate) const KNOWN: [Known; 70] = [
+pub(crate) const KNOWN: [Known; 80] = [
     known(
         "resnet_eager",
         "resnet_tf32_off",
@@ -351,10 +351,70 @@ pub(crate) const KNOWN: [Known; 70] = [
         ChangeKind::Ops,
         "3 × aten::topk instead of 3 × aten::argmax",
     ),
+    known(
+        "examples/known/host_base.pt.trace",
+        "examples/known/host_spin.pt.trace",
+        ChangeKind::Ops,
+        "Added: at::cuda::spin_kernel per step launched outside of ops",
+    ),
+    known(
+        "examples/known/gpu_base.pt.trace",
+        "examples/known/gpu_spin.pt.trace",
+        ChangeKind::Ops,
+        "Added: at::cuda::spin_kernel per step launched outside of ops",
+    ),
+    known(
+        "examples/known/host_base.pt.trace",
+        "examples/known/host_sync.pt.trace",
+        ChangeKind::Synchronization,
+        "The host waits for the GPU: 3 × cudaDeviceSynchronize per step",
+    ),
+    known(
+        "examples/known/gpu_base.pt.trace",
+        "examples/known/gpu_sync.pt.trace",
+        ChangeKind::Synchronization,
+        "The host waits for the GPU: 3 × cudaDeviceSynchronize per step",
+    ),
+    known(
+        "examples/memory/memory_base.pt.trace",
+        "examples/memory/memory_batch.pt.trace",
+        ChangeKind::Shapes,
+        "Inputs are 2 times as large",
+    ),
+    known(
+        "examples/memory/memory_base.pt.trace",
+        "examples/memory/memory_empty_cache.pt.trace",
+        ChangeKind::Allocator,
+        "12 cudaFrees, 12 cudaMallocs per step",
+    ),
+    known(
+        "examples/layers/gpt_base.pt.trace",
+        "examples/layers/gpt_half.pt.trace",
+        ChangeKind::Compilation,
+        "4 compiled regions replace 60 calls per step",
+    ),
+    known(
+        "examples/layers/optimizer_foreach.pt.trace",
+        "examples/layers/optimizer_loop.pt.trace",
+        ChangeKind::Optimizer,
+        "AdamW runs one tensor at a time instead of foreach",
+    ),
+    known(
+        "examples/layers/experts_base.pt.trace",
+        "examples/layers/experts_shuffled.pt.trace",
+        ChangeKind::Ops,
+        "The same calls run in another order",
+    ),
+    known(
+        "examples/serving/serving_base.pt.trace",
+        "examples/serving/serving_math.pt.trace",
+        ChangeKind::Attention,
+        "Attention runs math instead of memory-efficient kernels",
+    ),
 ];
 
 /// Pairs of recordings of one program.
-pub(crate) const SAME: [(&str, &str); 13] = [
+pub(crate) const SAME: [(&str, &str); 20] = [
     ("resnet_eager", "resnet_eager_again"),
     ("resnet_eager", "resnet_eager_third"),
     ("resnet_tf32_off", "resnet_tf32_off_again"),
@@ -362,6 +422,13 @@ pub(crate) const SAME: [(&str, &str); 13] = [
     ("train_base", "train_five_steps"),
     ("examples/cnn.pt.trace", "examples/cnn_rerun.pt.trace"),
     ("examples/cpu/cpu_base.pt.trace", "examples/cpu/cpu_again.pt.trace"),
+    ("examples/known/host_base.pt.trace", "examples/known/host_again.pt.trace"),
+    ("examples/known/host_base.pt.trace", "examples/known/host_third.pt.trace"),
+    ("examples/known/gpu_base.pt.trace", "examples/known/gpu_again.pt.trace"),
+    ("examples/known/gpu_again.pt.trace", "examples/known/gpu_third.pt.trace"),
+    ("examples/memory/memory_base.pt.trace", "examples/memory/memory_again.pt.trace"),
+    ("examples/layers/gpt_base.pt.trace", "examples/layers/gpt_ranges.pt.trace"),
+    ("examples/serving/serving_base.pt.trace", "examples/serving/serving_sglang.pt.trace"),
     ("cpu/cnn.pt.trace", "cpu/cnn_mem.pt.trace"),
     ("cpu/tfm.pt.trace", "cpu/tfm_rerun.pt.trace"),
     ("torch215/cnn_base_1", "torch215/cnn_base_2"),

@@ -9,6 +9,7 @@ mod ground_truth;
 mod hard_changes;
 mod hard_structure;
 mod phenomena;
+mod pins;
 mod places;
 mod random_laws;
 mod real_changes;

@@ -60,7 +60,7 @@ pub(super) fn words(name: &str) -> String {
 }
 
 /// The name without template arguments and parameters, truncated to 60 characters.
-pub(super) fn short(name: &str) -> String {
+pub(in crate::analysis) fn short(name: &str) -> String {
     const LONGEST: usize = 60;
     let name = &name.replace("(anonymous namespace)::", "");
     let name = name.strip_prefix("void ").unwrap_or(name);

@@ -18,7 +18,7 @@ mod clock;
 mod evidence;
 mod gpu;
 mod host;
-mod kernel_words;
+pub(in crate::analysis) mod kernel_words;
 mod merge;
 mod places;
 mod reason;

@@ -4,6 +4,7 @@
 //! busy time of rows    ─ with a fact ─────────────▶ its change
 //!                      ─ same arguments, kernels ─▶ same program, kernel speed
 //! idle time of calls   ─ unmatched ───────────────▶ its change
+//!                      ─ between calls ───────────▶ time between calls
 //!                      ─ matched, as far as the host time of the call changed ─▶ same program, host speed
 //!                      ─ the rest ────────────────▶ overlap of host and device
 //! no known call        ───────────────────────────▶ unexplained
@@ -12,12 +13,14 @@
 
 use super::draft::Drafts;
 use super::kind::ChangeKind;
+use super::place::either;
 use super::rules::kernels;
 use crate::analysis::causes::Scale;
-use crate::analysis::{IdleKind, IdleRow, Part, RowKind};
+use crate::analysis::{Analysis, IdleKind, IdleRow, Part, RowKind};
 use crate::diff::MergedId;
 use crate::side::PerSide;
 use crate::trace::Nanos;
+use crate::tree::CallKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -38,6 +41,8 @@ pub(super) struct Costs {
     /// Difference of the idle time at matched calls: the part of host gaps that the host time of these calls
     /// explains, and all launch latency, queueing delay, synchronization and final wait.
     pub(super) host_speed: i128,
+    /// Difference of the host gaps between recorded calls, by thread.
+    pub(super) between_calls: BTreeMap<MergedId, i128>,
     /// Difference of the rest of the host gaps at matched calls.
     pub(super) overlap: i128,
     /// Time without a known call.
@@ -122,6 +127,9 @@ impl Costs {
             return;
         }
         match row.kind {
+            IdleKind::Host if is_thread(drafts.analysis, owner) => {
+                *self.between_calls.entry(owner).or_default() += idle;
+            }
             IdleKind::Host => {
                 let analysis = drafts.analysis;
                 let node = analysis.diff().merged().node(owner);
@@ -138,6 +146,12 @@ impl Costs {
             IdleKind::Unknown => self.unexplained += idle,
         }
     }
+}
+
+/// Whether the owner of idle time is a thread: no call was running.
+fn is_thread(analysis: &Analysis, owner: MergedId) -> bool {
+    let (side, call) = either(analysis, owner);
+    analysis.tree(side).kind(call) == CallKind::Thread
 }
 
 /// The part of a difference that another difference of the same sign explains.

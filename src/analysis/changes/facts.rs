@@ -2,7 +2,7 @@
 
 use crate::analysis::shared_texts::SharedTexts;
 use crate::analysis::{Analysis, Row, RowKind, WallBasis};
-use crate::diff::{Confidence, MergedId, MergedNode};
+use crate::diff::{Confidence, MergedId, MergedNode, Relation};
 use crate::program::Measure;
 use crate::side::Side;
 use crate::trace::{Argument, Category, TextId};
@@ -23,6 +23,8 @@ pub(super) struct Facts {
     /// GPU time of both sides in compared steps, in ns, and how much of it is in firmly matched calls.
     gpu_time: i64,
     firm_time: i64,
+    /// Matched ops that run at another place among the calls of the same op or module.
+    pub(super) moved: Vec<MergedId>,
     /// The outermost calls that are not matched to a call of the same name. Compiled regions and graphs
     /// that replaced calls are not among them.
     pub(super) calls: Vec<MergedId>,
@@ -40,6 +42,12 @@ impl Facts {
             let MergedNode::Both(a, b) = node else { continue };
             let (one, two) = (analysis.tree(Side::Baseline), analysis.tree(Side::Candidate));
             let is_op = one.kind(a) == CallKind::Op;
+            if is_op
+                && diff.relation(Side::Baseline, a) == Relation::Moved
+                && analysis.is_compared(Side::Baseline, a)
+            {
+                facts.moved.push(id);
+            }
             // Views and allocations cost no time of the device, and follow from the ops around them.
             let works = || {
                 analysis.measure() == Measure::HostSelfTime
@@ -170,10 +178,18 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
-/// Whether the calls of a node are ops or frames in compared steps, outside of regions.
+/// Whether the calls of a node are ops, frames, or launches outside of ops, in compared steps and outside of
+/// regions. What an op launches is compared by its kernels.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
-        matches!(analysis.tree(side).kind(call), CallKind::Op | CallKind::Frame)
+        let tree = analysis.tree(side);
+        let is_in_op = || tree.parent(call).is_some_and(|above| tree.kind(above) == CallKind::Op);
+        let is_claimed = match tree.kind(call) {
+            CallKind::Op | CallKind::Frame => true,
+            CallKind::Runtime => matches!(node, MergedNode::Only(..)) && !is_in_op(),
+            CallKind::Thread | CallKind::Unlinked | CallKind::Gpu => false,
+        };
+        is_claimed
             && analysis.diff().region_of(side, call).is_none()
             && analysis.is_compared(side, call)
     })

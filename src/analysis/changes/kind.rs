@@ -31,6 +31,8 @@ pub enum ChangeKind {
     Optimizer,
     /// The host reads a result from the GPU and waits for it.
     HostRead,
+    /// The host waits for the GPU without reading a result.
+    Synchronization,
     /// The data loader runs other code.
     InputPipeline,
     /// Collectives were added, removed or replaced.
@@ -51,7 +53,7 @@ pub enum ChangeKind {
 
 impl ChangeKind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [ChangeKind; 22] = [
+    pub const ALL: [ChangeKind; 23] = [
         ChangeKind::Environment,
         ChangeKind::Compilation,
         ChangeKind::Graphs,
@@ -66,6 +68,7 @@ impl ChangeKind {
         ChangeKind::Arguments,
         ChangeKind::Optimizer,
         ChangeKind::HostRead,
+        ChangeKind::Synchronization,
         ChangeKind::InputPipeline,
         ChangeKind::Collectives,
         ChangeKind::Python,
@@ -93,6 +96,7 @@ impl ChangeKind {
             ChangeKind::Arguments => "arguments",
             ChangeKind::Optimizer => "optimizer",
             ChangeKind::HostRead => "host_read",
+            ChangeKind::Synchronization => "synchronization",
             ChangeKind::InputPipeline => "input_pipeline",
             ChangeKind::Collectives => "collectives",
             ChangeKind::Python => "python",
@@ -130,6 +134,9 @@ impl ChangeKind {
             }
             ChangeKind::Optimizer => "the optimizer's fused= and foreach= options",
             ChangeKind::HostRead => ".item(), .cpu(), printing or branching on a tensor",
+            ChangeKind::Synchronization => {
+                "torch.cuda.synchronize(), a copy from memory that is not pinned"
+            }
             ChangeKind::InputPipeline => "DataLoader(num_workers=, pin_memory=)",
             ChangeKind::Collectives => "DDP bucket size, another process group",
             ChangeKind::KernelSelection => {

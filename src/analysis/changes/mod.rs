@@ -5,10 +5,12 @@
 //!                                                             │
 //! wall time by row and idle owner ────────────────────────────┴──▶ cost of each change
 //!                                                                  + same program, other speed
+//!                                                                  + time between calls
 //!                                                                  + overlap + unexplained = Δ step
 //! ```
 //! Structure, arguments and kernel names carry no noise, so changes are found without looking at times.
 
+mod between;
 mod cost;
 mod draft;
 mod facts;
@@ -39,6 +41,8 @@ pub struct Changes {
     list: Vec<Change>,
     kernel_speed: Nanos,
     host_speed: Nanos,
+    between_calls: Nanos,
+    between_place: Option<String>,
     overlap: Nanos,
     unexplained: Nanos,
     /// Times of kernels of matched calls with the same arguments and kernels.
@@ -104,6 +108,7 @@ impl Changes {
         rules::runtime::claim(&mut drafts, &of_rows);
         rules::recording::claim(&mut drafts);
         rules::consequences::fold(&mut drafts, &modules);
+        rules::order::claim(&mut drafts, &facts.moved);
         let mut costs = Costs::of(&drafts, &of_rows, scale);
         costs.combine_python(&mut drafts);
         let mut list: Vec<(i128, i128, Change)> = Vec::new();
@@ -131,7 +136,13 @@ impl Changes {
             (Reverse(cost.abs()), change.kind, change.nodes.first().copied())
         });
         let mut exact: Vec<i128> = list.iter().map(|(cost, ..)| *cost).collect();
-        exact.extend([costs.kernel_speed, costs.host_speed, costs.overlap, costs.unexplained]);
+        exact.extend([
+            costs.kernel_speed,
+            costs.host_speed,
+            costs.between_calls.values().sum(),
+            costs.overlap,
+            costs.unexplained,
+        ]);
         let rounded = scale.round_all(&exact);
         let (of_changes, rest) = rounded.split_at(list.len());
         let list = list.into_iter().zip(of_changes);
@@ -140,8 +151,10 @@ impl Changes {
             list,
             kernel_speed: rest[0],
             host_speed: rest[1],
-            overlap: rest[2],
-            unexplained: rest[3],
+            between_calls: rest[2],
+            between_place: between::place(analysis, scale, &costs.between_calls),
+            overlap: rest[3],
+            unexplained: rest[4],
             same_kernels: costs.same_kernels,
             scale,
             sum: exact.iter().sum(),
@@ -201,6 +214,17 @@ impl Changes {
         self.host_speed
     }
 
+    /// Candidate − baseline per step of the time in which the device waits for the host while the host is between
+    /// recorded calls: Python code that was not recorded, a sleep, or the profiler itself.
+    pub fn between_calls(&self) -> Nanos {
+        self.between_calls
+    }
+
+    /// The op before which at least half of [`between_calls`](Changes::between_calls) is, if there is one.
+    pub fn between_calls_before(&self) -> Option<&str> {
+        self.between_place.as_deref()
+    }
+
     /// Candidate − baseline per step of the time in which the device waits at matched calls, beyond the
     /// change of their own host time: work that now fills gaps, or no longer does.
     pub fn overlap(&self) -> Nanos {
@@ -213,7 +237,7 @@ impl Changes {
     }
 
     /// The parts of the difference that no change causes.
-    pub fn without_change(&self) -> [WithoutChange; 4] {
+    pub fn without_change(&self) -> [WithoutChange; 5] {
         let part = |name, meaning, cost| WithoutChange { name, meaning, cost };
         [
             part(
@@ -225,6 +249,11 @@ impl Changes {
                 "host_speed",
                 "idle time that follows the host time of matched calls",
                 self.host_speed,
+            ),
+            part(
+                "between_calls",
+                "idle time while the host is between recorded calls",
+                self.between_calls,
             ),
             part(
                 "overlap",

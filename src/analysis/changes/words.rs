@@ -6,9 +6,10 @@ use super::phrases::{
     NAMED, counts_of, first, list, per_step, short, sites, top_counts, top_pair, value, within,
 };
 use super::rules::arguments::TENSORS;
-use super::rules::calls::{GRADIENT_MODE, SCHEDULE, backend, is_read};
+use super::rules::calls::{GRADIENT_MODE, LAUNCHED, SCHEDULE, backend, is_read};
 use super::rules::compiled::DIVIDED;
 use super::rules::consequences::{is_accumulation, optimizer_ops};
+use super::rules::order::ORDER;
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
 use crate::program::counted;
@@ -124,9 +125,13 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             let verb = if side == Side::Candidate { "get" } else { "no longer get" };
             format!("{} {verb} a gradient{}", counted(count, "parameter"), per_step(scale, &suffix))
         }
+        ChangeKind::Ops if draft.subject == ORDER => {
+            format!("The same calls run in another order {sites}{}", after_space(&position))
+        }
         ChangeKind::Ops => {
             let backward = if draft.has_backward { ", with their backward" } else { "" };
-            replaced(draft, scale, &position) + backward
+            let launched = if draft.subject.ends_with(LAUNCHED) { LAUNCHED } else { "" };
+            replaced(draft, scale, &position) + launched + backward
         }
         ChangeKind::Python if draft.subject.starts_with(GRADIENT_MODE) => {
             let at = after_space(&position);
@@ -154,6 +159,15 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
                 side.word(),
                 calls.join(", ")
             )
+        }
+        ChangeKind::Synchronization => {
+            let is_added = draft.names.baseline.is_empty();
+            let side = if is_added { Side::Candidate } else { Side::Baseline };
+            let verb = if is_added { "waits" } else { "no longer waits" };
+            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let calls = list(&draft.names[side], unit[side]);
+            let at = after_space(&position);
+            format!("The host {verb} for the GPU{at}: {calls}{}", per_step(scale, &suffix))
         }
         ChangeKind::Streams => {
             let (one, two) = top_pair(draft);

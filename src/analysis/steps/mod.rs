@@ -1,5 +1,6 @@
 //! Computes the figures of each step and each phase on both sides: GPU time, wall, busy, idle.
 
+mod batches;
 mod pairs;
 mod timeline;
 
@@ -8,6 +9,7 @@ use crate::program::{Communication, Measure, Phase, Phases, Program, StepId, Ste
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
+pub use batches::{BatchClassRow, StepEvidence, StepPairRow};
 pub(super) use pairs::StepPairs;
 use timeline::{Activity, Occupied};
 

@@ -38,6 +38,7 @@ mod vocabulary;
 
 use super::Relation;
 use super::bags::Bags;
+use super::crossing::Crossing;
 use super::keys::Key;
 use super::outline::Outline;
 use super::pairing::Pairing;
@@ -59,6 +60,7 @@ pub(super) fn align(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
     threads: &ThreadPairs,
+    (crossing, pins): (Option<&Crossing<'_>>, &[(u32, u32)]),
 ) -> Pairing {
     let trees = programs.map(|program| &**program.tree());
     let links = Links::new(outlines.map(Outline::len));
@@ -69,8 +71,11 @@ pub(super) fn align(
     });
     let words = Vocabulary::new(trees, outlines);
     let lone_threads = lone_threads.as_ref();
-    let both = Both { programs, trees, outlines, words: &words, links: &links, lone_threads };
-    Aligner::new(both).align_threads(&threads.pairs);
+    let words = &words;
+    let both = Both { programs, trees, outlines, words, links: &links, lone_threads, crossing };
+    let mut aligner = Aligner::new(both);
+    aligner.pair_pins(pins);
+    aligner.align_threads(&threads.pairs);
     links.into_pairing()
 }
 
@@ -84,6 +89,7 @@ struct Both<'a> {
     links: &'a Links,
     /// The unmatched threads of each side.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
+    crossing: Option<&'a Crossing<'a>>,
 }
 
 struct Aligner<'a> {
@@ -119,6 +125,17 @@ impl<'a> Aligner<'a> {
             row: Vec::new(),
             crowds: PerSide::default(),
         }
+    }
+
+    /// Matches what the user matched, and aligns what is in it.
+    fn pair_pins(&mut self, pins: &[(u32, u32)]) {
+        for &(a, b) in pins {
+            // A call in a pinned call may be pinned as well.
+            if self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b) {
+                self.pair_in_place(a, b);
+            }
+        }
+        self.descend();
     }
 
     fn is_free(&self, side: Side, call: u32) -> bool {
@@ -159,7 +176,10 @@ impl<'a> Aligner<'a> {
                 a + 1..self.outlines.baseline.end(a),
                 b + 1..self.outlines.candidate.end(b),
             );
-            self.align_lists(lists);
+            match self.both.crossing.map(|crossing| crossing.divided(self.outlines, &lists)) {
+                None => self.align_lists(lists),
+                Some(parts) => parts.into_iter().for_each(|lists| self.align_lists(lists)),
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! What changed, for `summary.json`.
 
+use crate::analysis::replay::Effect;
 use crate::analysis::{Analysis, Change};
 use serde::Serialize;
 
@@ -16,6 +17,11 @@ pub struct ChangeSummary {
     pub cost_us: f64,
     /// The part of `cost_us` in which the device was busy.
     pub busy_us: f64,
+    /// What the change alone does to the baseline's step, by replay, in µs; `null` if the traces cannot be
+    /// replayed.
+    pub effect_alone_us: Option<f64>,
+    /// What it does to the candidate's step, where all other changes are made, by replay, in µs.
+    pub effect_last_us: Option<f64>,
     /// Number of calls in all compared steps: matched ops that differ and outermost unmatched calls.
     pub sites: usize,
     /// Where it is first: module class and user frame; empty if unknown.
@@ -35,6 +41,8 @@ pub struct SameProgram {
     pub kernel_speed_us: f64,
     /// Idle time that follows the host time of matched calls.
     pub host_speed_us: f64,
+    /// Idle time while the host is between recorded calls.
+    pub between_calls_us: f64,
     /// Idle time at matched calls whose host time did not change as much.
     pub overlap_us: f64,
     /// Time without a known call.
@@ -42,16 +50,21 @@ pub struct SameProgram {
 }
 
 pub(super) fn changes(analysis: &Analysis) -> Vec<ChangeSummary> {
-    analysis.changes().list().iter().map(summary).collect()
+    let effects = analysis.effects().ok();
+    let effect = |at: usize| effects.map(|effects| effects.of_changes[at]);
+    let changes = analysis.changes().list().iter().enumerate();
+    changes.map(|(at, change)| summary(change, effect(at))).collect()
 }
 
-fn summary(change: &Change) -> ChangeSummary {
+fn summary(change: &Change, effect: Option<Effect>) -> ChangeSummary {
     ChangeSummary {
         kind: change.kind.label(),
         certainty: change.certainty.label(),
         sentence: change.sentence.clone(),
         cost_us: change.cost.as_micros(),
         busy_us: change.busy.as_micros(),
+        effect_alone_us: effect.map(|effect| effect.alone.as_micros()),
+        effect_last_us: effect.map(|effect| effect.last.as_micros()),
         sites: change.nodes.len(),
         r#where: change.place.clone(),
         hint: change.kind.usual(),
@@ -65,6 +78,7 @@ pub(super) fn same_program(analysis: &Analysis) -> SameProgram {
         is_identical: changes.is_identical(),
         kernel_speed_us: changes.kernel_speed().as_micros(),
         host_speed_us: changes.host_speed().as_micros(),
+        between_calls_us: changes.between_calls().as_micros(),
         overlap_us: changes.overlap().as_micros(),
         unexplained_us: changes.unexplained().as_micros(),
     }

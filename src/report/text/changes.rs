@@ -1,7 +1,8 @@
 //! [`Analysis`] → what changed, what each change costs, and what the same program costs at another speed.
 
 use super::answer::Figures;
-use crate::analysis::{Analysis, Certainty, Change, ChangeKind};
+use crate::analysis::replay::Effect;
+use crate::analysis::{Analysis, Certainty, Change, ChangeKind, Changes};
 use crate::diff::MergedId;
 use crate::escape::one_line;
 use crate::program::Measure;
@@ -46,9 +47,15 @@ pub fn change_lines(analysis: &Analysis) -> ChangeLines {
     let shown = &changes.list()[..changes.list().len().min(SHOWN)];
     let others = &changes.list()[shown.len()..];
     let rest: Nanos = others.iter().map(|change| change.cost).sum();
+    let effects = analysis.effects().ok();
+    let effect = |at: usize| effects.map(|effects| effects.of_changes[at]);
     ChangeLines {
         headline: headline(analysis),
-        changes: shown.iter().map(|change| line(figures, change)).collect(),
+        changes: shown
+            .iter()
+            .zip(0..)
+            .map(|(change, at)| line(figures, change, effect(at)))
+            .collect(),
         rest: (!others.is_empty()).then(|| {
             let noun = if others.len() == 1 { "change" } else { "changes" };
             let sum = figures.signed(rest.0 as f64);
@@ -87,7 +94,26 @@ fn identical(analysis: &Analysis) -> String {
     format!("The programs are identical: {what}")
 }
 
-fn line(figures: Figures, change: &Change) -> ChangeLine {
+/// Share of the cost by which an effect must differ to be mentioned.
+const OTHER_EFFECT: f64 = 0.1;
+
+/// `the step takes +2.65 ms with it, by replay`, if that is not what is attributed to the change. GPU time that
+/// overlaps with host time costs nothing, and work that delays other work costs more.
+fn effect_words(figures: Figures, cost: Nanos, effect: Effect) -> String {
+    let [alone, last] = [effect.alone, effect.last].map(|time| figures.signed(time.0 as f64));
+    let far = |time: Nanos| (time - cost).abs().0 as f64 > OTHER_EFFECT * cost.0.abs() as f64;
+    let is_other = (far(effect.alone) && alone != figures.signed(cost.0 as f64))
+        || (far(effect.last) && last != figures.signed(cost.0 as f64));
+    match is_other {
+        false => String::new(),
+        true if alone == last => format!("effect on the step {alone}, by replay"),
+        true => {
+            format!("effect on the step {alone} alone, {last} after the other changes, by replay")
+        }
+    }
+}
+
+fn line(figures: Figures, change: &Change, effect: Option<Effect>) -> ChangeLine {
     let usual = match change.kind.usual() {
         "" => String::new(),
         usual => format!("usually {usual}"),
@@ -99,7 +125,8 @@ fn line(figures: Figures, change: &Change) -> ChangeLine {
     // Sentences about calls at one position already name it.
     let place = if change.sentence.contains(&change.place) { "" } else { change.place.as_str() };
     let first = if place.is_empty() { String::new() } else { format!("first {place}") };
-    let parts = [first.as_str(), usual.as_str(), likely];
+    let effect = effect.map_or_else(String::new, |of| effect_words(figures, change.cost, of));
+    let parts = [effect.as_str(), first.as_str(), usual.as_str(), likely];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     ChangeLine {
         difference: figures.signed(change.cost.0 as f64),
@@ -108,6 +135,14 @@ fn line(figures: Figures, change: &Change) -> ChangeLine {
         detail: one_line(&parts.join("; ")).into_owned(),
         node: change.nodes.first().copied(),
     }
+}
+
+/// `The GPU waits more for the host between calls, most of it before aten::slice`.
+fn between_calls(changes: &Changes, device: &str) -> String {
+    let more = if changes.between_calls() > Nanos::ZERO { "more" } else { "less" };
+    let most = changes.between_calls_before().map(|op| format!(", most of it before {op}"));
+    let most = most.unwrap_or_default();
+    format!("The {device} waits {more} for the host between recorded calls{most}")
 }
 
 /// The parts without a change, unless they are too small to show.
@@ -129,6 +164,7 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<ChangeLine> {
                 more(changes.host_speed())
             ),
         ),
+        (changes.between_calls(), between_calls(changes, device)),
         (
             changes.overlap(),
             format!(
@@ -138,7 +174,7 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<ChangeLine> {
                 if changes.overlap() > Nanos::ZERO { "less" } else { "more" },
             ),
         ),
-        (changes.unexplained(), "Work whose launch is not in the trace".to_owned()),
+        (changes.unexplained(), "Work without a known call".to_owned()),
     ];
     let shown = parts.into_iter().map(|(time, sentence)| ChangeLine {
         difference: figures.signed(time.0 as f64),

@@ -3,6 +3,7 @@
 
 use crate::analysis::Analysis;
 use crate::analysis::categories::AUTOGRAD_PREFIX;
+use crate::analysis::causes::kernel_words;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either, function};
@@ -39,6 +40,9 @@ pub(super) const CASTS: [&str; 4] =
 /// End of the subject of ops that only convert the type or format of a tensor. They are part of the change
 /// at the same position, unless the types or formats are the change.
 pub(super) const CASTING: &str = " casts";
+
+/// End of the subject of kernels that are launched outside of ops.
+pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
 
 /// Names of the implementations of scaled dot product attention, with the words in the names of their ops.
 const ATTENTION: [(&str, &str); 5] = [
@@ -165,7 +169,12 @@ fn claim_root(
             draft.name(side, name);
         }
         let Some(call) = analysis.diff().merged().node(root).call(side) else { continue };
-        if surveys[side].names().is_empty() && !is_recomputed {
+        if analysis.tree(side).kind(call) == CallKind::Runtime {
+            let tree = analysis.tree(side);
+            for kernel in tree.subtree(call).filter(|&below| tree.kind(below) == CallKind::Gpu) {
+                draft.name(side, &kernel_words::short(tree.name(kernel)));
+            }
+        } else if surveys[side].names().is_empty() && !is_recomputed {
             draft.name(side, analysis.diff().plain_name(side, call));
         }
         let function = first_function(analysis.tree(side), call).unwrap_or_default();
@@ -251,6 +260,9 @@ fn kind(
     let around = tree.parent(call).map_or("", |above| class_around(tree, above));
     if let Some(class) = classes.find(|class| modules.is_repeated(around, class)) {
         return (ChangeKind::Layers, class.clone());
+    }
+    if tree.kind(call) == CallKind::Runtime {
+        return (ChangeKind::Ops, format!("{place}{LAUNCHED}"));
     }
     match ops.is_empty() && both().all(|survey| survey.modules.is_empty()) {
         false if ops.iter().all(|op| op.contains("BackwardHookFunction")) => {

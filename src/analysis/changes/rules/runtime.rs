@@ -1,12 +1,14 @@
-//! Calls of the runtime → memory taken from the driver, GPU code that is loaded, and the number of streams.
+//! Calls of the runtime → memory taken from the driver, GPU code that is loaded, waits for the GPU, and the
+//! number of streams.
 
 use crate::analysis::Row;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
-use crate::program::Measure;
+use crate::analysis::changes::place::Position;
+use crate::program::{Measure, is_synchronisation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runtime calls that take memory from the driver or return it.
 const ALLOCATIONS: [&str; 4] = ["cudaMalloc", "cudaFree", "hipMalloc", "hipFree"];
@@ -26,6 +28,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(u
     if drafts.analysis.measure() == Measure::GpuTime {
         only_on_one_side(drafts, ChangeKind::Allocator, &ALLOCATIONS);
         only_on_one_side(drafts, ChangeKind::WarmUp, &LOADS);
+        synchronizations(drafts);
         streams(drafts, of_rows);
     }
 }
@@ -56,6 +59,45 @@ fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
             drafts.add_root(at, analysis.diff().merged().of(side, call));
             drafts.at(at).name(side, analysis.tree(side).name(call));
         }
+    }
+}
+
+/// Reports calls with which the host waits for the GPU and that have no counterpart, unless an unmatched op or
+/// one with other arguments makes them. A single one may be chance, so only those of each step count.
+fn synchronizations(drafts: &mut Drafts<'_>) {
+    let analysis = drafts.analysis;
+    let merged = analysis.diff().merged();
+    let mut found: BTreeMap<(Side, Position), Vec<CallId>> = BTreeMap::new();
+    for side in Side::BOTH {
+        let tree = analysis.tree(side);
+        let is_alone = |call: &CallId| {
+            tree.kind(*call) == CallKind::Runtime
+                && !tree.is_gpu_path(*call)
+                && analysis.diff().partner(side, *call).is_none()
+                && is_synchronisation(tree.name(*call))
+                && analysis.is_compared(side, *call)
+        };
+        for call in tree.calls().filter(is_alone) {
+            let node = merged.of(side, call);
+            let is_consequence = drafts.of_calls(node).is_some() || drafts.covering(node).is_some();
+            if !is_consequence && analysis.diff().region_of(side, call).is_none() {
+                let position = Position::above(analysis, node);
+                found.entry((side, position)).or_default().push(call);
+            }
+        }
+    }
+    for ((side, position), calls) in found {
+        let steps: BTreeSet<_> =
+            calls.iter().map(|&call| analysis.steps(side).step(call)).collect();
+        if (steps.len() as u64) < analysis.wall().totals(side).steps.max(1) {
+            continue;
+        }
+        let at = drafts.draft(ChangeKind::Synchronization, &position.words());
+        for call in calls {
+            drafts.add_root(at, merged.of(side, call));
+            drafts.at(at).name(side, analysis.tree(side).name(call));
+        }
+        drafts.at(at).position = position;
     }
 }
 

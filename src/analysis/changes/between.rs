@@ -1,0 +1,61 @@
+//! Host time between recorded calls → the op before which most of it was added or removed.
+//!
+//! ```text
+//! baseline   ─ aten::mul ─ aten::relu ───────── step
+//! candidate  ─ aten::mul ──────────── aten::relu step
+//!                        └─ longer ─┘ before aten::relu
+//! ```
+//! Without Python stacks, a sleep or slow code between two ops is not a call, but its place is known.
+
+use crate::analysis::Analysis;
+use crate::analysis::causes::Scale;
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallId;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The op before which at least half of a difference of the time between calls is; `None` if it is spread over
+/// several ops. `threads` are the differences of each thread, candidate − baseline in the unit of `scale`.
+pub(super) fn place(
+    analysis: &Analysis,
+    scale: Scale,
+    threads: &BTreeMap<MergedId, i128>,
+) -> Option<String> {
+    let difference: i128 = threads.values().sum();
+    // On other threads, the time between calls is mostly time in which they have nothing to do.
+    let thread = |(_, time): &(&MergedId, &i128)| **time * difference.signum();
+    let (&thread, _) = threads.iter().max_by_key(thread)?;
+    let mut gaps: BTreeMap<&str, PerSide<Nanos>> = BTreeMap::new();
+    for (side, call) in analysis.diff().merged().node(thread).calls() {
+        add_thread(analysis, side, call, &mut gaps);
+    }
+    let gaps =
+        gaps.into_iter().map(|(name, gap)| (scale.difference(gap) * difference.signum(), name));
+    let (most, name) = gaps.max_by_key(|&(gap, name)| (gap, Reverse(name)))?;
+    (2 * most >= difference.abs() && most > 0).then(|| name.to_owned())
+}
+
+/// Adds the gap before each outermost matched call of a thread, by the name of the call.
+fn add_thread<'a>(
+    analysis: &'a Analysis,
+    side: Side,
+    thread: CallId,
+    gaps: &mut BTreeMap<&'a str, PerSide<Nanos>>,
+) {
+    let tree = analysis.tree(side);
+    let (trace, steps) = (tree.trace(), analysis.steps(side));
+    let mut end = None;
+    for call in tree.children(thread) {
+        let Some(event) = tree.event(call) else { continue };
+        let step = steps.step(call).filter(|_| analysis.is_compared(side, call));
+        if let Some(step) = step.filter(|_| analysis.diff().partner(side, call).is_some()) {
+            let begin = steps.span(step).start;
+            let from = end.map_or(begin, |end: Nanos| end.max(begin));
+            let gap = (trace.start(event) - from).max(Nanos::ZERO);
+            gaps.entry(analysis.diff().plain_name(side, call)).or_default()[side] += gap;
+        }
+        end = end.max(Some(trace.end(event)));
+    }
+}

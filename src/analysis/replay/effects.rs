@@ -1,0 +1,317 @@
+//! A comparison → what each change does to the step time, by replay; bounds and critical paths of both sides.
+
+use super::mix::{ItemChange, Mix, Taken};
+use super::owners::Owners;
+use super::parts::Item;
+use super::path::{CriticalPath, PathPart};
+use super::play::{AsRecorded, Program};
+use super::reason::Reason;
+use super::recorded::Recorded;
+use super::scenario::Scenario;
+use crate::analysis::Analysis;
+use crate::diff::TraceDiff;
+use crate::program::{Damage, is_synchronisation};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallId;
+
+/// Share of the step time by which a replay may differ from the recording.
+const TOLERANCE: f64 = 0.02;
+/// The same if works of several streams depend on each other.
+const CROSSING_TOLERANCE: f64 = 0.05;
+/// Share of the GPU time whose launch may be missing.
+const UNLAUNCHED: f64 = 0.5;
+/// The code which means that the sides run different programs.
+const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
+/// By how much kernels are made faster and slower to see how far the critical path is unique.
+const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
+
+/// What something does to the step time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Effect {
+    /// The baseline's step with the candidate's part, minus the baseline's step.
+    pub alone: Nanos,
+    /// The candidate's step, minus the candidate's step with the baseline's part.
+    pub last: Nanos,
+}
+
+/// How well the replay of a side reproduces its recording, per step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Check {
+    /// The recorded step time.
+    pub recorded: Nanos,
+    /// The replayed step time.
+    pub replayed: Nanos,
+}
+
+/// A step time that the program could not go below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Limit {
+    /// The host takes no time.
+    Host,
+    /// GPU work takes no time.
+    Work,
+    /// The host never waits for the GPU.
+    Waits,
+    /// Communication takes no time, as if it was hidden.
+    Communication,
+}
+
+impl Limit {
+    /// All limits.
+    pub const ALL: [Limit; 4] = [Limit::Host, Limit::Work, Limit::Waits, Limit::Communication];
+
+    /// The name in tables.
+    pub fn label(self) -> &'static str {
+        match self {
+            Limit::Host => "host_takes_no_time",
+            Limit::Work => "gpu_takes_no_time",
+            Limit::Waits => "host_never_waits",
+            Limit::Communication => "communication_takes_no_time",
+        }
+    }
+
+    /// What is assumed.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Limit::Host => "lower bound: the host takes no time, as with captured graphs",
+            Limit::Work => "lower bound: GPU work takes no time",
+            Limit::Waits => "lower bound: the host never waits for the GPU",
+            Limit::Communication => "lower bound: communication takes no time",
+        }
+    }
+}
+
+/// The critical path of a side, per step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PathRange {
+    /// As replayed.
+    pub time: [Nanos; PathPart::ALL.len()],
+    /// The smallest time of each part if GPU work is 2% faster, as recorded or 2% slower.
+    pub least: [Nanos; PathPart::ALL.len()],
+    /// The largest time of each part, likewise.
+    pub most: [Nanos; PathPart::ALL.len()],
+}
+
+/// The graphs of both sides of a comparison, checked: their replays reproduce the recordings.
+#[derive(Debug)]
+pub struct Replays {
+    recorded: PerSide<Recorded>,
+    /// Number of steps of each recording.
+    steps: PerSide<i64>,
+    /// Number of compared steps.
+    compared: PerSide<i64>,
+    /// When the replay of each side as recorded ends.
+    ends: PerSide<i64>,
+}
+
+impl Replays {
+    /// The graphs of both sides.
+    ///
+    /// # Errors
+    /// The side that cannot be replayed and the reason; without a side if it is the comparison.
+    pub fn of(analysis: &Analysis) -> Result<Replays, (Option<Side>, Reason)> {
+        if analysis.comparability().both.get(OTHER_PROGRAM).is_some() {
+            return Err((None, Reason::NotComparable));
+        }
+        let owners = Owners::of(analysis);
+        let PerSide { baseline, candidate } = PerSide::from_fn_at_once(|side| {
+            let is_wanted = |call: CallId| owners.may_matter(side, call);
+            let of =
+                Recorded::with_points(analysis.tree(side), analysis.steps(side), &is_wanted);
+            of.and_then(|recorded| {
+                let damage = Damage::of(analysis.diff().program(side).evidence());
+                if damage.into_iter().any(Damage::is_loss) {
+                    return Err(Reason::Damaged);
+                }
+                recorded.check()?;
+                Ok(recorded)
+            })
+            .map_err(|reason| (Some(side), reason))
+        });
+        let recorded = PerSide::new(baseline?, candidate?);
+        let steps = PerSide::from_fn(|side| recorded[side].measured.steps.len().max(1) as i64);
+        let compared = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1) as i64);
+        let end = |side: Side| Program::of(&recorded[side], &AsRecorded).play().end;
+        let ends = PerSide::from_fn(end);
+        Ok(Replays { recorded, steps, compared, ends })
+    }
+
+    /// The graph of a side.
+    pub fn recorded(&self, side: Side) -> &Recorded {
+        &self.recorded[side]
+    }
+
+    /// The step time of a side in a scenario.
+    pub fn step_time(&self, side: Side, scenario: &Scenario<'_>) -> Nanos {
+        Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
+    }
+
+    /// The effect of the items that `is_taken` selects, with the works that they launch.
+    pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
+        let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
+        let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
+            let of = |item: &Item| (change(side, item), change(side, item));
+            self.recorded[side].items.iter().map(of).collect()
+        });
+        let works = PerSide::from_fn(|side| self.recorded[side].works_of_items(&items[side]));
+        let mix = Mix::new(self.recorded.as_ref(), diff, items, works);
+        self.effect(&mix, &Taken { changes: vec![true], host: false, works: false })
+    }
+
+    /// The step time of the baseline's graph with the candidate's durations, and what was recorded. For
+    /// programs of equal structure, both are the same.
+    pub fn transferred(&self, analysis: &Analysis) -> Check {
+        let end = self.mix(analysis).transferred().play().end;
+        let steps = self.steps.candidate;
+        let recorded = Nanos(self.recorded.candidate.measured.end / steps);
+        Check { recorded, replayed: Nanos(end / steps) }
+    }
+
+    fn mix(&self, analysis: &Analysis) -> Mix<'_> {
+        let owners = Owners::of(analysis);
+        let items = PerSide::from_fn(|side| owners.items(side, &self.recorded[side].items));
+        let works = PerSide::from_fn(|side| owners.works(side, &self.recorded[side].works));
+        Mix::new(self.recorded.as_ref(), analysis.diff(), items, works)
+    }
+
+    fn effect(&self, mix: &Mix<'_>, taken: &Taken) -> Effect {
+        let of = PerSide::from_fn(|side| {
+            let end = mix.with(side, taken).play().end;
+            Nanos((end - self.ends[side]) / self.compared[side])
+        });
+        Effect { alone: of.baseline, last: -of.candidate }
+    }
+}
+
+impl Recorded {
+    /// Checks that the replay reproduces the recording: the window, and each step but the first of several,
+    /// which may wait for work from before.
+    ///
+    /// # Errors
+    /// If GPU work has no launches, or the replay differs from the recording.
+    pub fn check(&self) -> Result<(), Reason> {
+        if self.unlaunched > UNLAUNCHED {
+            return Err(Reason::Launches);
+        }
+        let replayed = self.replay(&Scenario::RECORDED);
+        let tolerance = if self.is_crossing { CROSSING_TOLERANCE } else { TOLERANCE };
+        let worst = self.errors(&replayed.steps, replayed.end);
+        let worst = worst.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
+        match worst.abs() > tolerance {
+            true => Err(Reason::NotReproduced(worst)),
+            false => Ok(()),
+        }
+    }
+
+    /// How much the replay differs from the recording: of the window, and of each step but the first of
+    /// several, as a share of the mean step.
+    pub fn errors(&self, steps: &[i64], end: i64) -> Vec<f64> {
+        let all = self.measured.end.max(1) as f64;
+        let mean = all / self.measured.steps.len().max(1) as f64;
+        let periods = |ends: &[i64]| ends.windows(2).map(|two| two[1] - two[0]).collect::<Vec<_>>();
+        let own = periods(&self.measured.steps);
+        let mut errors = vec![(end - self.measured.end) as f64 / all];
+        errors.extend(periods(steps).iter().zip(own).map(|(a, b)| (a - b) as f64 / mean));
+        errors
+    }
+}
+
+/// The effects of the changes of a comparison, per compared step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Effects {
+    /// By the position of the change in [`Changes::list`](crate::analysis::Changes::list).
+    pub of_changes: Vec<Effect>,
+    /// All changes together.
+    pub joint: Effect,
+    /// The host times of matched calls: noise, or another host.
+    pub host: Effect,
+    /// The durations of the same kernels at matched calls: noise, clocks, or another device.
+    pub kernels: Effect,
+    /// How well each side is reproduced.
+    pub checks: PerSide<Check>,
+    /// Step times of both sides in the order of [`Limit::ALL`].
+    pub limits: [PerSide<Nanos>; Limit::ALL.len()],
+    /// The critical path of each side.
+    pub paths: PerSide<PathRange>,
+}
+
+impl Effects {
+    /// The effects of all changes.
+    ///
+    /// # Errors
+    /// Those of [`Replays::of`].
+    pub fn of(analysis: &Analysis) -> Result<Effects, (Option<Side>, Reason)> {
+        let replays = Replays::of(analysis)?;
+        let mix = replays.mix(analysis);
+        let count = analysis.changes().list().len();
+        let none = || Taken { changes: vec![false; count], host: false, works: false };
+        let one = |at: usize| {
+            let mut taken = none();
+            taken.changes[at] = true;
+            replays.effect(&mix, &taken)
+        };
+        let of_changes: Vec<Effect> = (0..count).map(one).collect();
+        let all = Taken { changes: vec![true; count], ..none() };
+        let joint = match count {
+            0 => Effect::default(),
+            1 => of_changes[0],
+            _ => replays.effect(&mix, &all),
+        };
+        let programs = replays.recorded.as_ref().map(|recorded| Program::of(recorded, &AsRecorded));
+        Ok(Effects {
+            of_changes,
+            joint,
+            host: replays.effect(&mix, &Taken { host: true, ..none() }),
+            kernels: replays.effect(&mix, &Taken { works: true, ..none() }),
+            checks: PerSide::from_fn(|side| Check {
+                recorded: Nanos(replays.recorded[side].measured.end / replays.steps[side]),
+                replayed: Nanos(replays.ends[side] / replays.steps[side]),
+            }),
+            limits: Limit::ALL.map(|limit| {
+                PerSide::from_fn(|side| {
+                    replays.step_time_at(analysis, side, limit, &programs[side])
+                })
+            }),
+            paths: PerSide::from_fn(|side| replays.path(side, &programs[side])),
+        })
+    }
+}
+
+impl Replays {
+    /// The step time of a side at a limit.
+    fn step_time_at(
+        &self,
+        analysis: &Analysis,
+        side: Side,
+        limit: Limit,
+        program: &Program<'_>,
+    ) -> Nanos {
+        let tree = analysis.tree(side);
+        let communication = analysis.diff().program(side).communication();
+        let recorded = Scenario::RECORDED;
+        let hidden = |call: CallId| if communication.is(tree, call) { 0.0 } else { 1.0 };
+        let is_no_wait = |call: CallId| !is_synchronisation(tree.name(call));
+        let scenario = match limit {
+            Limit::Host => Scenario { host: 0.0, ..recorded },
+            Limit::Work => Scenario { work: &|_| 0.0, ..recorded },
+            Limit::Waits => Scenario { waits: &is_no_wait, ..recorded },
+            Limit::Communication => Scenario { work: &hidden, ..recorded },
+        };
+        Nanos(program.at(&scenario).play().end / self.steps[side])
+    }
+
+    fn path(&self, side: Side, program: &Program<'_>) -> PathRange {
+        let path = |factor: f64| {
+            let scenario = Scenario { work: &move |_| factor, ..Scenario::RECORDED };
+            let CriticalPath(times) = CriticalPath::of(&program.at(&scenario));
+            times.map(|time| Nanos(time / self.steps[side]))
+        };
+        let [faster, time, slower] = NEAR.map(path);
+        let each = |pick: fn(Nanos, Nanos) -> Nanos| {
+            std::array::from_fn(|at| pick(pick(faster[at], time[at]), slower[at]))
+        };
+        PathRange { time, least: each(Nanos::min), most: each(Nanos::max) }
+    }
+}

@@ -1,0 +1,404 @@
+//! The graphs of two traces → one graph in which some parts are the candidate's.
+//!
+//! ```text
+//! matched points, in order   ──┬────────┬─────────────────┬────
+//! baseline between them        │  gap   │ gap  op a  gap  │
+//! candidate between them       │  gap   │ gap  op b  gap  │
+//! a change that replaces a by b         └─ candidate's ───┘
+//! ```
+//! Points of matched calls that are in the same order on both sides divide both lines into segments. A change
+//! takes over the segments that contain its calls, and the works of its rows at matched launches.
+
+use super::parts::{Action, Item, Point, Work};
+use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
+use super::recorded::Recorded;
+use crate::diff::TraceDiff;
+use crate::program::StepId;
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
+use std::ops::Range;
+
+const NONE: u32 = u32::MAX;
+
+/// What of the other side a graph takes over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Whether each change is taken.
+    pub(super) changes: Vec<bool>,
+    /// Whether the host times of matched calls are.
+    pub(super) host: bool,
+    /// Whether works of matched launches that belong to no change are.
+    pub(super) works: bool,
+}
+
+impl Taken {
+    fn has(&self, change: Option<u32>) -> bool {
+        change.is_some_and(|change| self.changes[change as usize])
+    }
+}
+
+/// The change of an item's point and that of the host time before it.
+pub(super) type ItemChange = (Option<u32>, Option<u32>);
+
+/// Two graphs, divided into segments at matched points.
+#[derive(Debug)]
+pub(super) struct Mix<'r> {
+    sides: PerSide<&'r Recorded>,
+    segments: Vec<Segment>,
+    parts: Vec<Part>,
+    items: PerSide<Vec<ItemChange>>,
+    /// The change of each work, per side.
+    works: PerSide<Vec<Option<u32>>>,
+}
+
+/// The items of both sides up to a matched point, which is the last item of both ranges. Only the last segment
+/// has no such point.
+#[derive(Debug, Clone)]
+struct Segment {
+    items: PerSide<Range<usize>>,
+    is_anchored: bool,
+}
+
+/// A part of both graphs: most segments are only host time that belongs to no change.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// Host time outside of runtime calls and in them.
+    Host { outside: PerSide<i64>, in_calls: PerSide<i64> },
+    /// A segment with anything else, by position.
+    Segment(u32),
+}
+
+fn parts(
+    sides: PerSide<&Recorded>,
+    segments: &[Segment],
+    items: &PerSide<Vec<ItemChange>>,
+) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (segment, at) in segments.iter().zip(0..) {
+        let is_plain = segment.is_anchored
+            && Side::BOTH.iter().all(|&side| {
+                let at = segment.items[side].start;
+                let item = &sides[side].items[at];
+                segment.items[side].len() == 1
+                    && items[side][at].1.is_none()
+                    && item.action == Action::Nothing
+                    && !matches!(item.point, Point::Step(_))
+            });
+        if !is_plain {
+            parts.push(Part::Segment(at));
+            continue;
+        }
+        if !matches!(parts.last(), Some(Part::Host { .. })) {
+            parts.push(Part::Host { outside: PerSide::default(), in_calls: PerSide::default() });
+        }
+        if let Some(Part::Host { outside, in_calls }) = parts.last_mut() {
+            for side in Side::BOTH {
+                let item = &sides[side].items[segment.items[side].start];
+                let sum = if item.in_call { &mut *in_calls } else { &mut *outside };
+                sum[side] += item.time;
+            }
+        }
+    }
+    parts
+}
+
+impl<'r> Mix<'r> {
+    /// Divides two graphs whose parts belong to these changes.
+    pub(super) fn new(
+        sides: PerSide<&'r Recorded>,
+        diff: &TraceDiff,
+        items: PerSide<Vec<ItemChange>>,
+        works: PerSide<Vec<Option<u32>>>,
+    ) -> Mix<'r> {
+        let segments = segments(sides, diff);
+        let parts = parts(sides, &segments, &items);
+        Mix { sides, segments, parts, items, works }
+    }
+
+    /// The graph of a side with some parts of the other side.
+    pub(super) fn with(&self, side: Side, taken: &Taken) -> Program<'r> {
+        let own = self.sides[side];
+        let mut program = Program { before: own.before.clone(), ..Program::default() };
+        let from = if taken.host { side.other() } else { side };
+        for part in &self.parts {
+            match part {
+                Part::Host { outside, in_calls } => {
+                    program.host(outside[from], false);
+                    program.host(in_calls[from], true);
+                }
+                Part::Segment(at) => {
+                    self.segment(side, &self.segments[*at as usize], taken, &mut program);
+                }
+            }
+        }
+        program
+    }
+
+    fn segment(&self, side: Side, segment: &Segment, taken: &Taken, program: &mut Program<'r>) {
+        let other = side.other();
+        let inner = |side: Side| {
+            let range = segment.items[side].clone();
+            range.start..range.end - usize::from(segment.is_anchored)
+        };
+        let is_taken = |side: Side, at: usize| taken.has(self.items[side][at].0);
+        let mut all = Side::BOTH.into_iter().flat_map(|of| inner(of).map(move |at| (of, at)));
+        let is_mixed = !inner(side).is_empty() || !inner(other).is_empty();
+        let takes_all = is_mixed && all.all(|(of, at)| is_taken(of, at));
+        if takes_all {
+            self.put_all(other, inner(other), program);
+        } else if is_mixed {
+            self.put(side, inner(side), |change| !taken.has(change), program);
+            self.put(other, inner(other), |change| taken.has(change), program);
+        }
+        if !segment.is_anchored {
+            return;
+        }
+        let anchor = |side: Side| self.sides[side].items[segment.items[side].end - 1];
+        let takes = |change: Option<u32>| match change {
+            Some(_) => taken.has(change),
+            None => taken.host,
+        };
+        let takes_host =
+            takes_all || (!is_mixed && takes(self.items[side][segment.items[side].end - 1].1));
+        let host = if takes_host { anchor(other).time } else { anchor(side).time };
+        program.host(host, anchor(side).in_call);
+        self.anchor(side, anchor(side), anchor(other), taken, program);
+    }
+
+    /// Items as recorded.
+    fn put_all(&self, side: Side, items: Range<usize>, program: &mut Program<'r>) {
+        for item in &self.sides[side].items[items] {
+            program.host(item.time, item.in_call);
+            program.act(self.sides[side], item.action, &AsRecorded);
+            program.step(item);
+        }
+    }
+
+    /// The parts of items whose change is wanted.
+    fn put(
+        &self,
+        side: Side,
+        items: Range<usize>,
+        is_wanted: impl Fn(Option<u32>) -> bool,
+        program: &mut Program<'r>,
+    ) {
+        let of = self.sides[side];
+        for (item, &(point, time)) in of.items[items.clone()].iter().zip(&self.items[side][items]) {
+            if is_wanted(time) {
+                program.host(item.time, item.in_call);
+            }
+            if is_wanted(point) {
+                program.act(of, item.action, &AsRecorded);
+                program.step(item);
+            }
+        }
+    }
+
+    /// A matched point: its works are those of each side whose change is wanted.
+    fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
+        let start = program.works.len() as u32;
+        let range = |item: Item| match item.action {
+            Action::Launch(first, end) => first as usize..end as usize,
+            Action::Nothing | Action::Wait(_) => 0..0,
+        };
+        let ranges = [(side, range(own)), (side.other(), range(other))];
+        let has_equal = ranges[0].1.len() == ranges[1].1.len();
+        for (of, range) in ranges {
+            for at in range {
+                let is_taken = match self.works[of][at] {
+                    None => taken.works && has_equal,
+                    change @ Some(_) => taken.has(change),
+                };
+                if is_taken == (of != side) {
+                    program.push(self.sides[of], at, &AsRecorded);
+                }
+            }
+        }
+        let end = program.works.len() as u32;
+        if end > start {
+            program.line.push(Do::Launch(start, end));
+        }
+        if let Action::Wait(_) = own.action {
+            program.act(self.sides[side], own.action, &AsRecorded);
+        }
+        program.step(&own);
+    }
+
+    /// The baseline's graph with the candidate's durations: what a replay of equal programs should
+    /// reproduce. Works without a counterpart share the time in which the candidate's were busy.
+    pub(super) fn transferred(&self) -> Program<'r> {
+        let PerSide { baseline, candidate } = self.sides;
+        let mut program = Program { before: baseline.before.clone(), ..Program::default() };
+        for (own, other) in program.before.iter_mut().zip(&candidate.before) {
+            *own = *other;
+        }
+        let is_crossing = baseline.is_crossing;
+        let mut lost = 0;
+        for segment in &self.segments {
+            let [own, other] =
+                Side::BOTH.map(|side| &self.sides[side].items[segment.items[side].clone()]);
+            let split = |items: usize| items - usize::from(segment.is_anchored);
+            let (inner, anchor) = own.split_at(split(own.len()));
+            let (other_inner, other_anchor) = other.split_at(split(other.len()));
+            let sum = |items: &[Item]| items.iter().map(|item| item.time).sum::<i64>();
+            let (have, want) = (sum(own), sum(other));
+            let host = |time: i64| match have {
+                0 => 0,
+                _ => (time as f64 * want as f64 / have as f64).round() as i64,
+            };
+            for (items, others) in [(inner, other_inner), (anchor, other_anchor)] {
+                let given = items.iter().map(|item| launched(baseline, item, false)).sum::<i64>();
+                let wanted =
+                    |busy| others.iter().map(|item| launched(candidate, item, busy)).sum::<i64>();
+                let wanted = wanted(!is_crossing) + std::mem::take(&mut lost);
+                if given == 0 {
+                    lost = wanted;
+                }
+                for item in items {
+                    program.host(host(item.time), item.in_call);
+                    let first = program.works.len();
+                    program.act(baseline, item.action, &Share { wanted, given });
+                    for work in &mut program.works[first..] {
+                        self.retune(work);
+                    }
+                    program.step(item);
+                }
+            }
+            if have == 0
+                && let Some(item) = own.last()
+            {
+                program.host(want, item.in_call);
+            }
+        }
+        program
+    }
+
+    /// Gives a work the typical values of the candidate.
+    fn retune(&self, work: &mut PlayWork<'r>) {
+        work.typical = &self.sides.candidate.typical;
+        work.is_apart = !self.sides.baseline.is_crossing;
+        work.latency = work.latency.map(|latency| {
+            let usual = |side: Side| self.sides[side].typical.usual_latency();
+            latency + usual(Side::Candidate) - usual(Side::Baseline)
+        });
+    }
+}
+
+/// Works that share a time in proportion to their own.
+struct Share {
+    wanted: i64,
+    given: i64,
+}
+
+impl Speed for Share {
+    fn host(&self, time: i64) -> i64 {
+        time
+    }
+
+    fn work(&self, _: CallId, time: i64) -> i64 {
+        match self.given {
+            0 => time,
+            given => (time as f64 * self.wanted as f64 / given as f64).round() as i64,
+        }
+    }
+
+    fn waits(&self, _: CallId) -> bool {
+        true
+    }
+}
+
+/// The time of what an item launches: the durations, or the time in which only it was busy.
+fn launched(recorded: &Recorded, item: &Item, is_busy: bool) -> i64 {
+    let time = |work: &Work| if is_busy { work.busy } else { work.time };
+    match item.action {
+        Action::Launch(first, end) => {
+            recorded.works[first as usize..end as usize].iter().map(time).sum()
+        }
+        Action::Nothing | Action::Wait(_) => 0,
+    }
+}
+
+fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
+    let merged = diff.merged();
+    let key = |side: Side, point: Point| match point {
+        Point::Start(call) => Some(2 * merged.of(side, call).index()),
+        Point::End(call) => Some(2 * merged.of(side, call).index() + 1),
+        Point::Step(_) => None,
+    };
+    let mut positions = vec![NONE; 2 * merged.len()];
+    let mut steps: Vec<(StepId, u32)> = Vec::new();
+    for (at, item) in (0..).zip(&sides.candidate.items) {
+        match (key(Side::Candidate, item.point), item.point) {
+            (Some(key), _) => positions[key] = at,
+            (None, Point::Step(step)) => steps.push((step, at)),
+            (None, Point::Start(_) | Point::End(_)) => {}
+        }
+    }
+    let partner = |step: StepId| match diff.step_pairs() {
+        Some(pairs) => pairs.iter().find(|(of, _)| *of == step).map(|pair| pair.1),
+        None => Some(step),
+    };
+    let pairs: Vec<(u32, u32)> = (0..)
+        .zip(&sides.baseline.items)
+        .filter_map(|(at, item)| {
+            let other = match (key(Side::Baseline, item.point), item.point) {
+                (Some(key), _) => positions[key],
+                (None, Point::Step(step)) => {
+                    let step = partner(step)?;
+                    steps.iter().find(|(of, _)| *of == step)?.1
+                }
+                (None, Point::Start(_) | Point::End(_)) => NONE,
+            };
+            (other != NONE).then_some((at, other))
+        })
+        .collect();
+    let mut segments = Vec::new();
+    let mut reached = PerSide::new(0, 0);
+    for (a, b) in longest_in_order(&pairs) {
+        let ends = PerSide::new(a as usize + 1, b as usize + 1);
+        segments.push(Segment {
+            items: PerSide::from_fn(|side| reached[side]..ends[side]),
+            is_anchored: true,
+        });
+        reached = ends;
+    }
+    let rest = PerSide::from_fn(|side| reached[side]..sides[side].items.len());
+    segments.push(Segment { items: rest, is_anchored: false });
+    segments
+}
+
+/// The longest list of pairs, sorted by the first position, that is also sorted by the second.
+fn longest_in_order(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    // For each length, the pair that the list of this length with the smallest end ends with.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (at, &(_, other)) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|&end| pairs[end].1 < other);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        if length == ends.len() {
+            ends.push(at);
+        } else {
+            ends[length] = at;
+        }
+    }
+    let mut list = Vec::with_capacity(ends.len());
+    let mut next = ends.last().copied();
+    while let Some(at) = next {
+        list.push(pairs[at]);
+        next = before[at];
+    }
+    list.reverse();
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::longest_in_order;
+
+    #[test]
+    fn pairs_that_cross_are_left_out() {
+        let pairs = [(0, 1), (1, 5), (2, 2), (3, 3), (4, 0), (5, 9)];
+        assert_eq!(longest_in_order(&pairs), [(0, 1), (2, 2), (3, 3), (5, 9)]);
+        assert_eq!(longest_in_order(&[]), []);
+    }
+}

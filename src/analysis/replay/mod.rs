@@ -1,0 +1,28 @@
+//! The steps of a trace as a graph of dependencies, replayed with other durations: what a change does to the
+//! step time, which an attribution cannot say because GPU time hides behind host time.
+//!
+//! ```text
+//! trace ─▶ Recorded: host line, launches, works, waits ─┬─ Scenario ─────────────▶ step time, critical path
+//! trace ─▶ Recorded ────────────────────────────────────┴─ Mix of both, by change ─▶ Effects
+//! ```
+//! `docs/what-if.md` describes the model and its limits.
+
+mod effects;
+mod mix;
+mod owners;
+mod parts;
+mod path;
+mod play;
+mod reason;
+mod recorded;
+mod scenario;
+mod threads;
+mod typical;
+
+pub use effects::{Check, Effect, Effects, Limit, PathRange, Replays};
+pub use parts::{Action, Behind, Item, Point, Replayed, Wait, Work, WorkKind};
+pub use path::{CriticalPath, PathPart};
+pub use reason::Reason;
+pub use recorded::Recorded;
+pub use scenario::Scenario;
+pub use typical::Typical;

@@ -1,0 +1,104 @@
+//! The changes of a comparison → the change that each item of the host line and each work belongs to.
+
+use super::parts::{Item, Point, Work};
+use crate::analysis::Analysis;
+use crate::program::Measure;
+use crate::side::Side;
+use crate::tree::{CallId, CallKind};
+
+/// The changes of calls and rows.
+#[derive(Debug)]
+pub(super) struct Owners<'a> {
+    analysis: &'a Analysis,
+    of_node: Vec<Option<u32>>,
+    of_row: Vec<Option<u32>>,
+}
+
+impl<'a> Owners<'a> {
+    pub(super) fn of(analysis: &'a Analysis) -> Owners<'a> {
+        let diff = analysis.diff();
+        let merged = diff.merged();
+        let mut claimed = vec![None; merged.len()];
+        let mut of_row = vec![None; analysis.rows().len()];
+        for (at, change) in (0..).zip(analysis.changes().list()) {
+            for node in &change.nodes {
+                if claimed[node.index()].is_none() {
+                    claimed[node.index()] = Some(at);
+                }
+            }
+            for &row in &change.rows {
+                of_row[row] = Some(at);
+            }
+        }
+        // What is inside an unmatched call, or inside an op, belongs to the change of that call.
+        let mut of_node = vec![None; merged.len()];
+        for (id, node) in merged.nodes() {
+            let own = claimed[id.index()];
+            of_node[id.index()] = match merged.parent(id) {
+                Some(above) if own.is_none() => {
+                    let is_matched = Side::BOTH.iter().all(|&side| node.call(side).is_some());
+                    let is_in_op = Side::BOTH.iter().any(|&side| {
+                        let call = merged.node(above).call(side);
+                        call.is_some_and(|call| analysis.tree(side).kind(call) == CallKind::Op)
+                    });
+                    if !is_matched || is_in_op { of_node[above.index()] } else { None }
+                }
+                Some(_) | None => own,
+            };
+        }
+        Owners { analysis, of_node, of_row }
+    }
+
+    /// Whether the start and end of a call are points of the graph: it launches work, waits for the GPU, or is
+    /// part of a change. Of other matched calls only the time matters, and that stays in the host line.
+    pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
+        let tree = self.analysis.tree(side);
+        let is_known = match tree.kind(call) {
+            CallKind::Op => tree.is_gpu_path(call),
+            CallKind::Frame => false,
+            CallKind::Runtime | CallKind::Thread | CallKind::Unlinked | CallKind::Gpu => true,
+        };
+        is_known
+            || self.analysis.measure() == Measure::HostSelfTime
+            || self.analysis.diff().partner(side, call).is_none()
+            || self.call(side, call).is_some()
+    }
+
+    fn call(&self, side: Side, call: CallId) -> Option<u32> {
+        self.of_node[self.analysis.diff().merged().of(side, call).index()]
+    }
+
+    /// The change of the host time of a call. That of a matched call belongs to no change, unless host
+    /// time is what is measured.
+    fn host(&self, side: Side, call: CallId) -> Option<u32> {
+        match (self.analysis.diff().partner(side, call), self.analysis.measure()) {
+            (None, _) => self.call(side, call),
+            (Some(_), Measure::GpuTime) => None,
+            (Some(_), Measure::HostSelfTime) => {
+                let row = self.analysis.row_index(side, call);
+                row.and_then(|row| self.of_row[row])
+            }
+        }
+    }
+
+    /// The changes of the point of each item and of the host time before it.
+    pub(super) fn items(&self, side: Side, items: &[Item]) -> Vec<(Option<u32>, Option<u32>)> {
+        let of = |item: &Item| {
+            let point = match item.point {
+                Point::Start(call) | Point::End(call) => self.call(side, call),
+                Point::Step(_) => None,
+            };
+            (point, item.owner.and_then(|owner| self.host(side, owner)))
+        };
+        items.iter().map(of).collect()
+    }
+
+    /// The change of each work: that of its row, otherwise that of its launch.
+    pub(super) fn works(&self, side: Side, works: &[Work]) -> Vec<Option<u32>> {
+        let of = |work: &Work| {
+            let row = self.analysis.row_index(side, work.call);
+            row.and_then(|row| self.of_row[row]).or_else(|| self.call(side, work.call))
+        };
+        works.iter().map(of).collect()
+    }
+}

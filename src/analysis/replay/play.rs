@@ -1,0 +1,265 @@
+//! A program of host times, launches and waits → when its steps end.
+
+use super::parts::{Action, Behind, Item, Point, Replayed, WorkKind};
+use super::recorded::Recorded;
+use super::typical::Typical;
+use crate::tree::CallId;
+
+/// What is replayed: a part of the host line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Do {
+    /// Host time outside of runtime calls, in ns.
+    Host(i64),
+    /// Host time in runtime calls, in ns.
+    Call(i64),
+    /// Works are launched: positions in [`Program::works`].
+    Launch(u32, u32),
+    /// The host waits: a position in [`Program::waits`].
+    Wait(u32),
+    /// A step ends.
+    Step,
+}
+
+/// A work to replay.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlayWork<'r> {
+    pub(super) call: CallId,
+    pub(super) time: i64,
+    pub(super) stream: usize,
+    pub(super) kind: WorkKind,
+    pub(super) latency: Option<i64>,
+    pub(super) waits: Option<Behind>,
+    pub(super) typical: &'r Typical,
+    /// Whether time in which other streams ran work is not part of its gap.
+    pub(super) is_apart: bool,
+}
+
+/// A program to replay.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Program<'r> {
+    pub(super) line: Vec<Do>,
+    pub(super) works: Vec<PlayWork<'r>>,
+    /// The waiting call, what it waits for, and the time until it returns.
+    pub(super) waits: Vec<(CallId, &'r [Behind], i64)>,
+    /// When each stream is free.
+    pub(super) before: Vec<i64>,
+}
+
+/// Other durations for a replay.
+pub(super) trait Speed {
+    /// Host time instead of a recorded one.
+    fn host(&self, time: i64) -> i64;
+    /// Duration of a work instead of the recorded one.
+    fn work(&self, call: CallId, time: i64) -> i64;
+    /// Whether the host still waits at a call.
+    fn waits(&self, call: CallId) -> bool;
+}
+
+/// Everything as recorded.
+pub(super) struct AsRecorded;
+
+impl Speed for AsRecorded {
+    fn host(&self, time: i64) -> i64 {
+        time
+    }
+
+    fn work(&self, _: CallId, time: i64) -> i64 {
+        time
+    }
+
+    fn waits(&self, _: CallId) -> bool {
+        true
+    }
+}
+
+impl<'r> Program<'r> {
+    /// The program that was recorded, with other durations.
+    pub(super) fn of(recorded: &'r Recorded, speed: &impl Speed) -> Program<'r> {
+        let mut program = Program { before: recorded.before.clone(), ..Program::default() };
+        for item in &recorded.items {
+            program.host(speed.host(item.time), item.in_call);
+            program.act(recorded, item.action, speed);
+            program.step(item);
+        }
+        program
+    }
+
+    /// Host time, in a runtime call or outside of them.
+    pub(super) fn host(&mut self, time: i64, in_call: bool) {
+        if time == 0 {
+            return;
+        }
+        match (self.line.last_mut(), in_call) {
+            (Some(Do::Host(last)), false) | (Some(Do::Call(last)), true) => *last += time,
+            (_, false) => self.line.push(Do::Host(time)),
+            (_, true) => self.line.push(Do::Call(time)),
+        }
+    }
+
+    pub(super) fn act(&mut self, recorded: &'r Recorded, action: Action, speed: &impl Speed) {
+        match action {
+            Action::Nothing => {}
+            Action::Launch(first, end) => {
+                let start = self.works.len() as u32;
+                for at in first..end {
+                    self.push(recorded, at as usize, speed);
+                }
+                self.line.push(Do::Launch(start, self.works.len() as u32));
+            }
+            Action::Wait(at) => {
+                let wait = &recorded.waits[at as usize];
+                if speed.waits(wait.call) {
+                    self.line.push(Do::Wait(self.waits.len() as u32));
+                    self.waits.push((wait.call, &wait.targets, speed.host(wait.latency)));
+                }
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, recorded: &'r Recorded, at: usize, speed: &impl Speed) {
+        let work = &recorded.works[at];
+        self.works.push(PlayWork {
+            call: work.call,
+            time: speed.work(work.call, work.time),
+            stream: work.stream,
+            kind: work.kind,
+            latency: work.latency,
+            waits: work.waits,
+            typical: &recorded.typical,
+            is_apart: false,
+        });
+    }
+
+    pub(super) fn step(&mut self, item: &Item) {
+        if let Point::Step(_) = item.point {
+            self.line.push(Do::Step);
+        }
+    }
+
+    /// The program with other durations.
+    pub(super) fn at(&self, speed: &impl Speed) -> Program<'r> {
+        let mut program = self.clone();
+        for part in &mut program.line {
+            if let Do::Host(time) | Do::Call(time) = part {
+                *time = speed.host(*time);
+            }
+        }
+        for work in &mut program.works {
+            work.time = speed.work(work.call, work.time);
+        }
+        for (call, targets, latency) in &mut program.waits {
+            *targets = if speed.waits(*call) { *targets } else { &[] };
+            *latency = speed.host(*latency);
+        }
+        program
+    }
+
+    /// Replays the program.
+    pub(super) fn play(&self) -> Replayed {
+        self.play_with(&mut |_| {})
+    }
+
+    /// Replays the program, and calls `seen` with each part and what determined its time.
+    pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
+        let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
+        let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];
+        for (free, before) in free.iter_mut().zip(&self.before) {
+            free.at = *before;
+        }
+        let mut ends: Vec<Vec<(i64, u32)>> = vec![Vec::new(); free.len()];
+        let (mut now, mut done) = (0_i64, 0_i64);
+        let mut steps = Vec::new();
+        for &part in &self.line {
+            match part {
+                Do::Host(time) | Do::Call(time) => {
+                    now += time;
+                    seen(Seen::Host { time, in_call: matches!(part, Do::Call(_)) });
+                }
+                Do::Launch(first, end) => {
+                    for (work, at) in self.works[first as usize..end as usize].iter().zip(first..) {
+                        let (start, bound) = begin(work, now, &free, &ends);
+                        let end = start + work.time;
+                        seen(Seen::Work { at, start, end, bound });
+                        let before = &mut free[work.stream];
+                        *before = Free { at: end, last: Some((at, work.kind)) };
+                        ends[work.stream].push((end, at));
+                        done = done.max(end);
+                    }
+                }
+                Do::Wait(at) => {
+                    let (_, targets, latency) = self.waits[at as usize];
+                    let mut by = None;
+                    for target in targets {
+                        if let Some((end, work)) = ended(&ends, *target)
+                            && end + latency > now
+                        {
+                            (now, by) = (end + latency, Some(work));
+                        }
+                    }
+                    if let Some(work) = by {
+                        seen(Seen::Waited { work, latency });
+                    }
+                }
+                Do::Step => steps.push(now.max(done)),
+            }
+        }
+        Replayed { end: now.max(done), steps }
+    }
+}
+
+/// When a stream is free, and its last work.
+#[derive(Debug, Clone, Copy, Default)]
+struct Free {
+    at: i64,
+    last: Option<(u32, WorkKind)>,
+}
+
+/// When a work starts, and why then.
+fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>]) -> (i64, Bound) {
+    let free = free[work.stream];
+    let gap = free.last.map_or(0, |(_, kind)| match work.is_apart {
+        true => work.typical.idle_gap(kind, work.kind),
+        false => work.typical.gap(kind, work.kind),
+    });
+    let mut start = free.at + gap;
+    let mut bound = Bound::Stream { after: free.last.map(|(at, _)| at) };
+    if let Some(latency) = work.latency
+        && now + latency >= start
+    {
+        (start, bound) = (now + latency, Bound::Launch { latency });
+    }
+    let crossing = work.typical.crossing(work.kind);
+    if let Some((done, after)) = work.waits.and_then(|wait| ended(ends, wait))
+        && done + crossing > start
+    {
+        (start, bound) = (done + crossing, Bound::Crossing { after });
+    }
+    (start, bound)
+}
+
+/// What determined when a work started. Times are in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// Its launch, this long before.
+    Launch { latency: i64 },
+    /// The work before it on its stream, or work from before the window.
+    Stream { after: Option<u32> },
+    /// A work of another stream.
+    Crossing { after: u32 },
+}
+
+/// A part of a replay. Times are in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// The host ran.
+    Host { time: i64, in_call: bool },
+    /// A work ran.
+    Work { at: u32, start: i64, end: i64, bound: Bound },
+    /// The host waited for a work, and went on this long after its end.
+    Waited { work: u32, latency: i64 },
+}
+
+fn ended(ends: &[Vec<(i64, u32)>], target: Behind) -> Option<(i64, u32)> {
+    let ends = ends.get(target.stream)?;
+    ends.len().checked_sub(1 + target.back as usize).map(|at| ends[at])
+}

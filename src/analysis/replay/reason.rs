@@ -1,0 +1,46 @@
+//! Why a trace cannot be replayed, or why its replay is not trusted.
+
+use std::fmt;
+
+/// Why there is no effect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// GPU events without a stream.
+    Streams,
+    /// Several devices run work of one process.
+    Devices,
+    /// Several threads launch work at the same time, or have steps of their own.
+    Threads,
+    /// Work starts before it is launched.
+    Clocks,
+    /// No host call launches the work: it cannot depend on the host.
+    Launches,
+    /// The recording is cut off or damaged.
+    Damaged,
+    /// The traces do not record the same work.
+    NotComparable,
+    /// The replay of the whole recording, or of one of its steps, differs from the recording by this share of
+    /// it.
+    NotReproduced(f64),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Streams => f.write_str("some GPU events have no stream"),
+            Reason::Devices => f.write_str("the process runs work on several devices"),
+            Reason::Threads => f.write_str("several threads launch work or run steps at once"),
+            Reason::Clocks => {
+                f.write_str("work starts before its launch: the clocks of host and GPU differ")
+            }
+            Reason::Launches => f.write_str("most of the GPU work has no launch in the trace"),
+            Reason::Damaged => f.write_str("the recording is incomplete"),
+            Reason::NotComparable => f.write_str("the traces do not record the same work"),
+            Reason::NotReproduced(share) => {
+                let percent = 100.0 * share;
+                write!(f, "the replay differs from the recording by {percent:+.1}%")
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Recorded times of launches, kernels and waits → the typical latencies and gaps of a trace.
+
+use super::parts::{Behind, CLOCK, Draft, Item, Waiting, Work, WorkKind};
+use super::reason::Reason;
+use std::collections::BTreeMap;
+
+/// Typical latencies and gaps of a trace, in ns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Typical {
+    /// From the start of a launch until an idle device starts the work: the median per launching API.
+    latencies: BTreeMap<u32, i64>,
+    latency: i64,
+    /// From the end of the work until a waiting call returns: the median per API.
+    returns: BTreeMap<u32, i64>,
+    /// Between two works of a stream when the second one was launched early enough: the mean, by the kinds of
+    /// the two.
+    gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
+    /// The same, of which time in which other streams ran work is not part.
+    idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
+    /// From the end of a work until a work of another stream that waited for it starts: the mean.
+    crossings: [i64; 2],
+}
+
+/// A launch counts as early if it was made this long before the work before it ended, beyond the latency.
+const EARLY: i64 = 1_000;
+/// Longer gaps are waits for something that the trace does not show, in ns.
+const LONG_GAP: i64 = 50_000;
+/// How soon after its end a work of another stream must be followed to be what was waited for, in ns.
+const SOON: i64 = 20_000;
+/// Gap between kernels if the trace shows none, in ns.
+const USUAL_GAP: i64 = 1_000;
+/// Latency of a launch if the trace shows none, in ns.
+const USUAL_LATENCY: i64 = 5_000;
+
+fn median(mut times: Vec<i64>) -> Option<i64> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
+
+impl Typical {
+    /// Gap between two works.
+    pub(super) fn gap(&self, before: WorkKind, after: WorkKind) -> i64 {
+        self.gaps[before.0 as usize][after.0 as usize]
+    }
+
+    /// The part of the gap between two works in which no other stream runs work.
+    pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
+        self.idle_gaps[before.0 as usize][after.0 as usize]
+    }
+
+    /// From the end of a work until a work of another stream that waited for it starts.
+    pub(super) fn crossing(&self, kind: WorkKind) -> i64 {
+        self.crossings[usize::from(kind.is_in_graph())]
+    }
+
+    /// The median latency of all launches.
+    pub(super) fn usual_latency(&self) -> i64 {
+        self.latency
+    }
+
+    fn latency(&self, api: u32) -> i64 {
+        self.latencies.get(&api).copied().unwrap_or(self.latency)
+    }
+
+    pub(super) fn return_latency(&self, api: u32) -> i64 {
+        self.returns.get(&api).copied().unwrap_or(0)
+    }
+
+    /// The typical values of a trace. Takes the time in which the host waited out of the items.
+    pub(super) fn of(
+        drafts: &[Draft],
+        busy_before: i64,
+        waiting: &[Waiting],
+        items: &mut [Item],
+    ) -> Result<(Typical, Vec<Work>), Reason> {
+        let mut typical = Typical::default();
+        let befores = befores(drafts);
+        let mut of_api: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        let (mut skewed, mut launched) = (0, 0);
+        let mut by_start: Vec<(i64, usize)> =
+            drafts.iter().enumerate().map(|(at, draft)| (draft.start, at)).collect();
+        by_start.sort_unstable();
+        let mut busy_until = busy_before;
+        let mut busy = vec![0; drafts.len()];
+        let mut idle = vec![0; drafts.len()];
+        for &(_, at) in &by_start {
+            let draft = &drafts[at];
+            idle[at] = draft.start - busy_until;
+            busy[at] = (draft.end - draft.start.max(busy_until)).max(0);
+            if let Some((launch, api)) = draft.launch {
+                launched += 1;
+                skewed += usize::from(draft.start < launch - 1_000);
+                if busy_until <= launch {
+                    of_api.entry(api).or_default().push(draft.start - launch);
+                }
+            }
+            busy_until = busy_until.max(draft.end);
+        }
+        if skewed * 100 > launched {
+            return Err(Reason::Clocks);
+        }
+        let all: Vec<i64> = of_api.values().flatten().copied().collect();
+        typical.latency = median(all).unwrap_or(USUAL_LATENCY);
+        typical.latencies =
+            of_api.into_iter().filter_map(|(api, times)| Some((api, median(times)?))).collect();
+        typical.find_returns(waiting, items);
+        let crossings = typical.find_crossings(drafts, &befores);
+        typical.gaps = typical.mean_gaps(drafts, &befores, &crossings, |_, gap| gap);
+        typical.idle_gaps = match drafts.iter().all(|draft| draft.stream == 0) {
+            true => typical.gaps,
+            false => {
+                typical.mean_gaps(drafts, &befores, &crossings, |at, gap| gap.min(idle[at].max(0)))
+            }
+        };
+        let works = |((draft, wait), &busy): ((&Draft, &Option<Behind>), &i64)| Work {
+            call: draft.call,
+            time: draft.end - draft.start,
+            busy,
+            stream: draft.stream,
+            kind: draft.kind,
+            latency: draft.launch.map(|(_, api)| typical.latency(api)),
+            waits: *wait,
+        };
+        let works = drafts.iter().zip(&crossings).zip(&busy).map(works).collect();
+        Ok((typical, works))
+    }
+
+    fn ready(&self, draft: &Draft) -> i64 {
+        draft.launch.map_or(i64::MIN, |(launch, api)| launch + self.latency(api))
+    }
+
+    /// The waits for other streams that the recorded times suggest, and how long they take.
+    fn find_crossings(
+        &mut self,
+        drafts: &[Draft],
+        befores: &[Option<usize>],
+    ) -> Vec<Option<Behind>> {
+        if drafts.iter().all(|draft| draft.stream == 0) {
+            return vec![None; drafts.len()];
+        }
+        let mut by_end: Vec<(i64, usize)> =
+            drafts.iter().enumerate().map(|(at, draft)| (draft.end, at)).collect();
+        by_end.sort_unstable();
+        let mut sums = [(0, 0); 2];
+        let mut find = |(at, draft): (usize, &Draft)| {
+            let free = befores[at].map_or(i64::MIN, |before| drafts[before].end);
+            let before = befores[at].filter(|&before| drafts[before].launch == draft.launch);
+            let is_first = draft.kind.is_in_graph() && before.is_none();
+            let expected = if is_first { free } else { self.ready(draft).max(free) };
+            let (end, wait) = other_streams(drafts, &by_end, at, expected, is_first)?;
+            if is_first && draft.start - end > SOON {
+                return Some(wait);
+            }
+            let sum = &mut sums[usize::from(draft.kind.is_in_graph())];
+            *sum = (sum.0 + draft.start - end, sum.1 + 1);
+            Some(wait)
+        };
+        let waits = drafts.iter().enumerate().map(&mut find).collect();
+        self.crossings = sums.map(|(sum, count)| if count == 0 { USUAL_GAP } else { sum / count });
+        waits
+    }
+
+    /// The mean gaps by kind; `part` is the part of each gap that counts.
+    fn mean_gaps(
+        &self,
+        drafts: &[Draft],
+        befores: &[Option<usize>],
+        crossings: &[Option<Behind>],
+        part: impl Fn(usize, i64) -> i64,
+    ) -> [[i64; WorkKind::COUNT]; WorkKind::COUNT] {
+        let mut sums = [[(0_i64, 0_i64); WorkKind::COUNT]; WorkKind::COUNT];
+        let mut all = (0, 0);
+        for (at, draft) in drafts.iter().enumerate().filter(|(at, _)| crossings[*at].is_none()) {
+            let Some(before) = befores[at].map(|at| &drafts[at]) else { continue };
+            let gap = draft.start - before.end;
+            if self.ready(draft) + EARLY <= before.end && gap < LONG_GAP {
+                let sum = &mut sums[before.kind.0 as usize][draft.kind.0 as usize];
+                *sum = (sum.0 + part(at, gap), sum.1 + 1);
+                all = (all.0 + part(at, gap), all.1 + 1);
+            }
+        }
+        let mean = |(sum, count): (i64, i64)| if count == 0 { None } else { Some(sum / count) };
+        let usual = mean(all).unwrap_or(USUAL_GAP);
+        sums.map(|sums| sums.map(|sum| mean(sum).unwrap_or(usual)))
+    }
+
+    fn find_returns(&mut self, waiting: &[Waiting], items: &mut [Item]) {
+        let mut returns: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        let mut own: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        let is_blocked = |wait: &Waiting| wait.done.is_some_and(|done| done > wait.start);
+        for wait in waiting {
+            match wait.done.filter(|_| is_blocked(wait)) {
+                Some(done) => returns.entry(wait.name).or_default().push(wait.end - done),
+                None => own.entry(wait.name).or_default().push(wait.end - wait.start),
+            }
+        }
+        let medians = |times: BTreeMap<u32, Vec<i64>>| -> BTreeMap<u32, i64> {
+            times.into_iter().filter_map(|(api, times)| Some((api, median(times)?))).collect()
+        };
+        self.returns = medians(returns);
+        let own = medians(own);
+        for wait in waiting.iter().filter(|wait| is_blocked(wait)) {
+            let item = &mut items[wait.item];
+            let shortest = own.get(&wait.name).copied().unwrap_or(CLOCK);
+            let waited = (wait.end - wait.start) - shortest;
+            item.time = (item.time - waited.max(0)).max(0);
+        }
+    }
+}
+
+/// The work before each work on its stream, in order of the recorded starts.
+fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
+    let streams = drafts.iter().map(|draft| draft.stream + 1).max().unwrap_or(0);
+    let mut last: Vec<Option<usize>> = vec![None; streams];
+    let of = |(at, draft): (usize, &Draft)| last[draft.stream].replace(at);
+    drafts.iter().enumerate().map(of).collect()
+}
+
+/// The work of another stream that a work started right after, although it could have started earlier. The
+/// first work of a graph on a stream waits for another work of the graph, however long ago that ended.
+fn other_streams(
+    drafts: &[Draft],
+    by_end: &[(i64, usize)],
+    at: usize,
+    expected: i64,
+    is_first: bool,
+) -> Option<(i64, Behind)> {
+    let draft = &drafts[at];
+    let before = by_end.partition_point(|&(end, _)| end <= draft.start);
+    let &(end, other) = by_end[..before]
+        .iter()
+        .rev()
+        .take_while(|&&(end, _)| end > expected && (is_first || draft.start - end < SOON))
+        .find(|&&(_, other)| other < at && drafts[other].stream != draft.stream)?;
+    let stream = drafts[other].stream;
+    let later = drafts[other + 1..at].iter().filter(|work| work.stream == stream).count();
+    Some((end, Behind { stream, back: later as u32 }))
+}

@@ -1,0 +1,131 @@
+//! Steps of inference engines → which was compared with which and why, and the figures of each class of batches.
+
+use super::{Figures, StepName, StepPlace};
+use crate::analysis::Analysis;
+use crate::program::{BatchClass, StepSpan};
+use crate::side::{PerSide, Side};
+use std::collections::BTreeMap;
+
+/// Why two steps are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StepEvidence {
+    /// Their annotations name the same phase and as many requests and tokens.
+    SameBatch,
+    /// Their annotations name the same phase and about as many requests or tokens.
+    BatchClass,
+    /// Their calls are the most alike.
+    Calls,
+    /// Their position among the steps.
+    Position,
+}
+
+impl StepEvidence {
+    /// As tables write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            StepEvidence::SameBatch => "same_batch",
+            StepEvidence::BatchClass => "batch_class",
+            StepEvidence::Calls => "calls",
+            StepEvidence::Position => "position",
+        }
+    }
+}
+
+/// Two steps that are compared, or one without a counterpart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepPairRow {
+    /// The steps; `None` on the side without one.
+    pub steps: PerSide<Option<StepName>>,
+    /// The classes of their batches, if they have any.
+    pub classes: PerSide<Option<BatchClass>>,
+    /// Why they are compared; `None` without a counterpart.
+    pub evidence: Option<StepEvidence>,
+}
+
+/// The steps of one class of batches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BatchClassRow {
+    /// The class.
+    pub class: BatchClass,
+    /// Number of steps of this class in each trace.
+    pub steps: PerSide<u64>,
+    /// Figures of the steps of this class that are compared.
+    pub figures: PerSide<Figures>,
+}
+
+impl Analysis {
+    /// Each step of both traces with its counterpart, in the order of [`step_rows`](Analysis::step_rows).
+    pub fn step_pair_rows(&self) -> Vec<StepPairRow> {
+        let rows = self.step_rows().into_iter();
+        let rows = rows.filter(|row| matches!(row.place, StepPlace::Step(_)));
+        rows.map(|row| {
+            let spans = self.spans(&row.steps);
+            let both = spans.baseline.zip(spans.candidate);
+            StepPairRow {
+                classes: spans.map(|span| span.and_then(BatchClass::of)),
+                evidence: both.map(|(one, two)| self.step_evidence(one, two)),
+                steps: row.steps,
+            }
+        })
+        .collect()
+    }
+
+    /// The classes of batches that either trace has, by phase and size. Empty unless engines annotated the
+    /// batches. The figures are those of compared steps of the class in each trace.
+    pub fn batch_class_rows(&self) -> Vec<BatchClassRow> {
+        let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
+        for row in self.step_rows() {
+            let spans = self.spans(&row.steps);
+            let is_compared = spans.baseline.is_some() && spans.candidate.is_some();
+            for side in Side::BOTH {
+                let Some(class) = spans[side].and_then(BatchClass::of) else { continue };
+                let all = rows.entry(class).or_insert_with(|| BatchClassRow {
+                    class,
+                    steps: PerSide::default(),
+                    figures: PerSide::default(),
+                });
+                all.steps[side] += 1;
+                if is_compared {
+                    all.figures[side].include(&row.figures[side]);
+                }
+            }
+        }
+        rows.into_values().collect()
+    }
+
+    fn spans(&self, steps: &PerSide<Option<StepName>>) -> PerSide<Option<&StepSpan>> {
+        PerSide::from_fn(|side| steps[side].as_ref().map(|step| self.steps(side).span(step.id)))
+    }
+
+    fn step_evidence(&self, one: &StepSpan, two: &StepSpan) -> StepEvidence {
+        let batch = |span: &StepSpan| Some((span.phase?, span.requests?, span.tokens));
+        let is_equal = |a: Option<_>, b: Option<_>| a.is_some() && a == b;
+        match self.diff().step_pairs() {
+            _ if is_equal(batch(one), batch(two)) => StepEvidence::SameBatch,
+            Some(_)
+                if BatchClass::of(one).is_some() && BatchClass::of(one) == BatchClass::of(two) =>
+            {
+                StepEvidence::BatchClass
+            }
+            Some(_) => StepEvidence::Calls,
+            None => StepEvidence::Position,
+        }
+    }
+}
+
+impl Figures {
+    /// Adds the figures of another group.
+    fn include(&mut self, other: &Figures) {
+        let tokens = if self.steps == 0 { Some(0) } else { self.tokens };
+        self.tokens = tokens.zip(other.tokens).map(|(one, two)| one + two);
+        self.events += other.events;
+        self.launches += other.launches;
+        self.time += other.time;
+        self.busy += other.busy;
+        self.idle += other.idle;
+        self.copies += other.copies;
+        self.communication += other.communication;
+        self.exposed_communication += other.exposed_communication;
+        self.steps += other.steps;
+    }
+}

@@ -1,0 +1,59 @@
+//! Steps that run in another order on the two sides → lists of siblings divided by step.
+//!
+//! ```text
+//! trace1   a1 a2 │ b1 b2 b3         [a1 a2 | a1 a2]  [b1 b2 b3 | b1 b3]
+//! trace2   b1 b3 │ a1 a2
+//! ```
+//! Within a pair of steps the calls are in order again, so each pair is aligned by itself.
+
+use super::outline::Outline;
+use crate::program::{Program, StepId};
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Compared steps that are in another order on the two sides.
+#[derive(Debug)]
+pub(super) struct Crossing<'a> {
+    programs: PerSide<&'a Program>,
+    /// The pair of each compared step, by its position in the order of the baseline.
+    pair_of: PerSide<FxHashMap<StepId, usize>>,
+}
+
+impl<'a> Crossing<'a> {
+    /// `None` if the compared steps are in the same order on both sides. `pairs` are ordered by the
+    /// baseline; without them, steps are compared by position.
+    pub(super) fn of(
+        programs: PerSide<&'a Program>,
+        pairs: Option<&[(StepId, StepId)]>,
+    ) -> Option<Crossing<'a>> {
+        let pairs = pairs.filter(|pairs| !pairs.is_sorted_by_key(|pair| pair.1))?;
+        let pair_of = PerSide::from_fn(|side| {
+            let steps = pairs.iter().map(|&(a, b)| PerSide::new(a, b)[side]);
+            steps.zip(0..).collect()
+        });
+        Some(Crossing { programs, pair_of })
+    }
+
+    /// Two lists of siblings, divided into the calls outside of steps or in several of them, and the calls
+    /// of each pair of steps.
+    pub(super) fn divided(
+        &self,
+        outlines: PerSide<&Outline<'_>>,
+        lists: &PerSide<Vec<u32>>,
+    ) -> Vec<PerSide<Vec<u32>>> {
+        let mut parts: BTreeMap<Option<usize>, PerSide<Vec<u32>>> = BTreeMap::new();
+        for side in Side::BOTH {
+            let steps = self.programs[side].steps();
+            for &call in &lists[side] {
+                let end = CallId(outlines[side].end(call));
+                let is_in_one = steps.are_in_one(CallId(call), end);
+                let step = steps.step(CallId(call)).filter(|_| is_in_one);
+                let pair = step.and_then(|step| self.pair_of[side].get(&step).copied());
+                parts.entry(pair).or_default()[side].push(call);
+            }
+        }
+        parts.into_values().collect()
+    }
+}

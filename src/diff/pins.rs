@@ -1,0 +1,143 @@
+//! Pairs of calls that the user matches: `module("Block_1") = module("Block_2")`.
+//!
+//! The two queries must select equally many calls. The first of the baseline is matched with the first of the
+//! candidate, before anything else is aligned, and so on. What is in them is then aligned as usual.
+
+use super::TraceDiff;
+use super::order;
+use crate::error::{Error, ErrorKind, Result};
+use crate::program::Query;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallTree};
+use std::fmt;
+use std::str::FromStr;
+
+/// Two queries whose calls are matched.
+///
+/// ```
+/// use tracetree::diff::Pin;
+///
+/// let pin: Pin = r#"module("Block_1") = module("Block_2")"#.parse()?;
+/// assert_eq!(pin.to_string(), r#"module("Block_1") = module("Block_2")"#);
+/// assert!(r#"module("Block_1")"#.parse::<Pin>().is_err());
+/// # Ok::<(), tracetree::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    queries: PerSide<Query>,
+}
+
+impl Pin {
+    /// Matches the calls that two queries select, in order.
+    pub fn new(baseline: Query, candidate: Query) -> Pin {
+        Pin { queries: PerSide::new(baseline, candidate) }
+    }
+
+    /// The pairs of calls, in preorder of the baseline.
+    ///
+    /// # Errors
+    /// If a query selects no call, or the two select different numbers of calls.
+    fn calls(&self, trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
+        let one = outermost(trees.baseline, self.queries.baseline.find_some(trees.baseline)?);
+        let two = outermost(trees.candidate, self.queries.candidate.find_some(trees.candidate)?);
+        if one.len() == two.len() {
+            return Ok(one.into_iter().zip(two).collect());
+        }
+        let message = format!(
+            "selects {} calls of the baseline and {} of the candidate",
+            one.len(),
+            two.len()
+        );
+        Err(Error::usage(self.to_string(), message)
+            .remedy("name the same number of calls on both sides, or select equally many steps"))
+    }
+}
+
+/// The calls that are not below another one of them.
+fn outermost(tree: &CallTree, calls: Vec<CallId>) -> Vec<CallId> {
+    let mut kept: Vec<CallId> = Vec::new();
+    for call in calls {
+        if kept.last().is_none_or(|&last| !tree.is_below(call, last)) {
+            kept.push(call);
+        }
+    }
+    kept
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.queries.baseline.text(), self.queries.candidate.text())
+    }
+}
+
+impl FromStr for Pin {
+    type Err = Error;
+
+    /// Parses `QUERY = QUERY`. An equals sign inside of quotes belongs to a query.
+    fn from_str(text: &str) -> Result<Pin> {
+        let mut is_quoted = false;
+        let at = text.char_indices().find(|&(_, c)| {
+            is_quoted ^= c == '"';
+            c == '=' && !is_quoted
+        });
+        let Some((at, _)) = at else {
+            return Err(Error::usage(text, "has no `=` between two queries")
+                .remedy(r#"for example: module("Block_1") = module("Block_2")"#));
+        };
+        Ok(Pin::new(text[..at].parse()?, text[at + 1..].parse()?))
+    }
+}
+
+/// The calls of all pins; a call that several pins name is matched by the first.
+pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
+    let mut all: Vec<(CallId, CallId)> = Vec::new();
+    for pin in pins {
+        for pair in pin.calls(trees)? {
+            if let Some(other) = all.iter().find(|other| other.0 == pair.0 || other.1 == pair.1) {
+                if *other == pair {
+                    continue;
+                }
+                let message = "names a call that an earlier --match matches with another call";
+                return Err(Error::usage(pin.to_string(), message).remedy("remove one of the two"));
+            }
+            all.push(pair);
+        }
+    }
+    Ok(all)
+}
+
+impl TraceDiff {
+    /// Whether every [pin](super::DiffOptions::pins) was kept.
+    ///
+    /// # Errors
+    /// If a query of a pin selects no calls, if its two queries select different numbers of calls, or if a pair
+    /// contradicts another match: no tree can contain two pairs of which each is above the other.
+    pub fn check_pins(&self) -> Result<()> {
+        let pins = &self.options().pins;
+        for (a, b) in resolve(pins, self.trees())? {
+            if self.partner(Side::Baseline, a) == Some(b) {
+                continue;
+            }
+            let name = self.tree(Side::Baseline).name(a).to_owned();
+            let of_call =
+                |pin: &&Pin| pin.calls(self.trees()).is_ok_and(|calls| calls.contains(&(a, b)));
+            let pin = pins.iter().find(of_call).map_or_else(String::new, Pin::to_string);
+            let message = format!(
+                "cannot match {name}: a call around it is matched with a call inside of its counterpart"
+            );
+            return Err(Error::new(ErrorKind::Usage, pin, message).remedy(
+                "match the calls around it as well, or calls that are not inside of each other",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The pinned calls in the order in which the trees are aligned; empty if a pin is wrong, which
+    /// [`TraceDiff::check_pins`] reports.
+    pub(super) fn pinned(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
+        let calls = resolve(pins, trees).unwrap_or_default();
+        let is_in_order = calls.is_empty() || order::in_order(trees);
+        let turned = |(a, b): (CallId, CallId)| if is_in_order { (a.0, b.0) } else { (b.0, a.0) };
+        calls.into_iter().map(turned).collect()
+    }
+}

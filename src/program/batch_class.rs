@@ -1,0 +1,54 @@
+//! A step of an inference engine → the class of its batch: its phase and its size, rounded up.
+//!
+//! ```text
+//! prefill of 888 tokens                      prefill, at most 1024 tokens
+//! decode of 30 requests                      decode, at most 32 requests
+//! 9 prompts of 8155 tokens and 37 decodes    mixed, at most 8192 tokens
+//! ```
+//! An engine rarely runs two batches of exactly the same size. Batches of one class do about the same work, so
+//! their steps can be compared.
+
+use super::phase::Phase;
+use super::steps::StepSpan;
+use std::fmt;
+
+/// The phase of a batch and its size, rounded up to a power of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BatchClass {
+    /// The phase.
+    pub phase: Phase,
+    /// The upper bound of its tokens, or of its requests for a decode or if the tokens are unknown.
+    pub at_most: u64,
+    /// Whether the size is in tokens.
+    pub is_in_tokens: bool,
+}
+
+impl BatchClass {
+    /// The class of a step; `None` if it has no batches, or batches of several phases.
+    ///
+    /// ```
+    /// use tracetree::program::{BatchClass, Phase};
+    ///
+    /// let class = BatchClass { phase: Phase::Decode, at_most: 32, is_in_tokens: false };
+    /// assert_eq!(class.to_string(), "decode ≤ 32 requests");
+    /// ```
+    pub fn of(step: &StepSpan) -> Option<BatchClass> {
+        let (phase, requests) = (step.phase?, step.requests?);
+        let tokens = step.tokens.filter(|_| phase != Phase::Decode);
+        let size = tokens.unwrap_or(requests).min(1 << 62);
+        Some(BatchClass {
+            phase,
+            at_most: size.next_power_of_two(),
+            is_in_tokens: tokens.is_some(),
+        })
+    }
+}
+
+impl fmt::Display for BatchClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (phase, at_most) = (self.phase.label(), self.at_most);
+        let unit = if self.is_in_tokens { "token" } else { "request" };
+        let plural = if at_most == 1 { "" } else { "s" };
+        write!(f, "{phase} ≤ {at_most} {unit}{plural}")
+    }
+}

@@ -1,0 +1,61 @@
+//! `step_pairs`: which step was compared with which, and why. `batch_classes`: the compared steps of inference
+//! engines by phase and size of their batch.
+
+use super::figures;
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::{Analysis, BatchClassRow, StepPairRow};
+use std::sync::Arc;
+
+const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
+const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .sides(
+            "step_*",
+            WHOLE,
+            "position of the step on each side, from 0; empty on a side without a counterpart",
+            |a: &Analysis, r: &StepPairRow, side| {
+                r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
+            },
+        )
+        .sides("name_*", TEXT, "text of the annotation", |_, r, side| {
+            r.steps[side].as_ref().map(|step| step.name.as_str()).into()
+        })
+        .sides("batch_class_*", TEXT, "phase and size of its batch, if annotated", |_, r, side| {
+            r.classes[side].map(|class| class.to_string()).into()
+        })
+        .word(
+            "matched_by",
+            "`same_batch`: equal requests and tokens; `batch_class`: the nearest of the same class; \
+             `calls`: the most alike calls; `position`; empty without a counterpart, which excludes the \
+             step from all comparisons",
+            |_, r| r.evidence.map(|evidence| evidence.label()).into(),
+        )
+        .table((name, "step of both traces, with its counterpart"), analysis, |analysis| {
+            Box::new(analysis.step_pair_rows().into_iter())
+        })
+}
+
+pub(super) fn classes(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .text(
+            "batch_class",
+            "phase, and the number of tokens (for a decode: requests) rounded up to a power of two",
+            |_: &Analysis, r: &BatchClassRow| r.class.to_string().into(),
+        )
+        .word("phase", "the phase", |_, r| r.class.phase.label().into())
+        .sides("steps_*", WHOLE, "number of steps in the trace", |_, r, side| r.steps[side].into())
+        .sides(
+            "compared_steps_*",
+            WHOLE,
+            "number of those that have a counterpart; the figures are of these",
+            |_, r, side| r.figures[side].steps.into(),
+        )
+        .and(figures::columns(|row| &row.figures))
+        .table(
+            (name, "class of batches of an inference engine; no rows without annotated batches"),
+            analysis,
+            |analysis| Box::new(analysis.batch_class_rows().into_iter()),
+        )
+}

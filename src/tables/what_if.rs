@@ -1,0 +1,150 @@
+//! `whatif`: what each change does to the step time, by replay, and what limits the step time.
+//! `critical_path`: what determines when a step ends.
+
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::Analysis;
+use crate::analysis::replay::{Effect, Limit, PathPart, PathRange, Reason};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use std::sync::Arc;
+
+/// A row of `whatif`.
+#[derive(Clone)]
+struct What {
+    what: &'static str,
+    change: Option<usize>,
+    sentence: String,
+    effect: Option<Effect>,
+    step: PerSide<Option<Nanos>>,
+}
+
+const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .word(
+            "what",
+            "`change`: one change; `all_changes`: all of them; `host_times`: the host times of matched calls; \
+             `kernel_times`: the same kernels at matched calls; `recorded`, `replayed`: the step as recorded and \
+             as replayed; `no_effect`: why there is nothing else; the others are lower bounds",
+            |_: &Analysis, r: &What| r.what.into(),
+        )
+        .whole("change", "number of the change in changes.csv", |_, r| r.change.into())
+        .text("sentence", "what changed, what a bound assumes, or why there is no effect", |_, r| {
+            r.sentence.as_str().into()
+        })
+        .micros_difference(
+            "effect_alone_us",
+            "replay of the baseline's step with the candidate's part, minus the baseline's step",
+            |_, r| r.effect.map(|effect| effect.alone).into(),
+        )
+        .micros_difference(
+            "effect_last_us",
+            "the candidate's step minus replay of the candidate's step with the baseline's part",
+            |_, r| r.effect.map(|effect| effect.last).into(),
+        )
+        .sides("step_*", TIME, "step time (of the window if the side has no steps)", |_, r, side| {
+            r.step[side].into()
+        })
+        .table(
+            (name, "change, then all changes, the same program at another speed, and bounds of the step time"),
+            analysis,
+            |analysis| Box::new(rows(analysis).into_iter()),
+        )
+}
+
+fn rows(analysis: &Analysis) -> Vec<What> {
+    let effects = match analysis.effects() {
+        Ok(effects) => effects,
+        Err(reason) => return vec![no_effect(analysis, reason)],
+    };
+    let row = |what, sentence: &str, effect| What {
+        what,
+        change: None,
+        sentence: sentence.to_owned(),
+        effect,
+        step: PerSide::default(),
+    };
+    let changes = analysis.changes().list().iter().zip(&effects.of_changes).enumerate();
+    let mut rows: Vec<What> = changes
+        .map(|(number, (change, effect))| What {
+            change: Some(number),
+            ..row("change", &change.sentence, Some(*effect))
+        })
+        .collect();
+    if !rows.is_empty() {
+        rows.push(row("all_changes", "all changes together", Some(effects.joint)));
+    }
+    let host = "the host times of matched calls: noise, or another host";
+    rows.push(row("host_times", host, Some(effects.host)));
+    let kernels = "the same kernels at matched calls: noise, clocks, or another device";
+    rows.push(row("kernel_times", kernels, Some(effects.kernels)));
+    let step = |what, sentence: &str, step: PerSide<Nanos>| What {
+        step: step.map(Some),
+        ..row(what, sentence, None)
+    };
+    rows.push(step("recorded", "as recorded", effects.checks.map(|check| check.recorded)));
+    rows.push(step("replayed", "as replayed", effects.checks.map(|check| check.replayed)));
+    let limits = Limit::ALL.into_iter().zip(effects.limits);
+    rows.extend(limits.map(|(limit, time)| step(limit.label(), limit.meaning(), time)));
+    rows
+}
+
+fn no_effect(analysis: &Analysis, (side, reason): (Option<Side>, Reason)) -> What {
+    let sentence = match side {
+        Some(side) => format!("{}: {reason}", analysis.side_name(side)),
+        None => reason.to_string(),
+    };
+    What { what: "no_effect", change: None, sentence, effect: None, step: PerSide::default() }
+}
+
+/// A row of `critical_path`: a part, and its times on both sides; the last row is what the replay does not
+/// reproduce.
+type PathRow = (&'static str, PerSide<Nanos>, PerSide<Option<(Nanos, Nanos)>>);
+
+pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .word(
+            "part",
+            "`host`: host time outside of runtime calls; `calls`: runtime calls, without waiting; `launch`: \
+             from a launch until an idle device starts the work; `kernel`: kernels, copies and memsets; `gap`: \
+             between two works; `sync`: from the end of work until a waiting call returns; `before`: work \
+             launched before the window; `not_reproduced`: recorded minus replayed",
+            |_: &Analysis, r: &PathRow| r.0.into(),
+        )
+        .sides("path_*", TIME, "time on the critical path per step", |_, r, side| r.1[side].into())
+        .micros_difference(
+            "diff",
+            "candidate − baseline; adds up to the difference of the recorded step times",
+            |_, r| r.1.difference().into(),
+        )
+        .sides(
+            "least_*",
+            TIME,
+            "the smallest time if GPU work takes 2% less, as long as recorded, or 2% more: the path is not \
+             unique if several chains are almost equally long",
+            |_, r, side| r.2[side].map(|range| range.0).into(),
+        )
+        .sides("most_*", TIME, "the largest time, likewise", |_, r, side| {
+            r.2[side].map(|range| range.1).into()
+        })
+        .table(
+            (name, "part of the critical path of a step; no rows if the traces cannot be replayed"),
+            analysis,
+            |analysis| Box::new(path_rows(analysis).into_iter()),
+        )
+}
+
+fn path_rows(analysis: &Analysis) -> Vec<PathRow> {
+    let Ok(effects) = analysis.effects() else { return Vec::new() };
+    let paths = effects.paths;
+    let part = |(at, part): (usize, PathPart)| -> PathRow {
+        let range = |path: PathRange| Some((path.least[at], path.most[at]));
+        (part.label(), paths.map(|path| path.time[at]), paths.map(range))
+    };
+    let mut rows: Vec<PathRow> = PathPart::ALL.into_iter().enumerate().map(part).collect();
+    let sum = |side: Side| paths[side].time.iter().copied().sum::<Nanos>();
+    let rest = PerSide::from_fn(|side| effects.checks[side].recorded - sum(side));
+    rows.push(("not_reproduced", rest, PerSide::default()));
+    rows
+}

@@ -1,0 +1,376 @@
+//! Replays: they reproduce recordings, and find the effect of injected changes whose size is known.
+
+use super::support::compared::{compare_files, compare_texts};
+use tracetree::PerSide;
+use tracetree::analysis::replay::{Effect, Limit, Reason, Recorded, Replays, Scenario};
+use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::program::Program;
+use tracetree::trace::{Nanos, ReadOptions};
+use tracetree::tree::CallTree;
+use tracetree::{Side, Trace};
+
+/// Gap of the host between two launches, in µs.
+const HOST: f64 = 20.0;
+/// From the start of a launch until an idle device starts the kernel, in µs.
+const LATENCY: f64 = 6.0;
+/// Duration of a launching call, in µs.
+const CALL: f64 = 5.0;
+
+/// A program of two steps, simulated: ops with one kernel each, in order on one stream.
+#[derive(Clone)]
+struct Made {
+    events: Vec<String>,
+    host: f64,
+    free: f64,
+    correlation: u32,
+    device: u32,
+}
+
+impl Made {
+    /// The trace of a program whose steps `body` makes.
+    fn steps(body: impl Fn(&mut Made)) -> String {
+        let mut made =
+            Made { events: Vec::new(), host: 100.0, free: 0.0, correlation: 0, device: 0 };
+        for number in 1..=3 {
+            let start = made.host;
+            body(&mut made);
+            made.host += HOST;
+            let duration = made.host - start - 1.0;
+            made.event(
+                "user_annotation",
+                &format!("ProfilerStep#{number}"),
+                1,
+                start,
+                duration,
+                "",
+            );
+        }
+        made.json()
+    }
+
+    fn json(&self) -> String {
+        format!("{{\"traceEvents\": [{}]}}", self.events.join(",\n"))
+    }
+
+    fn event(&mut self, category: &str, name: &str, tid: u32, start: f64, time: f64, args: &str) {
+        self.events.push(format!(
+            "{{\"ph\": \"X\", \"cat\": \"{category}\", \"name\": \"{name}\", \"pid\": 1, \"tid\": {tid}, \
+             \"ts\": {start:.3}, \"dur\": {time:.3}, \"args\": {{{args}}}}}"
+        ));
+    }
+
+    /// An op that launches a kernel of this duration.
+    fn op(&mut self, name: &str, kernel: f64) {
+        self.host += HOST;
+        let (start, launch) = (self.host, self.host + 2.0);
+        self.correlation += 1;
+        let id = format!("\"correlation\": {}", self.correlation);
+        let begins = (launch + LATENCY).max(self.free + 1.0);
+        self.free = begins + kernel;
+        self.host = launch + CALL + 2.0;
+        self.event("cpu_op", name, 1, start, self.host - start, "");
+        self.event("cuda_runtime", "cudaLaunchKernel", 1, launch, CALL, &id);
+        let on = format!("{id}, \"device\": {}, \"stream\": 7", self.device);
+        self.event("kernel", &format!("{name}_kernel"), 7, begins, kernel, &on);
+    }
+
+    /// A Python function that sleeps.
+    fn sleep(&mut self, time: f64) {
+        self.host += HOST;
+        self.event("python_function", "<built-in function sleep>", 1, self.host, time, "");
+        self.host += time;
+    }
+
+    /// Waits for the GPU.
+    fn synchronise(&mut self) {
+        self.host += HOST;
+        let start = self.host;
+        self.correlation += 1;
+        let id = format!("\"correlation\": {}", self.correlation);
+        self.host = (self.free + 4.0).max(start + 3.0);
+        self.event("cuda_runtime", "cudaDeviceSynchronize", 1, start, self.host - start, &id);
+    }
+}
+
+fn ops(made: &mut Made, kernel: f64) {
+    for name in ["aten::mm", "aten::add", "aten::relu", "aten::softmax"] {
+        made.op(name, kernel);
+    }
+}
+
+/// The same ops with softmax kernels of another duration.
+fn softmax(made: &mut Made, kernel: f64, softmax: f64) {
+    for name in ["aten::mm", "aten::add", "aten::relu"] {
+        made.op(name, kernel);
+    }
+    made.op("aten::softmax", softmax);
+}
+
+fn recorded(text: &str) -> Result<Recorded, Reason> {
+    let trace = Trace::from_reader("made", text.as_bytes(), &ReadOptions::default());
+    let program = Program::of(CallTree::build(trace.expect("a trace")));
+    Recorded::of(program.tree(), program.steps())
+}
+
+/// The step time with softmax kernels scaled by a factor, in ns.
+fn scaled(text: &str, factor: f64) -> i64 {
+    let trace = Trace::from_reader("made", text.as_bytes(), &ReadOptions::default());
+    let program = Program::of(CallTree::build(trace.expect("a trace")));
+    let recorded = Recorded::of(program.tree(), program.steps()).expect("a graph");
+    recorded.check().expect("a replay that reproduces the recording");
+    let is_softmax = |call| program.tree().name(call).contains("softmax");
+    let work = |call| if is_softmax(call) { factor } else { 1.0 };
+    recorded.replay(&Scenario { work: &work, ..Scenario::RECORDED }).end
+}
+
+fn assert_near(found: i64, truth: i64) {
+    let allowed = truth.abs() / 20 + 2_000;
+    assert!((found - truth).abs() <= allowed, "{found} ns instead of {truth} ns");
+}
+
+fn effects(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
+    compare_texts(&PerSide::new(baseline.to_owned(), candidate.to_owned()), look);
+}
+
+fn only(analysis: &Analysis) -> Effect {
+    let effects = analysis.effects().expect("effects");
+    let others = &analysis.changes().list()[1..];
+    assert!(others.iter().all(|change| change.kind == ChangeKind::Recording), "{others:?}");
+    effects.of_changes[0]
+}
+
+#[test]
+fn a_kernel_that_overlaps_with_host_time_has_no_effect() {
+    let made = |kernel| Made::steps(|step| softmax(step, 10.0, kernel));
+    let (found, truth) = (scaled(&made(10.0), 0.5), recorded(&made(5.0)).expect("a graph"));
+    assert_near(found, truth.measured.end);
+    assert_eq!(scaled(&made(10.0), 1.0), found);
+}
+
+#[test]
+fn a_scaled_kernel_has_its_full_effect_if_the_host_runs_ahead() {
+    let made = |kernel| Made::steps(|step| softmax(step, 100.0, kernel));
+    for factor in [0.5, 2.0, 3.0] {
+        let truth = recorded(&made(100.0 * factor)).expect("a graph").measured.end;
+        assert_near(scaled(&made(100.0), factor), truth);
+        let change = truth - recorded(&made(100.0)).expect("a graph").measured.end;
+        assert_near(change, (3.0 * 100_000.0 * (factor - 1.0)) as i64);
+    }
+}
+
+#[test]
+fn a_sleep_costs_its_time_unless_the_gpu_is_behind() {
+    let made = |kernel: f64, sleep: f64| {
+        Made::steps(|step| {
+            ops(step, kernel);
+            if sleep > 0.0 {
+                step.sleep(sleep);
+            }
+        })
+    };
+    effects(&made(10.0, 0.0), &made(10.0, 400.0), |analysis| {
+        let effect = only(analysis);
+        assert_near(effect.alone.0, 420_000);
+        assert_near(effect.last.0, 420_000);
+    });
+    // 400 µs of kernels per step hide a sleep of 100 µs.
+    effects(&made(100.0, 0.0), &made(100.0, 100.0), |analysis| {
+        assert_near(only(analysis).alone.0, 0);
+    });
+}
+
+#[test]
+fn a_removed_synchronisation_lets_the_host_run_ahead() {
+    let made = |waits: bool| {
+        Made::steps(|step| {
+            for _ in 0..3 {
+                ops(step, 40.0);
+                if waits {
+                    step.synchronise();
+                } else {
+                    step.host += HOST + 3.0;
+                }
+            }
+        })
+    };
+    let truth = recorded(&made(false)).expect("a graph").measured.end;
+    let with = recorded(&made(true)).expect("a graph");
+    with.check().expect("a replay that reproduces the recording");
+    let without = with.replay(&Scenario { waits: &|_| false, ..Scenario::RECORDED }).end;
+    assert!(with.measured.end > truth + 50_000, "the waits cost time");
+    assert_near(without, truth);
+}
+
+#[test]
+fn a_host_that_takes_no_time_leaves_the_kernels() {
+    let text = Made::steps(|step| ops(step, 10.0));
+    let recorded = recorded(&text).expect("a graph");
+    let bound = recorded.replay(&Scenario { host: 0.0, ..Scenario::RECORDED }).end;
+    // 12 kernels of 10 µs, 11 gaps of at least 0 and at most 1 µs, and one launch.
+    assert!((120_000..=120_000 + 11_000 + 6_000).contains(&bound), "{bound} ns");
+}
+
+#[test]
+fn a_trace_compared_with_itself_has_no_effect() {
+    let text = Made::steps(|step| ops(step, 50.0));
+    effects(&text, &text, |analysis| {
+        let effects = analysis.effects().expect("effects");
+        assert_eq!(effects.of_changes, []);
+        let none = Effect::default();
+        assert_eq!((effects.joint, effects.host, effects.kernels), (none, none, none));
+    });
+}
+
+#[test]
+fn exchanged_sides_have_the_opposite_effect() {
+    let made = |added: bool| {
+        Made::steps(|step| {
+            ops(step, 30.0);
+            if added {
+                step.op("aten::cumsum", 90.0);
+            }
+        })
+    };
+    let one = PerSide::new(made(false), made(true));
+    let (mut there, mut back) = (Effect::default(), Effect::default());
+    effects(&one.baseline, &one.candidate, |analysis| there = only(analysis));
+    effects(&one.candidate, &one.baseline, |analysis| back = only(analysis));
+    assert!(there.alone > Nanos(80_000), "{there:?}");
+    assert_eq!(back, Effect { alone: -there.last, last: -there.alone });
+}
+
+#[test]
+fn the_critical_path_adds_up_to_the_step() {
+    let text = Made::steps(|step| {
+        ops(step, 60.0);
+        step.synchronise();
+    });
+    let recorded = recorded(&text).expect("a graph");
+    let path = recorded.critical_path(&Scenario::RECORDED);
+    assert_eq!(path.0.iter().sum::<i64>(), recorded.replay(&Scenario::RECORDED).end);
+    assert!(path.0.iter().all(|&time| time >= 0), "{path:?}");
+    assert!(path.time(tracetree::analysis::replay::PathPart::Work) >= 12 * 60_000 - 3_000);
+}
+
+#[test]
+fn what_cannot_be_replayed_has_a_reason() {
+    let two_devices = Made::steps(|step| {
+        ops(step, 10.0);
+        step.device = 1 - step.device;
+    });
+    assert_eq!(recorded(&two_devices).err(), Some(Reason::Devices));
+    let skewed = Made::steps(|step| {
+        step.free = step.host - 1_000.0;
+        let event = step.events.len();
+        ops(step, 10.0);
+        for text in &mut step.events[event..] {
+            // The clock of the GPU is 10 s behind.
+            if text.contains("\"kernel\"") {
+                *text = text.replace("\"ts\": ", "\"ts\": -");
+            }
+        }
+    });
+    assert_eq!(recorded(&skewed).err(), Some(Reason::Clocks));
+    let text = Made::steps(|step| ops(step, 10.0));
+    let unlaunched = text.replace("cuda_runtime", "left_out");
+    let graph = recorded(&unlaunched).expect("a graph");
+    assert_eq!(graph.check(), Err(Reason::Launches));
+    effects(&text, &unlaunched, |analysis| {
+        let reason = analysis.effects().err();
+        assert!(reason.is_some_and(|(_, reason)| !reason.to_string().is_empty()));
+    });
+}
+
+#[test]
+fn a_delay_that_the_graph_does_not_know_is_not_reproduced() {
+    // The GPU starts each kernel of the last step 300 µs late, without any wait of the host.
+    let text = Made::steps(|step| {
+        let is_last = step.events.len() > 13;
+        for name in ["aten::mm", "aten::add"] {
+            step.free += if is_last { 300.0 } else { 0.0 };
+            step.op(name, 10.0);
+        }
+    });
+    let check = recorded(&text).expect("a graph").check();
+    assert!(matches!(check, Err(Reason::NotReproduced(_))), "{check:?}");
+}
+
+fn h100(name: &str) -> String {
+    format!("examples/traces/h100/{name}.pt.trace.json.gz")
+}
+
+fn compare_h100(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
+    compare_files(PerSide::new(h100(baseline), h100(candidate)), look);
+}
+
+#[test]
+fn recorded_steps_are_reproduced() {
+    for name in ["resnet_eager", "resnet_amp", "tfm_math", "train_item", "decode_graph_streams"] {
+        let program = Program::of(CallTree::build(Trace::open(h100(name)).expect("a trace")));
+        let recorded = Recorded::of(program.tree(), program.steps()).expect("a graph");
+        assert_eq!(recorded.check(), Ok(()), "{name}");
+    }
+}
+
+/// A loader that sleeps 4 ms: the recordings differ by 7.1 ms, of which 3 ms are noise.
+#[test]
+fn a_sleep_is_separated_from_noise() {
+    compare_h100("train_base", "train_loader", |analysis| {
+        let Effect { alone, last } = only(analysis);
+        assert_near(alone.0, 4_000_000);
+        assert_near(last.0, 4_000_000);
+        let effects = analysis.effects().expect("effects");
+        let checks = effects.checks.map(|check| check.recorded);
+        assert!(checks.candidate - checks.baseline > Nanos(7_000_000));
+        assert!(effects.host.alone > Nanos(2_500_000));
+    });
+}
+
+/// Slower convolutions partly overlap with host time.
+#[test]
+fn hidden_gpu_time_is_attributed_but_has_no_effect() {
+    compare_h100("resnet_eager", "resnet_tf32_off", |analysis| {
+        let effect = only(analysis);
+        let cost = analysis.changes().list()[0].cost;
+        assert!(effect.alone > Nanos(1_500_000) && effect.alone < cost - Nanos(1_000_000));
+        assert!(effect.last > Nanos(1_500_000) && effect.last < cost - Nanos(1_000_000));
+    });
+}
+
+#[test]
+fn a_host_that_takes_no_time_predicts_the_captured_graph() {
+    compare_h100("decode_eager", "decode_graph", |analysis| {
+        let effects = analysis.effects().expect("effects");
+        let at = Limit::ALL.iter().position(|&limit| limit == Limit::Host).expect("a limit");
+        let bound = effects.limits[at].baseline;
+        let graph = effects.checks.candidate.recorded;
+        assert!(bound < graph && bound.0 * 10 > graph.0 * 8, "{bound} of {graph} µs");
+    });
+}
+
+#[test]
+fn the_baseline_with_the_durations_of_the_candidate_takes_as_long_as_the_candidate() {
+    for candidate in ["resnet_eager_again", "resnet_benchmark", "resnet_tf32_off"] {
+        compare_h100("resnet_eager", candidate, |analysis| {
+            let check = Replays::of(analysis).expect("graphs").transferred(analysis);
+            let error = (check.replayed - check.recorded).abs();
+            assert!(error.0 * 200 <= check.recorded.0, "{candidate}: {error} µs");
+        });
+    }
+}
+
+#[test]
+fn runs_of_one_program_have_no_effect_but_noise() {
+    compare_h100("resnet_eager", "resnet_eager_again", |analysis| {
+        let effects = analysis.effects().expect("effects");
+        assert_eq!(effects.joint, Effect::default());
+        let checks = effects.checks.map(|check| check.recorded);
+        let noise = effects.host.alone + effects.kernels.alone;
+        let rest = (checks.candidate - checks.baseline - noise).abs();
+        assert!(rest < Nanos(50_000), "{rest} µs");
+        for side in Side::BOTH {
+            let path: Nanos = effects.paths[side].time.iter().copied().sum();
+            assert!((path - effects.checks[side].replayed).abs() < Nanos(10), "{path} µs");
+        }
+    });
+}
