@@ -758,7 +758,7 @@ fn the_order_of_the_runs_changes_no_byte_of_the_screen_or_of_the_report() {
     };
     let runs = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];
     let slower = ["resnet_tf32_off", "resnet_tf32_off_again"];
-    let (screen, report) = written("one", runs, slower);
+    let (screen, report) = written("first_order", runs, slower);
     assert!(screen.contains("medians of 3 and 2 runs, spread "), "{screen}");
     assert!(report.len() > 10, "{:?}", report.keys());
     let [one, two, three] = runs;

@@ -160,6 +160,9 @@ fn a_wait_that_no_op_makes_is_found_by_its_count() {
             (0..waits).for_each(|_| t.synchronize("cudaDeviceSynchronize"));
         })
     };
-    assert_eq!(told(&waiting(1), &waiting(2)), ["new_sync: more waits for the GPU: waits"]);
+    assert_eq!(
+        told(&waiting(1), &waiting(2)),
+        ["new_sync: The host waits for the GPU: cudaDeviceSynchronize per step"]
+    );
     assert_eq!(told(&waiting(2), &waiting(1)), [""; 0]);
 }

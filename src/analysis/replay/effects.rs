@@ -117,8 +117,7 @@ impl Replays {
         let owners = Owners::of(analysis);
         let PerSide { baseline, candidate } = PerSide::from_fn_at_once(|side| {
             let is_wanted = |call: CallId| owners.may_matter(side, call);
-            let of =
-                Recorded::with_points(analysis.tree(side), analysis.steps(side), &is_wanted);
+            let of = Recorded::with_points(analysis.tree(side), analysis.steps(side), &is_wanted);
             of.and_then(|recorded| {
                 let damage = Damage::of(analysis.diff().program(side).evidence());
                 if damage.into_iter().any(Damage::is_loss) {

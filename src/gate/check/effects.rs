@@ -109,8 +109,7 @@ impl Scale {
                 add(StructureRule::GoneKernel, !is_new && !is_more);
             }
             // The same change as far as a rule is concerned: something happens more or less often.
-            ChangeKind::HostRead | ChangeKind::Synchronization | ChangeKind::Collectives
-                if !rules.is_empty() => {}
+            ChangeKind::HostRead | ChangeKind::Collectives if !rules.is_empty() => {}
             ChangeKind::Compilation
             | ChangeKind::Graphs
             | ChangeKind::Attention
@@ -119,10 +118,11 @@ impl Scale {
             | ChangeKind::Ops
             | ChangeKind::Optimizer
             | ChangeKind::HostRead
-            | ChangeKind::Synchronization
             | ChangeKind::InputPipeline
             | ChangeKind::Collectives => self.add_ops(kind, work, &mut rules),
-            ChangeKind::Environment
+            // A new wait is a finding by its count; one less is none.
+            ChangeKind::Synchronization
+            | ChangeKind::Environment
             | ChangeKind::Arguments
             | ChangeKind::Python
             | ChangeKind::Allocator

@@ -97,7 +97,7 @@ fn identical(analysis: &Analysis) -> String {
 /// Share of the cost by which an effect must differ to be mentioned.
 const OTHER_EFFECT: f64 = 0.1;
 
-/// `the step takes +2.65 ms with it, by replay`, if that is not what is attributed to the change. GPU time that
+/// `effect by replay: +2.65 ms of the step`, if that is not what is attributed to the change. GPU time that
 /// overlaps with host time costs nothing, and work that delays other work costs more.
 fn effect_words(figures: Figures, cost: Nanos, effect: Effect) -> String {
     let [alone, last] = [effect.alone, effect.last].map(|time| figures.signed(time.0 as f64));
@@ -106,9 +106,9 @@ fn effect_words(figures: Figures, cost: Nanos, effect: Effect) -> String {
         || (far(effect.last) && last != figures.signed(cost.0 as f64));
     match is_other {
         false => String::new(),
-        true if alone == last => format!("effect on the step {alone}, by replay"),
+        true if alone == last => format!("effect by replay: {alone} of the step"),
         true => {
-            format!("effect on the step {alone} alone, {last} after the other changes, by replay")
+            format!("effect by replay: {alone} of the baseline's step, {last} of the candidate's")
         }
     }
 }
