@@ -114,7 +114,7 @@ class Plots:
 
 
 def label(row: dict[str, Any]) -> str:
-    """The sentence of a change; the kind of a difference that is no change of the program."""
+    """The sentence of a change; the kind of a difference that is not a change of the program."""
     if row["change"] is None:
         return f"Same program: {row['kind'].replace('_', ' ')}"
     return str(row["sentence"])

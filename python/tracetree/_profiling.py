@@ -200,7 +200,7 @@ class profile:
             synchronise()
         self._handler.ending = True  # type: ignore[attr-defined]
         if error is not None or 0 < self._steps <= self._unrecorded:
-            # Unfinished work, or only the beginning of the first step to be recorded, is no trace.
+            # Unfinished work, or only the beginning of the first step to be recorded, is not a trace.
             self.profiler.on_trace_ready = None
         self.profiler.__exit__(kind, error, traceback)
         if error is None and not self.paths:

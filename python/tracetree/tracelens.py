@@ -285,7 +285,7 @@ class TraceDiff:
 
         A node has ``merged_id``, ``uid1`` and ``uid2`` (``None`` if that trace has no such event), ``name``,
         ``merged_type`` (``combined``, ``trace1``, ``trace2``) and ``children``. Ids are those of
-        ``merged_tree_output.txt`` of tracetree; threads, which are no events, are left out.
+        ``merged_tree_output.txt`` of tracetree; threads, which are not events, are left out.
         """
         nodes: list[dict[str, Any]] = []
         roots: list[int] = []
