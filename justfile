@@ -9,7 +9,7 @@ check:
 bless:
     INSTA_UPDATE=always cargo test --all-features --no-fail-fast
 
-# Write the column tables of docs/report.md and the screen in README.md.
+# Write the column tables of docs/reference and the screen in README.md.
 tables:
     UPDATE_DOCS=1 cargo test --all-features --test report columns
     UPDATE_DOCS=1 cargo test --all-features --test command picture

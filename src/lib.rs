@@ -132,10 +132,8 @@ pub use tree::CallTree;
 mod documents {
     #[doc = include_str!("../README.md")]
     struct Readme;
-    #[doc = include_str!("../docs/walkthrough.md")]
+    #[doc = include_str!("../docs/guides/walkthrough.md")]
     struct Walkthrough;
-    #[doc = include_str!("../docs/algorithm.md")]
+    #[doc = include_str!("../docs/development/algorithm.md")]
     struct Algorithm;
-    #[doc = include_str!("../docs/report.md")]
-    struct Report;
 }
