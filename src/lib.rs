@@ -134,6 +134,6 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../docs/guides/walkthrough.md")]
     struct Walkthrough;
-    #[doc = include_str!("../docs/development/algorithm.md")]
-    struct Algorithm;
+    #[doc = include_str!("../docs/reference/rust.md")]
+    struct Reference;
 }

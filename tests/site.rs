@@ -9,11 +9,8 @@ use std::path::{Component, Path, PathBuf};
 const WORDS: usize = 1500;
 
 /// Pages that are still longer: they are to be split.
-const LONG: [&str; 3] = [
-    "docs/development/algorithm.md",
-    "docs/development/measurements.md",
-    "docs/guides/python.md",
-];
+const LONG: [&str; 3] =
+    ["docs/development/algorithm.md", "docs/development/measurements.md", "docs/guides/python.md"];
 
 /// Folders with Markdown and with sources that name pages.
 const FOLDERS: [&str; 9] =
@@ -41,7 +38,8 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
 
 /// Files of the root and of all folders.
 fn all(endings: &[&str]) -> Vec<PathBuf> {
-    let root = fs::read_dir(".").expect("the repository").map(|entry| entry.expect("a file").path());
+    let root =
+        fs::read_dir(".").expect("the repository").map(|entry| entry.expect("a file").path());
     let is_wanted = |path: &PathBuf| {
         path.is_file() && endings.iter().any(|ending| path.to_string_lossy().ends_with(ending))
     };
