@@ -19,6 +19,15 @@ traces:
     cargo run --all-features --example make_traces
     cargo run --all-features --example make_fixtures
 
+# Make the pictures of the README and the gallery.
+pictures:
+    cargo build --release
+    python3 docs/gallery/make.py target/release/tracetree
+
+# Build the documentation in target/book. Needs `cargo install mdbook --locked`.
+book:
+    mdbook build docs
+
 # Quality figures: matching with known truth, and changes with known truth.
 quality:
     cargo run --release --all-features --example alignment_quality

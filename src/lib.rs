@@ -130,8 +130,6 @@ pub use tree::CallTree;
 /// The documents, included so that their Rust examples are compiled and run as tests.
 #[cfg(doctest)]
 mod documents {
-    #[doc = include_str!("../README.md")]
-    struct Readme;
     #[doc = include_str!("../docs/guides/walkthrough.md")]
     struct Walkthrough;
     #[doc = include_str!("../docs/reference/rust.md")]

@@ -57,7 +57,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["docs/guides/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/guides/python.md", "docs/start/python.md", "README.md"])
 def test_the_python_in_the_documents_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
