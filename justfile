@@ -9,7 +9,7 @@ check:
 bless:
     INSTA_UPDATE=always cargo test --all-features --no-fail-fast
 
-# Write the column tables of docs/report.md and the screen in README.md.
+# Write the column tables of docs/reference and the screen in README.md.
 tables:
     UPDATE_DOCS=1 cargo test --all-features --test report columns
     UPDATE_DOCS=1 cargo test --all-features --test command picture
@@ -18,6 +18,15 @@ tables:
 traces:
     cargo run --all-features --example make_traces
     cargo run --all-features --example make_fixtures
+
+# Make the pictures of the README and the gallery.
+pictures:
+    cargo build --release
+    python3 docs/gallery/make.py target/release/tracetree
+
+# Build the documentation in target/book. Needs `cargo install mdbook --locked`.
+book:
+    mdbook build docs
 
 # Quality figures: matching with known truth, and changes with known truth.
 quality:

@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
 //! ```
-//! This does the regression analysis of `docs/walkthrough.md` by hand: it takes the rows of one op,
+//! This does the regression analysis of `docs/guides/walkthrough.md` by hand: it takes the rows of one op,
 //! groups them by input shapes, and lists the ops and kernels of each side. Without arguments it
 //! uses the ResNet pair of `examples/traces`.
 

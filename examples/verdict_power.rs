@@ -13,7 +13,7 @@
 //! If a trace has too few steps for two sides, the steps of both are drawn from all of its steps with
 //! replacement. The table marks these rows as *drawn*. They look better than they are, because a step
 //! that is drawn twice agrees with itself. Scaled times are not rounded to the clock of the trace.
-//! Call sites without work in some step follow another rule (see `docs/report.md`) and are ignored.
+//! Call sites without work in some step follow another rule (see `docs/reference/verdicts.md`) and are ignored.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 

@@ -130,12 +130,8 @@ pub use tree::CallTree;
 /// The documents, included so that their Rust examples are compiled and run as tests.
 #[cfg(doctest)]
 mod documents {
-    #[doc = include_str!("../README.md")]
-    struct Readme;
-    #[doc = include_str!("../docs/walkthrough.md")]
+    #[doc = include_str!("../docs/guides/walkthrough.md")]
     struct Walkthrough;
-    #[doc = include_str!("../docs/algorithm.md")]
-    struct Algorithm;
-    #[doc = include_str!("../docs/report.md")]
-    struct Report;
+    #[doc = include_str!("../docs/reference/rust.md")]
+    struct Reference;
 }

@@ -189,8 +189,8 @@ const PHRASES: &[(Where, &str, &str, &str)] = &[
 
 /// Reviewed exceptions: the file, the words that it may have, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
-    ("docs/glossary.md", "the account", "explains the name in file formats and code"),
-    ("docs/glossary.md", "partner", "explains the name in code"),
+    ("docs/concepts/glossary.md", "the account", "explains the name in file formats and code"),
+    ("docs/concepts/glossary.md", "partner", "explains the name in code"),
     ("src/cli/side_names.rs", "and trace2", "names the columns of the tables"),
 ];
 

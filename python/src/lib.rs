@@ -1,6 +1,6 @@
 //! The native half of the Python package `tracetree`: Python objects that own values of the library.
 //!
-//! Nothing is computed here. `docs/python.md` documents the interface for users. The other half of the
+//! Nothing is computed here. `docs/guides/python.md` documents the interface for users. The other half of the
 //! package, in Python, converts arguments for this half and draws the notebook cards.
 
 mod comparison;

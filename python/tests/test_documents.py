@@ -1,4 +1,4 @@
-"""Documents: the examples in docstrings and in docs/python.md, the notebook, the stubs."""
+"""Documents: the examples in docstrings and in docs/guides/python.md, the notebook, the stubs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/guides/python.md", "docs/start/python.md", "README.md"])
 def test_the_python_in_the_documents_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,7 +73,7 @@ def test_the_python_in_the_documents_runs(
 
 
 def test_the_documents_name_every_table(d: tracetree.Comparison) -> None:
-    page = Path("docs/python.md").read_text(encoding="utf-8")
+    page = Path("docs/guides/python.md").read_text(encoding="utf-8")
     for name in d.table_names:
         assert f"| `d.{name}` | `{d.table(name).csv_name}` |" in page
 

@@ -1,6 +1,6 @@
 //! Two [`CallTree`]s → [`TraceDiff`]: matched calls, points of difference and one merged tree.
 //!
-//! `docs/algorithm.md` describes how calls are matched; the terms are those of `docs/glossary.md`.
+//! `docs/development/algorithm.md` describes how calls are matched; the terms are those of `docs/concepts/glossary.md`.
 
 mod alias;
 mod align;

@@ -70,7 +70,7 @@ pub(super) const AKIN: i64 = 12;
 pub(super) const PARTNERS: usize = 64;
 
 /// Minimum number of calls of a piece of pending work that is given to another thread. By the
-/// figures in `docs/measurements.md` this is a quarter of a millisecond of work if both sides are
+/// figures in `docs/development/measurements.md` this is a quarter of a millisecond of work if both sides are
 /// alike, and three if every name differs.
 pub(super) const PIECE: u32 = 1 << 11;
 

@@ -1,4 +1,4 @@
-//! The rows of a fleet → tables, as documented in `docs/report.md`.
+//! The rows of a fleet → tables, as documented in `docs/reference/fleet-tables.md`.
 
 use super::Fleet;
 use super::rank_table;
@@ -73,7 +73,7 @@ fn pairs(rows: Vec<PairRow>) -> Table {
             r.folder.as_str().into()
         })
         .word("status", "`ok`, `damaged`, `failed` or `unmatched`", |_, r| r.status.into())
-        .word("code", "reason code; empty for `ok`; see docs/fleet.md", |_, r| {
+        .word("code", "reason code; empty for `ok`; see docs/guides/fleet.md", |_, r| {
             r.code.as_str().into()
         })
         .text("message", "explanation of the code", |_, r| r.message.as_str().into())

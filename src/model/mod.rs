@@ -67,5 +67,5 @@ pub use trace::{ModelOp, ModelTrace, Source};
 
 /// Compiles the example programs in the documentation page of this module.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/model-diff.md")]
+#[doc = include_str!("../../docs/guides/model-diff.md")]
 pub struct Page;

@@ -167,7 +167,7 @@ fn operations_and_bytes_equal_the_reference_unless_it_is_provably_wrong() {
     }
     let found: Vec<String> =
         excused.iter().map(|((op, reason), count)| format!("{op} {count}: {reason}")).collect();
-    assert_eq!(found.len(), 8, "docs/efficiency.md lists them: {found:#?}");
+    assert_eq!(found.len(), 8, "docs/concepts/efficiency.md lists them: {found:#?}");
 }
 
 /// The share of the time that has a model in the reference, against our coverage.

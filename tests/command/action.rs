@@ -129,7 +129,11 @@ fn the_action_installs_nothing_from_a_registry() {
             assert!(line.contains("--path") && line.contains("--locked"), "{line}");
             assert!(!line.contains('@'), "{line}");
         }
-        for word in ["curl", "wget", "pip ", "npm ", "--git", "command -v tracetree"] {
+        // The only download is checked against a hash that the caller names.
+        let downloads = step.run.matches("curl ").count();
+        assert!(downloads <= 1, "{}", step.run);
+        assert_eq!(downloads, step.run.matches("!= \"$SHA256\"").count(), "{}", step.run);
+        for word in ["wget", "pip ", "npm ", "--git", "command -v tracetree"] {
             assert!(!step.run.contains(word), "{word} in {}", step.run);
         }
     }
@@ -150,11 +154,62 @@ fn inputs_of_the_action_are_not_part_of_its_scripts() {
             }
         }
     }
-    assert!(!action.inputs.contains_key("version"), "what runs is what `uses:` names");
     let runner = Runner::new();
     let check = action.runs.steps.last().expect("a step");
     runner.run(&action.runs.steps[0], &[]);
     let evil = "x\"; touch \"$RUNNER_TEMP/strange\"; $(touch strange) `touch strange` ' #";
     runner.run(check, &[("base", evil), ("runs", evil), ("rules", evil), ("inconclusive", "pass")]);
     assert!(!runner.path().join("strange").exists(), "an input was run");
+}
+
+/// A runner whose `curl` writes an archive with the command under test, and the SHA-256 of that archive.
+fn runner_with_release() -> (Runner, String) {
+    let runner = Runner::new();
+    let packed = Command::new("bash")
+        .current_dir(runner.path())
+        .args([
+            "-ec",
+            "target=$(uname -sm | sed 's/Linux \\(.*\\)/\\1-unknown-linux-musl/')
+             mkdir \"tracetree-$target\"
+             printf '#!/bin/sh\\nexec \"%s\" \"$@\"\\n' \"$0\" > \"tracetree-$target/tracetree\"
+             chmod +x \"tracetree-$target/tracetree\"
+             tar czf release.tar.gz \"tracetree-$target\"
+             sha256sum release.tar.gz",
+            env!("CARGO_BIN_EXE_tracetree"),
+        ])
+        .output()
+        .expect("bash");
+    assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
+    program(
+        &runner.path().join("bin"),
+        "curl",
+        r#"for url; do true; done
+        echo "$url" >> "$RUNNER_TEMP/urls"
+        while [ "$1" != --output ]; do shift; done
+        cp "$RUNNER_TEMP/release.tar.gz" "$2""#,
+    );
+    let hash = String::from_utf8_lossy(&packed.stdout);
+    let hash = hash.split(' ').next().expect("a hash").to_owned();
+    (runner, hash)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_action_installs_a_release_only_if_its_hash_is_the_one_that_the_caller_names() {
+    let action = action();
+    let install = &action.runs.steps[0];
+    let (runner, hash) = runner_with_release();
+    let program = runner.path().join("tracetree-action/bin/tracetree");
+    let wrong = hash.replace(|digit: char| digit.is_ascii_digit(), "a");
+    for sha256 in ["", &wrong] {
+        let output = runner.run(install, &[("version", "0.1.0"), ("sha256", sha256)]);
+        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("sha256"));
+        assert!(!program.exists(), "installed with the hash {sha256:?}");
+    }
+    let output = runner.run(install, &[("version", "0.1.0"), ("sha256", &hash)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(program.exists());
+    assert!(runner.read("urls").contains("/releases/download/v0.1.0/tracetree-"));
+    assert_eq!(runner.read("cargo"), "", "nothing is built");
 }

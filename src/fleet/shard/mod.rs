@@ -197,7 +197,7 @@ impl Shard {
             )
             .sides("text_*", TEXT, "role, notes or files", |_, r, side| (&*r.text[side]).into())
             .text("detail", "explanation", |_, r| (&*r.detail).into())
-            .table(("shard", "row for one pair; see docs/fleet.md"), Arc::new(self), |shard| {
+            .table(("shard", "row for one pair; see docs/guides/fleet.md"), Arc::new(self), |shard| {
                 Box::new(shard.rows().into_iter())
             })
     }

@@ -1,4 +1,4 @@
-//! [`Gate`] → JSON for programs, as described by `docs/gate.schema.json`.
+//! [`Gate`] → JSON for programs, as described by `docs/reference/schemas/gate.schema.json`.
 
 use crate::escape::JsonWriter;
 use crate::gate::check::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};

@@ -20,7 +20,7 @@ use std::str::FromStr;
 pub enum GateFormat {
     /// Plain text for people.
     Text,
-    /// JSON for programs, described by `docs/gate.schema.json`.
+    /// JSON for programs, described by `docs/reference/schemas/gate.schema.json`.
     Json,
     /// JUnit XML for CI servers, with one test case per rule.
     #[cfg(feature = "junit")]

@@ -79,7 +79,7 @@ impl Rules {
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
         Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)
-                .remedy("docs/gate.md describes the rules")
+                .remedy("docs/reference/gate-rules.md describes the rules")
         })
     }
 

@@ -1,7 +1,7 @@
 //! The rules to check: those of a TOML file, plus defaults.
 //!
 //! Every structural rule applies everywhere unless the rule file overrides it. If several rules with the
-//! same name cover a change, the last one wins. See `docs/gate.md`.
+//! same name cover a change, the last one wins. See `docs/reference/gate-rules.md`.
 
 mod allow;
 mod budget;

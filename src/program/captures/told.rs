@@ -12,7 +12,7 @@ pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     notes.add(
         "CAPTURE_WITHOUT_GRAPH",
         has_none.into(),
-        "profile while the graph is captured; see docs/graphs.md",
+        "profile while the graph is captured; see docs/guides/graphs.md",
         || format!("{source}: no graph is captured in this trace (there is no StreamBeginCapture)"),
     );
     let cut = capture.graphs().iter().filter(|graph| !graph.is_whole()).count();
@@ -79,7 +79,7 @@ pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes
         "captures were passed, but the trace launches no graph with GPU work".to_owned()
     });
     let misfits: Vec<&Replay> = replays.iter().filter(|replay| replay.graph.is_none()).collect();
-    let hint = "pass the capture trace of this model and batch size (see docs/graphs.md)";
+    let hint = "pass the capture trace of this model and batch size (see docs/guides/graphs.md)";
     notes.add("CAPTURE_MISFIT", misfits.len() as u64, hint, || {
         let first = misfits[0];
         let why = match &first.misfit {
