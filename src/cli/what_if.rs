@@ -106,7 +106,7 @@ pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
 fn refused(paths: PerSide<&Path>, (side, reason): (Option<Side>, Reason)) -> Error {
     let path = paths[side.unwrap_or(Side::Baseline)];
     Error::new(ErrorKind::Usage, path, format!("no effect can be given: {reason}"))
-        .remedy("see docs/what-if.md for what can be replayed")
+        .remedy("see docs/guides/what-if.md for what can be replayed")
 }
 
 /// Step times of a side as recorded, as replayed, and in the scenario.

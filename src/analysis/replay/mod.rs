@@ -5,7 +5,7 @@
 //! trace ─▶ Recorded: host line, launches, works, waits ─┬─ Scenario ─────────────▶ step time, critical path
 //! trace ─▶ Recorded ────────────────────────────────────┴─ Mix of both, by change ─▶ Effects
 //! ```
-//! `docs/what-if.md` describes the model and its limits.
+//! `docs/guides/what-if.md` describes the model and its limits.
 
 mod effects;
 mod mix;
