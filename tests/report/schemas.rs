@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 use tracetree::report::{Report, SCHEMA_VERSION};
@@ -19,8 +19,8 @@ const PAIRS: [(&str, &str); 6] = [
     ("h100/decode_eager.pt.trace", "h100/decode_graph.pt.trace"),
 ];
 
-fn trace(name: &str) -> String {
-    format!("examples/traces/{name}.json.gz")
+fn trace(name: &str) -> PathBuf {
+    PathBuf::from(format!("examples/traces/{name}.json.gz"))
 }
 
 fn schema(name: &str) -> Value {
@@ -71,7 +71,8 @@ fn summaries_match_their_schema() {
     let mut runs = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     let (a, b) = (trace("h100/resnet_eager.pt.trace"), trace("h100/resnet_tf32_off.pt.trace"));
     let again = trace("h100/resnet_eager_again.pt.trace");
-    runs.args(["diff", "--base", &a, &again, "--new", &b, &b, "--no-report", "--format", "json"]);
+    runs.args(["diff", "--base"]).args([&a, &again]).arg("--new").args([&b, &b]);
+    runs.args(["--no-report", "--format", "json"]);
     let output = runs.output().expect("the program runs");
     let several: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(several["trace1"]["runs"].is_object() && several["verdict"]["step"].is_object());
