@@ -10,7 +10,6 @@ use std::process::{Command, Output};
 
 #[derive(Deserialize)]
 struct Action {
-    inputs: BTreeMap<String, serde::de::IgnoredAny>,
     runs: Runs,
 }
 
