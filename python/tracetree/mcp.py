@@ -8,16 +8,17 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracetree._compare import diff
-from tracetree._errors import TraceWarning, UsageError
+from tracetree._errors import TraceError, TraceWarning, UsageError
 from tracetree._gate import gate as check
 from tracetree._inputs import files
 from tracetree._native import VERSION, Comparison, Node
@@ -52,7 +53,7 @@ class Traces:
     def found(self, given: str) -> list[str]:
         """The files of a path, a folder or a pattern. Raises ``UsageError`` if one is not below a root."""
         path = given if os.path.isabs(given) else os.path.join(self.roots[0], given)
-        # Before it is looked up: whether a file outside exists is nobody's business.
+        # Before the lookup, so that the answer does not reveal whether a file outside exists.
         self._refuse_outside(given, os.path.dirname(path) if any(mark in path for mark in "*?[") else path)
         found = [str(one) for one in files(path)]
         for one in found:
@@ -68,8 +69,8 @@ class Traces:
     def compared(self, baseline: str, candidate: str) -> Comparison:
         """The comparison of two sides."""
         sides = self.found(baseline), self.found(candidate)
-        key = tuple((one, os.stat(one).st_mtime_ns, os.stat(one).st_size) for side in sides for one in side)
-        key = (len(sides[0]), *key)
+        stats = [(one, os.stat(one)) for side in sides for one in side]
+        key = (len(sides[0]), *((one, stat.st_mtime_ns, stat.st_size) for one, stat in stats))
         known = self._known.pop(key, None)
         if known is None:
             known = diff(sides[0], sides[1], progress=False)
@@ -163,8 +164,21 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     """The server for files below these folders."""
     try:
         from mcp.server.mcpserver import MCPServer
+        from mcp.server.mcpserver.exceptions import ToolError
     except ImportError:
         raise ImportError("tracetree.mcp needs mcp 2: pip install 'tracetree-diff[mcp]'") from None
+
+    def told(tool: Callable[..., str]) -> Callable[..., str]:
+        """Answers with the message of an error; the SDK drops that of every other exception."""
+
+        @functools.wraps(tool)
+        def answered(*arguments: Any, **named: Any) -> str:
+            try:
+                return tool(*arguments, **named)
+            except (TraceError, OSError, ValueError, ImportError) as error:
+                raise ToolError(str(error)[: USUAL // 4]) from error
+
+        return answered
 
     traces = Traces(roots)
     serving = MCPServer(
@@ -177,21 +191,25 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     )
 
     @serving.tool()
+    @told
     def compare(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
         """What happened end to end, what changed, where the time went, and warnings."""
         return paged(text(traces.compared(baseline, candidate)).splitlines(), page, max_bytes)
 
     @serving.tool()
+    @told
     def changes(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
         """Every change with its number, cost and place, most expensive first."""
         return paged(change_lines(traces.compared(baseline, candidate)), page, max_bytes)
 
     @serving.tool()
+    @told
     def call_site(baseline: str, candidate: str, change: int, page: int = 1, max_bytes: int = USUAL) -> str:
         """The calls of one change: names, modules, files, uids. `change` is a number from `changes`."""
         return paged(site_lines(traces.compared(baseline, candidate), change), page, max_bytes)
 
     @serving.tool()
+    @told
     def tree(
         baseline: str,
         candidate: str,
@@ -217,6 +235,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         return paged(lines or ["no call matches"], page, max_bytes)
 
     @serving.tool()
+    @told
     def explain(
         baseline: str, candidate: str, uid: int, side: Side = "baseline", page: int = 1, max_bytes: int = USUAL
     ) -> str:
@@ -226,6 +245,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         return paged(str(found).splitlines(), page, max_bytes)
 
     @serving.tool()
+    @told
     def gate(
         baseline: str, candidate: str, rules: str | None = None, page: int = 1, max_bytes: int = USUAL
     ) -> str:
@@ -238,6 +258,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         return paged(lines, page, max_bytes)
 
     @serving.tool()
+    @told
     def memory(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
         """Peak and final allocated memory of each device, if the traces have memory events."""
         return paged(memory_lines(traces.compared(baseline, candidate)), page, max_bytes)
