@@ -4,7 +4,8 @@ use crate::errors::{raise, usage};
 use crate::explanation::Explanation;
 use crate::node::Node;
 use crate::options::Options;
-use crate::source::{Origin, Source};
+use crate::origin::Origin;
+use crate::source::Source;
 use crate::table::Table;
 use crate::trace::{Trace, Tree};
 use crate::work::{self, Watch};
@@ -87,6 +88,7 @@ fn name_of(kind: TableKind) -> &'static str {
         TableKind::Names => "names",
         TableKind::KernelEvents => "kernels",
         TableKind::Kernels => "kernel_summary",
+        TableKind::WhatIf => "what_if",
         other => other.name(),
     }
 }

@@ -9,6 +9,7 @@ mod explanation;
 mod gate;
 mod node;
 mod options;
+mod origin;
 mod read;
 mod source;
 mod table;

@@ -33,9 +33,6 @@ impl Source<'_> {
     }
 }
 
-/// The arguments that a value was made from. A pickled value is made again from them.
-pub(crate) type Origin = Option<Arc<Py<PyAny>>>;
-
 /// A capture of graphs: a file or folder, or a trace that is already read.
 #[derive(FromPyObject)]
 pub(crate) enum Capture<'py> {

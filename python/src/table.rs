@@ -1,7 +1,7 @@
 //! The Python class of a table: as Arrow, as CSV and as Python values.
 
 use crate::errors::raise;
-use crate::source::Origin;
+use crate::origin::Origin;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;

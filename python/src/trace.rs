@@ -2,7 +2,7 @@
 
 use crate::errors::usage;
 use crate::node::Node;
-use crate::source::Origin;
+use crate::origin::Origin;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, OnceLock};

@@ -115,7 +115,8 @@ impl Replays {
             return Err((None, Reason::NotComparable));
         }
         let owners = Owners::of(analysis);
-        let PerSide { baseline, candidate } = PerSide::from_fn_at_once(|side| {
+        // Not on a thread pool: this may be computed in a forked process, where the threads of a pool do not exist.
+        let PerSide { baseline, candidate } = PerSide::from_fn(|side| {
             let is_wanted = |call: CallId| owners.may_matter(side, call);
             let of = Recorded::with_points(analysis.tree(side), analysis.steps(side), &is_wanted);
             of.and_then(|recorded| {
