@@ -307,7 +307,8 @@ fn patterns_and_folders_expand_to_their_runs() {
 #[test]
 fn json_matches_the_published_schema() {
     let schema: Value =
-        serde_json::from_str(include_str!("../../docs/reference/schemas/gate.schema.json")).expect("JSON");
+        serde_json::from_str(include_str!("../../docs/reference/schemas/gate.schema.json"))
+            .expect("JSON");
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();
     compiler.add_resource("gate.json", schema).expect("a schema");

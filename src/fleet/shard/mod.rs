@@ -197,9 +197,11 @@ impl Shard {
             )
             .sides("text_*", TEXT, "role, notes or files", |_, r, side| (&*r.text[side]).into())
             .text("detail", "explanation", |_, r| (&*r.detail).into())
-            .table(("shard", "row for one pair; see docs/guides/fleet.md"), Arc::new(self), |shard| {
-                Box::new(shard.rows().into_iter())
-            })
+            .table(
+                ("shard", "row for one pair; see docs/guides/fleet.md"),
+                Arc::new(self),
+                |shard| Box::new(shard.rows().into_iter()),
+            )
     }
 
     /// The content of its file.
