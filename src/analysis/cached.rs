@@ -2,7 +2,7 @@
 //!
 //! Each of them walks all calls of a tree, and a report needs them about thirty times.
 
-use super::replay::{Effects, Reason};
+use super::replay::{Effect, Effects, Reason};
 use super::{
     Analysis, AnalysisOptions, Causes, Changes, Comparability, EfficiencyRow, FusionRow,
     LayerPairs, Models, Peaks, SameKernels, Stacks, StepRow, StepTime, TraceEfficiency, Verdicts,
@@ -142,5 +142,11 @@ impl Analysis {
     pub fn effects(&self) -> Result<&Effects, (Option<Side>, Reason)> {
         let effects = self.cached.effects.get_or_init(|| Effects::of(self));
         effects.as_ref().map_err(|&reason| reason)
+    }
+
+    /// The effect of a change, by its position in [`Changes::list`](crate::analysis::Changes::list); `None` if the
+    /// traces cannot be replayed.
+    pub(crate) fn effect_of_change(&self, at: usize) -> Option<Effect> {
+        self.effects().ok().map(|effects| effects.of_changes[at])
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct PairingArgs {
 pub(super) struct CompareArgs {
     #[command(flatten)]
     pairing: PairingArgs,
-    /// Match two calls, or all calls that two queries select, whatever else says.
+    /// Match the calls that two queries select, instead of what the alignment finds.
     ///
     /// A query is a path as in `tree --find`, for example
     /// 'module("Block_1") = module("Block_2")'. Both must select equally

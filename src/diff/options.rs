@@ -11,7 +11,7 @@ pub struct DiffOptions {
     pub aliases: Aliases,
     /// Whether repeats serve as steps in a trace that has no steps.
     pub repeats: RepeatDetection,
-    /// Calls that are matched whatever else says. [`TraceDiff::check_pins`](super::TraceDiff::check_pins)
+    /// Calls that the user matches. [`TraceDiff::check_pins`](super::TraceDiff::check_pins)
     /// reports pins that cannot be kept.
     pub pins: Vec<Pin>,
 }
@@ -31,7 +31,7 @@ impl DiffOptions {
         self
     }
 
-    /// Sets the calls that are matched whatever else says.
+    /// Sets the calls that the user matches.
     #[must_use]
     pub fn pins(mut self, pins: Vec<Pin>) -> Self {
         self.pins = pins;

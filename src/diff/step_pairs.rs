@@ -82,24 +82,12 @@ fn pair_like(
 /// If both sides run the same steps, each kind equally often, matches the first of each kind with the first, the
 /// second with the second, and so on. Otherwise no step.
 fn permuted(kinds: &PerSide<Vec<u64>>) -> StepPairs {
-    let places = kinds.as_ref().map(|kinds| {
-        let mut places: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        for (at, &kind) in kinds.iter().enumerate() {
-            places.entry(kind).or_default().push(at as u32);
-        }
-        places
-    });
-    let count = |places: &BTreeMap<u64, Vec<u32>>| -> Vec<(u64, usize)> {
-        places.iter().map(|(&kind, places)| (kind, places.len())).collect()
-    };
-    if count(&places.baseline) != count(&places.candidate) {
+    let mut left = kinds.as_ref().map(|kinds| (0..kinds.len()).collect::<Vec<usize>>());
+    let pairs = take_equal(&mut left, |side, at| kinds[side][at]);
+    if !left.baseline.is_empty() || !left.candidate.is_empty() {
         return Vec::new();
     }
-    let both = places.baseline.into_values().zip(places.candidate.into_values());
-    let pairs = both.flat_map(|(one, two)| one.into_iter().zip(two));
-    let mut pairs: StepPairs = pairs.map(|(a, b)| (StepId(a), StepId(b))).collect();
-    pairs.sort_unstable();
-    pairs
+    pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
 }
 
 /// The kind of each step: a hash of the evidence tokens of its calls, in any order.

@@ -121,7 +121,7 @@ fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
         rows.filter(|row| row.figures.baseline.steps.min(row.figures.candidate.steps) > 0);
     compared_rows
         .map(|row| {
-            let time = row.figures.map(|f| Nanos(f.wall().0 / f.steps.max(1) as i64));
+            let time = row.figures.map(|f| Nanos(f.wall().0 / f.steps as i64));
             let compared_steps = row.figures.map(|f| f.steps);
             let note = format!(
                 "{} of {} and {} of {} steps",

@@ -84,7 +84,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn parts(analysis: &Analysis) -> Vec<Part> {
-    let (changes, effects) = (analysis.changes(), analysis.effects().ok());
+    let changes = analysis.changes();
     let change = |(number, change): (usize, &Change)| Part {
         number: Some(number),
         kind: change.kind.label(),
@@ -94,7 +94,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         hint: change.kind.usual(),
         cost: change.cost,
         busy: Some(change.busy),
-        effect: effects.map(|effects| effects.of_changes[number]),
+        effect: analysis.effect_of_change(number),
         sites: change.nodes.len(),
         node: change.nodes.first().copied(),
     };

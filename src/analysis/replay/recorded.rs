@@ -352,11 +352,16 @@ impl<'t> Builder<'t> {
 
     /// When each step was complete: its host part and all work that was launched so far.
     fn measured(&self, host_ends: &[i64]) -> Replayed {
+        let mut ends = host_ends.to_vec();
+        for work in &self.drafts {
+            if let Some(end) = ends.get_mut(work.step) {
+                *end = work.end.max(*end);
+            }
+        }
         let mut reached = self.window.start;
         let mut steps = Vec::new();
-        for (step, &end) in host_ends.iter().enumerate() {
-            let works = self.drafts.iter().filter(|work| work.step == step);
-            reached = works.map(|work| work.end).fold(reached.max(end), i64::max);
+        for end in ends {
+            reached = reached.max(end);
             steps.push(reached - self.window.start);
         }
         let all = self.drafts.iter().map(|work| work.end);

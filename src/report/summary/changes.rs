@@ -50,10 +50,8 @@ pub struct SameProgram {
 }
 
 pub(super) fn changes(analysis: &Analysis) -> Vec<ChangeSummary> {
-    let effects = analysis.effects().ok();
-    let effect = |at: usize| effects.map(|effects| effects.of_changes[at]);
     let changes = analysis.changes().list().iter().enumerate();
-    changes.map(|(at, change)| summary(change, effect(at))).collect()
+    changes.map(|(at, change)| summary(change, analysis.effect_of_change(at))).collect()
 }
 
 fn summary(change: &Change, effect: Option<Effect>) -> ChangeSummary {

@@ -47,14 +47,12 @@ pub fn change_lines(analysis: &Analysis) -> ChangeLines {
     let shown = &changes.list()[..changes.list().len().min(SHOWN)];
     let others = &changes.list()[shown.len()..];
     let rest: Nanos = others.iter().map(|change| change.cost).sum();
-    let effects = analysis.effects().ok();
-    let effect = |at: usize| effects.map(|effects| effects.of_changes[at]);
     ChangeLines {
         headline: headline(analysis),
         changes: shown
             .iter()
             .zip(0..)
-            .map(|(change, at)| line(figures, change, effect(at)))
+            .map(|(change, at)| line(figures, change, analysis.effect_of_change(at)))
             .collect(),
         rest: (!others.is_empty()).then(|| {
             let noun = if others.len() == 1 { "change" } else { "changes" };
