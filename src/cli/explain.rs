@@ -76,6 +76,9 @@ pub(super) fn print(
             if let Some(confidence) = diff.confidence(side, explanation.call) {
                 writeln!(out, "confidence {}", sure(confidence))?;
             }
+            if let Some(pass) = explanation.pass {
+                writeln!(out, "matched    because {} (pass {})", pass.evidence(), pass.name())?;
+            }
             evidence(partner, out)?;
         }
         None => writeln!(out, "relation   {}: no counterpart", explanation.relation.label())?,

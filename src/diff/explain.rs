@@ -4,7 +4,7 @@ use super::align::Vocabulary;
 use super::bags::Bags;
 use super::keys::Keys;
 use super::outline::{ArgumentIds, Outline};
-use super::{Relation, TraceDiff, recorded, step_pairs};
+use super::{Pass, Relation, TraceDiff, recorded, step_pairs};
 use crate::program::counted;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -58,6 +58,8 @@ pub struct Explanation {
     pub call: CallId,
     /// How it relates to the other trace.
     pub relation: Relation,
+    /// The pass of the alignment that matched it; `None` if it has no counterpart.
+    pub pass: Option<Pass>,
     /// The evidence for its counterpart; `None` if it has none.
     pub partner: Option<PairEvidence>,
     /// The best other calls at the same position of the other trace, best first.
@@ -110,6 +112,7 @@ impl TraceDiff {
             side,
             call,
             relation: self.relation(side, call),
+            pass: self.matched_by(side, call),
             partner: partner.map(|partner| view.evidence(call, partner)),
             others,
         }
@@ -278,6 +281,7 @@ mod tests {
                 side: Side::Baseline,
                 call: CallId(0),
                 relation: Relation::Same,
+                pass: None,
                 partner: best,
                 others: Vec::new(),
             };

@@ -16,6 +16,7 @@ mod options;
 mod order;
 mod outline;
 mod pairing;
+mod passes;
 mod pins;
 mod plain_names;
 mod ranges;
@@ -32,6 +33,7 @@ pub use differences::Difference;
 pub use explain::{Explanation, PairEvidence, SharedWord};
 pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
+pub use passes::{Pass, Passes};
 pub use pins::Pin;
 pub use regions::Region;
 pub use uid_map::UidPair;
@@ -105,6 +107,7 @@ impl Relation {
 pub struct TraceDiff {
     programs: PerSide<Program>,
     relations: PerSide<Vec<Relation>>,
+    passes: PerSide<Vec<Pass>>,
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
@@ -166,10 +169,8 @@ impl TraceDiff {
         let pins = TraceDiff::pinned(&options.pins, trees);
         let align = || {
             let (mut pairing, regions, confidences) = match order::in_order(trees) {
-                true => align_in_order(programs.as_ref(), &options.aliases, &pins),
-                false => {
-                    mirrored(align_in_order(programs.as_ref().swap(), &options.aliases, &pins))
-                }
+                true => align_in_order(programs.as_ref(), &options, &pins),
+                false => mirrored(align_in_order(programs.as_ref().swap(), &options, &pins)),
             };
             // From here on the merged tree is the only owner of the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
@@ -205,6 +206,7 @@ impl TraceDiff {
         TraceDiff {
             programs,
             relations: pairing.relations,
+            passes: pairing.passes,
             confidences,
             regions,
             compared_steps,
@@ -245,6 +247,11 @@ impl TraceDiff {
     /// How sure the match of a call is; `None` if it has no counterpart.
     pub fn confidence(&self, side: Side, call: CallId) -> Option<Confidence> {
         self.partner(side, call).map(|_| self.confidences.of(side, call.index()))
+    }
+
+    /// The pass of the alignment that matched a call; `None` if it has no counterpart.
+    pub fn matched_by(&self, side: Side, call: CallId) -> Option<Pass> {
+        self.partner(side, call).map(|_| self.passes[side][call.index()])
     }
 
     /// The steps that are compared, ordered by the baseline; the candidate may run them in another
@@ -352,9 +359,13 @@ impl TraceDiff {
 
 type Aligned = (Pairing, regions::Regions, Confidences);
 
-fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases, pins: &[(u32, u32)]) -> Aligned {
+fn align_in_order(
+    programs: PerSide<&Program>,
+    options: &DiffOptions,
+    pins: &[(u32, u32)],
+) -> Aligned {
     let trees = programs.map(|program| &**program.tree());
-    let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
+    let (mut keys, mut arguments) = (Keys::new(&options.aliases), ArgumentIds::default());
     let PerSide { baseline, candidate } =
         trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     let (baseline, candidate) = rayon::join(|| baseline.summed_up(), || candidate.summed_up());
@@ -364,10 +375,12 @@ fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases, pins: &[(u32, 
     let left_out = step_pairs::left_out(programs, steps.as_deref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
     let crossing = Crossing::of(programs, steps.as_deref());
-    let mut pairing =
-        align::align(programs, outlines.as_ref(), &threads, (crossing.as_ref(), pins));
-    ranges::pair(trees, outlines.as_ref(), &mut pairing);
-    let confidences = confidence::weigh(outlines.as_ref(), &pairing, (crossing.as_ref(), pins));
+    let around = (crossing.as_ref(), pins);
+    let mut pairing = align::align(programs, outlines.as_ref(), &threads, around, options.without);
+    if !options.without.contains(Pass::Ranges) {
+        ranges::pair(trees, outlines.as_ref(), &mut pairing);
+    }
+    let confidences = confidence::weigh(outlines.as_ref(), &pairing, around);
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing, left_out.as_ref());
@@ -384,6 +397,7 @@ fn mirrored((pairing, regions, confidences): Aligned) -> Aligned {
     let pairing = Pairing {
         partners: pairing.partners.swap(),
         relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
+        passes: pairing.passes.swap(),
         cut_blocks: pairing.cut_blocks,
         cut_threads: pairing.cut_threads,
         steps: pairing.steps.map(|steps| {

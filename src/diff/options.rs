@@ -1,6 +1,6 @@
 //! User options of an alignment.
 
-use super::{Aliases, Pin};
+use super::{Aliases, Passes, Pin};
 use crate::program::RepeatDetection;
 
 /// How two trees are aligned.
@@ -14,6 +14,8 @@ pub struct DiffOptions {
     /// Calls that the user matches. [`TraceDiff::check_pins`](super::TraceDiff::check_pins)
     /// reports pins that cannot be kept.
     pub pins: Vec<Pin>,
+    /// Passes of the alignment that do not run, to measure what they are worth.
+    pub without: Passes,
 }
 
 impl DiffOptions {
@@ -35,6 +37,13 @@ impl DiffOptions {
     #[must_use]
     pub fn pins(mut self, pins: Vec<Pin>) -> Self {
         self.pins = pins;
+        self
+    }
+
+    /// Leaves out passes of the alignment.
+    #[must_use]
+    pub fn without(mut self, without: Passes) -> Self {
+        self.without = without;
         self
     }
 }

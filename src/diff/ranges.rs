@@ -10,6 +10,7 @@
 
 use super::outline::Outline;
 use super::pairing::Pairing;
+use super::passes::Pass;
 use super::regions::is_region;
 use super::weights::WRAPPERS;
 use super::{NONE, Relation};
@@ -109,6 +110,8 @@ pub(super) fn pair(
             pairing.partners.candidate[b] = a as u32;
             pairing.relations.baseline[a] = Relation::Renamed;
             pairing.relations.candidate[b] = Relation::Renamed;
+            pairing.passes.baseline[a] = Pass::Ranges;
+            pairing.passes.candidate[b] = Pass::Ranges;
         }
     }
 }

@@ -4,10 +4,11 @@ use super::changes::Change;
 use super::recording::{Forest, Recording};
 use super::score::{Pair, Scores, Truth};
 use super::splitmix::SplitMix;
-use tracetree::Result;
-use tracetree::diff::{Confidence, TraceDiff};
+use std::sync::Arc;
+use tracetree::diff::{Confidence, DiffOptions, Pass, TraceDiff};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
+use tracetree::{Result, Side};
 
 /// Maximum number of calls in a printed path.
 const NAMES: usize = 5;
@@ -60,6 +61,7 @@ pub struct Trial {
     pub map: Vec<Pair>,
     /// The pairs of the map that the library calls firm.
     pub firm: Vec<(u32, u32)>,
+    trees: [Arc<CallTree>; 2],
 }
 
 /// How far firm matches can be trusted.
@@ -92,7 +94,16 @@ impl Trial {
         let truth = Truth::between(&baseline, &candidate);
         let firm = diff.uid_map().filter(|pair| pair.confidence == Some(Confidence::Firm));
         let firm = firm.filter_map(|pair| Some((pair.baseline?.0, pair.candidate?.0))).collect();
-        Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm }))
+        let trees = Side::BOTH.map(|side| diff.tree(side).clone());
+        Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm, trees }))
+    }
+
+    /// How much of the truth is found if some passes of the alignment do not run.
+    pub fn scores_without(&self, passes: impl IntoIterator<Item = Pass>) -> Scores {
+        let [baseline, candidate] = self.trees.clone();
+        let options = DiffOptions::default().without(passes.into_iter().collect());
+        let diff = TraceDiff::with_options(baseline, candidate, options);
+        self.truth.score(pairs(&diff))
     }
 
     /// How much of the truth the map found.

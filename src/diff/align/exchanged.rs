@@ -30,15 +30,12 @@ enum Likeness {
 
 impl Aligner<'_> {
     /// Given `unlike`, pairs of free calls aligned opposite each other: matches those that swapped
-    /// places with similar free calls of the lists. Returns the other pairs.
-    pub(super) fn pair_exchanged(
-        &mut self,
-        lists: PerSide<&[u32]>,
-        mut unlike: Vec<(u32, u32)>,
-    ) -> Vec<(u32, u32)> {
+    /// places with similar free calls of the lists.
+    pub(super) fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
         if lists.baseline.len() < 2 || lists.candidate.len() < 2 {
-            return unlike;
+            return;
         }
+        let mut unlike = unlike.to_vec();
         for likeness in [Likeness::Whole, Likeness::Content, Likeness::Itself] {
             if unlike.is_empty() {
                 break;
@@ -48,7 +45,6 @@ impl Aligner<'_> {
                 self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b)
             });
         }
-        unlike
     }
 
     /// Removes from `pairs` those whose names differ only in the instance number and that were
@@ -209,7 +205,7 @@ impl Aligner<'_> {
                     let gap = PerSide::new(vec![a], vec![b]);
                     if free && self.view(&gap).is_renamed() {
                         self.pair_in_place(a, b);
-                        self.both.links.link_again(y, partner, Relation::Moved);
+                        self.both.links.mark_moved(y, partner);
                         break;
                     }
                 }

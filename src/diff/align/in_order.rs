@@ -106,7 +106,7 @@ impl Aligner<'_> {
                 self.pending.push((a, b));
             }
             let relation = if of_one_op(a, b) { relation } else { Relation::Renamed };
-            links.link_again(a, b, relation);
+            links.link_again(a, b, (relation, self.pass));
         }
         !turned.is_empty()
     }

@@ -136,7 +136,7 @@ impl Aligner<'_> {
                 [_, _] => false,
             };
             if !stays {
-                links.link_again(a, b, Relation::Moved);
+                links.mark_moved(a, b);
             }
         }
     }

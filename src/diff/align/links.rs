@@ -5,6 +5,7 @@
 //! atomic so that they can be shared.
 
 use crate::diff::pairing::Pairing;
+use crate::diff::passes::Pass;
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -18,6 +19,8 @@ pub(super) struct Links {
     partners: PerSide<Vec<AtomicU32>>,
     /// Indexes into [`OF_PARTNERS`]; meaningless for unmatched calls.
     relations: PerSide<Vec<AtomicU8>>,
+    /// The passes that matched the calls, as positions in [`Pass::ALL`]; meaningless for unmatched calls.
+    passes: PerSide<Vec<AtomicU8>>,
     cut_blocks: AtomicU64,
     cut_threads: AtomicU64,
 }
@@ -28,29 +31,41 @@ impl Links {
         Links {
             partners: calls.map(|calls| (0..calls).map(|_| AtomicU32::new(NONE)).collect()),
             relations: calls.map(|calls| (0..calls).map(|_| AtomicU8::new(0)).collect()),
+            passes: calls.map(|calls| (0..calls).map(|_| AtomicU8::new(0)).collect()),
             cut_blocks: AtomicU64::new(0),
             cut_threads: AtomicU64::new(0),
         }
     }
 
     /// Matches two free calls.
-    pub(super) fn link(&self, a: u32, b: u32, relation: Relation) {
+    pub(super) fn link(&self, a: u32, b: u32, (relation, pass): (Relation, Pass)) {
         debug_assert!(
             self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b),
             "both calls are unmatched"
         );
-        self.link_again(a, b, relation);
+        self.link_again(a, b, (relation, pass));
     }
 
     /// Matches two calls that may already be matched; the caller also rematches their former
     /// counterparts.
-    pub(super) fn link_again(&self, a: u32, b: u32, relation: Relation) {
+    pub(super) fn link_again(&self, a: u32, b: u32, (relation, pass): (Relation, Pass)) {
         let relation = OF_PARTNERS.iter().position(|&known| known == relation);
         let relation = relation.expect("a relation of matched calls") as u8;
         for (side, mine, theirs) in [(Side::Baseline, a, b), (Side::Candidate, b, a)] {
             self.partners[side][mine as usize].store(theirs, Relaxed);
             self.relations[side][mine as usize].store(relation, Relaxed);
+            self.passes[side][mine as usize].store(pass as u8, Relaxed);
         }
+    }
+
+    /// Marks the match of a call as moved.
+    pub(super) fn mark_moved(&self, a: u32, b: u32) {
+        self.link_again(a, b, (Relation::Moved, self.pass(Side::Baseline, a)));
+    }
+
+    /// The pass that matched a matched call.
+    pub(super) fn pass(&self, side: Side, call: u32) -> Pass {
+        Pass::ALL[usize::from(self.passes[side][call as usize].load(Relaxed))]
     }
 
     /// The counterpart of a call.
@@ -104,9 +119,13 @@ impl Links {
             };
             partners[side].iter().zip(&self.relations[side]).map(relation).collect()
         });
+        let passes = self.passes.map(|column| {
+            column.into_iter().map(|pass| Pass::ALL[usize::from(pass.into_inner())]).collect()
+        });
         Pairing {
             partners,
             relations,
+            passes,
             cut_blocks: self.cut_blocks.into_inner(),
             cut_threads: self.cut_threads.into_inner(),
             steps: None,

@@ -2,14 +2,8 @@
 //! events.
 //!
 //! The children of each matched pair are two sequences. They are aligned (`sequence`, `score`,
-//! `runs`, `slide`), and what that leaves unmatched goes through these passes:
-//!
-//! - `exchanged`: unlike calls that were aligned opposite each other may have swapped places.
-//! - `gaps`, `renames`: a gap is what lies unmatched between two matches. Wrappers in it are
-//!   opened, renamed calls matched.
-//! - `moves`: calls still unmatched below the pair may have moved.
-//! - `in_order`: equal calls keep their order when other calls moved past them.
-//! - `left_behind`: at the very end, matches calls whose contents moved elsewhere.
+//! `runs`, `slide`), and what that leaves unmatched goes through the passes of [`Pass`]. A gap is a
+//! run of calls that lies unmatched between two matches.
 //!
 //! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on
 //! a stack, so nothing recurses over the depth of a trace. A call is *free* while it has no
@@ -42,6 +36,7 @@ use super::crossing::Crossing;
 use super::keys::Key;
 use super::outline::Outline;
 use super::pairing::Pairing;
+use super::passes::{Pass, Passes};
 use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -61,6 +56,7 @@ pub(super) fn align(
     outlines: PerSide<&Outline<'_>>,
     threads: &ThreadPairs,
     (crossing, pins): (Option<&Crossing<'_>>, &[(u32, u32)]),
+    without: Passes,
 ) -> Pairing {
     let trees = programs.map(|program| &**program.tree());
     let links = Links::new(outlines.map(Outline::len));
@@ -72,9 +68,10 @@ pub(super) fn align(
     let words = Vocabulary::new(trees, outlines);
     let lone_threads = lone_threads.as_ref();
     let words = &words;
-    let both = Both { programs, trees, outlines, words, links: &links, lone_threads, crossing };
+    let both =
+        Both { programs, trees, outlines, words, links: &links, lone_threads, crossing, without };
     let mut aligner = Aligner::new(both);
-    aligner.pair_pins(pins);
+    aligner.run(Pass::Pinned, |aligner| aligner.pair_pins(pins));
     aligner.align_threads(&threads.pairs);
     links.into_pairing()
 }
@@ -90,13 +87,42 @@ struct Both<'a> {
     /// The unmatched threads of each side.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
     crossing: Option<&'a Crossing<'a>>,
+    /// The passes that do not run.
+    without: Passes,
 }
+
+/// What the alignment of siblings left unmatched below one matched pair.
+struct LeftOver<'s> {
+    /// The lists that were aligned: the children, then the contents of opened wrappers.
+    lists: &'s [PerSide<Vec<u32>>],
+    /// The runs of unmatched calls between two matches.
+    gaps: &'s [PerSide<Vec<u32>>],
+    /// The calls of all gaps.
+    calls: &'s PerSide<Vec<u32>>,
+}
+
+/// What a pass does with what is left.
+type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
+
+/// The passes over what is left, in order, most certain first.
+const OVER_GAPS: [(Pass, OverGaps); 8] = [
+    (Pass::EqualNear, |me, left| me.pair_moved(left.calls, Likeness::EqualNear)),
+    (Pass::Launches, |me, left| left.gaps.iter().for_each(|gap| me.pair_launches(gap))),
+    (Pass::Renamed, |me, left| left.gaps.iter().for_each(|gap| me.pair_renamed(gap))),
+    (Pass::SimilarNear, |me, left| me.pair_moved(left.calls, Likeness::SimilarNear)),
+    (Pass::RenamedNeighbours, |me, left| me.pair_renamed_beside(left.lists, left.calls)),
+    (Pass::Emptied, |me, left| me.pair_moved(left.calls, Likeness::Emptied)),
+    (Pass::Far, |me, left| me.pair_moved(left.calls, Likeness::Far)),
+    (Pass::OutOfWrappers, |me, left| me.pair_moved_out_of_wrappers(me.free_of(left.calls))),
+];
 
 struct Aligner<'a> {
     both: Both<'a>,
     trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
+    /// The pass that is running.
+    pass: Pass,
     /// Stack of matched pairs whose children are still to be aligned; the last one is next.
     pending: Vec<(u32, u32)>,
     /// Results below earlier pairs, to be copied to later pairs that equal them.
@@ -118,6 +144,7 @@ impl<'a> Aligner<'a> {
             trees: both.trees,
             outlines: both.outlines,
             bags: Bags::new(both.outlines),
+            pass: Pass::Siblings,
             pending: Vec::new(),
             recurring: Recurring::default(),
             scope: PerSide::from_fn(|_| 0..0),
@@ -125,6 +152,17 @@ impl<'a> Aligner<'a> {
             row: Vec::new(),
             crowds: PerSide::default(),
         }
+    }
+
+    /// Runs a pass, unless it is to be left out.
+    fn run<T: Default>(&mut self, pass: Pass, work: impl FnOnce(&mut Self) -> T) -> T {
+        if self.both.without.contains(pass) {
+            return T::default();
+        }
+        let outer = std::mem::replace(&mut self.pass, pass);
+        let result = work(self);
+        self.pass = outer;
+        result
     }
 
     /// Matches what the user matched, and aligns what is in it.
@@ -144,7 +182,7 @@ impl<'a> Aligner<'a> {
 
     /// Matches two calls.
     fn link(&mut self, a: u32, b: u32, relation: Relation) {
-        self.both.links.link(a, b, relation);
+        self.both.links.link(a, b, (relation, self.pass));
     }
 
     /// Matches two calls and queues their children for alignment.
@@ -168,7 +206,8 @@ impl<'a> Aligner<'a> {
 
     /// Aligns the children of a matched pair.
     fn align_below(&mut self, a: u32, b: u32) {
-        if !self.pair_identical(a, b) && !self.pair_as_before(a, b) {
+        let is_identical = self.run(Pass::Identical, |me| me.pair_identical(a, b));
+        if !is_identical && !self.pair_as_before(a, b) {
             // A call that was matched late, as moved, may contain calls that already have
             // counterparts.
             let lists = self.free_of(&self.children(a, b));
@@ -240,7 +279,7 @@ impl<'a> Aligner<'a> {
             // This comes before wrappers are opened, because a call that only swapped places with
             // its neighbour is not a wrapper.
             self.note_crowds(&found);
-            self.pair_moved(&joined(&found), Likeness::Beside);
+            self.run(Pass::Neighbours, |me| me.pair_moved(&joined(&found), Likeness::Beside));
             for gap in found {
                 let gap = self.free_of(&gap);
                 match self.opened(&gap) {
@@ -253,14 +292,11 @@ impl<'a> Aligner<'a> {
         }
         let left_over = joined(&gaps);
         self.note_crowds(&gaps);
-        self.pair_moved(&left_over, Likeness::EqualNear);
-        self.pair_renamed(&gaps);
-        self.pair_moved(&left_over, Likeness::SimilarNear);
-        self.pair_renamed_beside(&done, &left_over);
-        self.pair_moved(&left_over, Likeness::Emptied);
-        self.pair_moved(&left_over, Likeness::Far);
-        self.pair_moved_out_of_wrappers(self.free_of(&left_over));
-        self.keep_equal_in_order(&done, first);
+        let left = LeftOver { lists: &done, gaps: &gaps, calls: &left_over };
+        for (pass, run) in OVER_GAPS {
+            self.run(pass, |me| run(me, &left));
+        }
+        self.run(Pass::EqualInOrder, |me| me.keep_equal_in_order(&done, first));
         self.bags.tidy();
     }
 
@@ -294,15 +330,20 @@ impl<'a> Aligner<'a> {
         }
         let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));
         let mut pairs: Vec<_> = pairs.collect();
-        self.pair_renumbered(lists, &mut pairs);
+        self.run(Pass::InstanceNumbers, |me| me.pair_renumbered(lists, &mut pairs));
         let (firm, unlike): (Vec<_>, Vec<_>) =
             pairs.into_iter().partition(|&(a, b)| self.is_equal(a, b));
-        for (a, b) in firm {
-            self.pair_in_place(a, b);
-        }
-        for (a, b) in self.pair_exchanged(lists, unlike) {
-            self.pair_in_place(a, b);
-        }
+        self.run(Pass::Siblings, |me| firm.into_iter().for_each(|(a, b)| me.pair_in_place(a, b)));
+        self.run(Pass::Swapped, |me| me.pair_exchanged(lists, &unlike));
+        let still_free =
+            |me: &Self, a, b| me.is_free(Side::Baseline, a) && me.is_free(Side::Candidate, b);
+        self.run(Pass::Siblings, |me| {
+            for (a, b) in unlike {
+                if still_free(me, a, b) {
+                    me.pair_in_place(a, b);
+                }
+            }
+        });
         self.gaps_of(lists)
     }
 
@@ -362,12 +403,11 @@ impl<'a> Aligner<'a> {
         if gap.baseline.is_empty() || gap.candidate.is_empty() {
             return None;
         }
-        let mut view = self.view(gap);
-        let variants = view.variants();
-        match variants.is_empty() {
-            true => view.opened(),
-            false => Some(self.pair_variants(gap, &variants)),
-        }
+        let variants = self.run(Pass::Variants, |me| {
+            let variants = me.view(gap).variants();
+            (!variants.is_empty()).then(|| me.pair_variants(gap, &variants))
+        });
+        variants.or_else(|| self.run(Pass::Wrappers, |me| me.view(gap).opened()))
     }
 
     fn view<'s>(&'s mut self, gap: &'s PerSide<Vec<u32>>) -> gaps::Gap<'a, 's> {
@@ -379,14 +419,11 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Matches renamed calls within each gap.
-    fn pair_renamed(&mut self, gaps: &[PerSide<Vec<u32>>]) {
-        for gap in gaps {
-            self.pair_launches(gap);
-            let free = self.free_of(gap);
-            for (a, b) in self.view(&free).renamed() {
-                self.pair_in_place(a, b);
-            }
+    /// Matches renamed calls within a gap.
+    fn pair_renamed(&mut self, gap: &PerSide<Vec<u32>>) {
+        let free = self.free_of(gap);
+        for (a, b) in self.view(&free).renamed() {
+            self.pair_in_place(a, b);
         }
     }
 

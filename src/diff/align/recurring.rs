@@ -121,7 +121,8 @@ impl Aligner<'_> {
         for at in 1..self.outlines.baseline.end(a) - a {
             if let Some(partner) = links.partner(Side::Baseline, model.0 + at) {
                 let relation = links.relation(Side::Baseline, model.0 + at);
-                links.link(a + at, b + (partner - model.1), relation);
+                let pass = links.pass(Side::Baseline, model.0 + at);
+                links.link(a + at, b + (partner - model.1), (relation, pass));
             }
         }
     }

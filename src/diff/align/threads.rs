@@ -11,6 +11,7 @@ use super::Aligner;
 use crate::diff::bags::Bags;
 use crate::diff::keys::Key;
 use crate::diff::outline::{Outline, Token};
+use crate::diff::passes::Pass;
 use crate::diff::weights::{FOREIGN, RESCUED, THREAD_PAIRS, THREADS_BESIDE, THREADS_LIKE};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
@@ -257,9 +258,9 @@ impl Threads<'_, '_> {
 
 impl Aligner<'_> {
     pub(super) fn align_threads(&mut self, threads: &[(u32, u32)]) {
-        for &(a, b) in threads {
-            self.pair_in_place(a, b);
-        }
+        self.run(Pass::Threads, |me| {
+            threads.iter().for_each(|&(a, b)| me.pair_in_place(a, b));
+        });
         let mut roots = std::mem::take(&mut self.pending);
         // The largest threads come first, so that no core is left with a large one at the end.
         let size = |&(a, b): &(u32, u32)| {
@@ -275,11 +276,11 @@ impl Aligner<'_> {
             },
         );
         for side in Side::BOTH {
-            self.rescue_split_threads(side);
+            self.run(Pass::SplitThreads, |me| me.rescue_split_threads(side));
         }
-        self.pair_moved_elsewhere();
-        self.pair_around_partners();
-        self.pair_left_behind();
+        self.run(Pass::NewCallers, Aligner::pair_moved_elsewhere);
+        self.run(Pass::AroundMatches, Aligner::pair_around_partners);
+        self.run(Pass::LeftBehind, Aligner::pair_left_behind);
         self.tell_what_moved_out();
     }
 
