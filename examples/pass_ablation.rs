@@ -8,7 +8,7 @@
 //! traces whose lowest precision or recall falls or rises by more than 0.001 without the pass, with the sum
 //! of what is lost and gained, and name the change that loses most.
 //!
-//! Passes can stand in for each other. With `--without`, the first row shows what is lost without all of these passes
+//! Often another pass makes the same matches. With `--without`, the first row shows what is lost without all of these passes
 //! together, and each further row what is lost if one more pass does not run.
 
 #[path = "../tests/support/mod.rs"]

@@ -7,7 +7,7 @@
 //!
 //! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on
 //! a stack, so nothing recurses over the depth of a trace. A call is *free* while it has no
-//! counterpart. `docs/development/algorithm.md` explains the whole.
+//! counterpart. `docs/development/alignment.md` explains the whole.
 
 mod apart;
 mod compare;
