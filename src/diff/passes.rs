@@ -39,8 +39,6 @@ pub enum Pass {
     Emptied,
     /// Unique calls at any distance.
     Far,
-    /// The contents of wrappers that moved to a different gap.
-    OutOfWrappers,
     /// Equal calls whose matches crossed.
     EqualInOrder,
     /// The contents of threads without a counterpart. This pass matches nothing itself: it aligns the
@@ -58,7 +56,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in the order in which they run.
-    pub const ALL: [Pass; 23] = [
+    pub const ALL: [Pass; 22] = [
         Pass::Pinned,
         Pass::Threads,
         Pass::Identical,
@@ -75,7 +73,6 @@ impl Pass {
         Pass::RenamedNeighbours,
         Pass::Emptied,
         Pass::Far,
-        Pass::OutOfWrappers,
         Pass::EqualInOrder,
         Pass::SplitThreads,
         Pass::NewCallers,
@@ -133,9 +130,6 @@ impl Pass {
                 ("emptied", "their names and arguments are equal; one has lost its contents")
             }
             Pass::Far => ("far", "no other call below the same match is like them"),
-            Pass::OutOfWrappers => {
-                ("out_of_wrappers", "they are alike, and one of them is in a wrapper that moved")
-            }
             Pass::EqualInOrder => {
                 ("equal_in_order", "equal calls keep their order when other calls move past them")
             }

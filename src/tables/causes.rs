@@ -11,9 +11,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
     const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
     Columns::new()
-        .word("reason", "reason of the difference; see above", |_: &Analysis, r: &Cause| {
-            r.reason.label().into()
-        })
+        .word(
+            "reason",
+            "reason of the difference; docs/reference/changes.md lists the reasons",
+            |_: &Analysis, r: &Cause| r.reason.label().into(),
+        )
         .text(
             "place",
             "the lowest common call at or above it, combined over all instances of one module \

@@ -33,7 +33,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              change",
             |_: &Analysis, r: &Part| r.number.into(),
         )
-        .word("kind", "kind of the change; see above", |_, r| r.kind.into())
+        .word("kind", "kind of the change; docs/concepts/changes.md lists the kinds", |_, r| r.kind.into())
         .word(
             "certainty",
             "`certain`: read from the trace; `likely`: inferred from kernel names",

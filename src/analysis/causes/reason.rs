@@ -73,7 +73,7 @@ impl Reason {
         match self {
             Reason::KernelSlower => "kernel_slower",
             Reason::KernelFaster => "kernel_faster",
-            Reason::Clock => "clock?",
+            Reason::Clock => "gpu_clock",
             Reason::KernelSwapped => "kernel_swapped",
             Reason::MoreKernels => "more_kernels",
             Reason::FewerKernels => "fewer_kernels",

@@ -105,7 +105,7 @@ struct LeftOver<'s> {
 type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
 
 /// The passes over what is left, in order, most certain first.
-const OVER_GAPS: [(Pass, OverGaps); 8] = [
+const OVER_GAPS: [(Pass, OverGaps); 7] = [
     (Pass::EqualNear, |me, left| me.pair_moved(left.calls, Likeness::EqualNear)),
     (Pass::Launches, |me, left| left.gaps.iter().for_each(|gap| me.pair_launches(gap))),
     (Pass::Renamed, |me, left| left.gaps.iter().for_each(|gap| me.pair_renamed(gap))),
@@ -113,7 +113,6 @@ const OVER_GAPS: [(Pass, OverGaps); 8] = [
     (Pass::RenamedNeighbours, |me, left| me.pair_renamed_beside(left.lists, left.calls)),
     (Pass::Emptied, |me, left| me.pair_moved(left.calls, Likeness::Emptied)),
     (Pass::Far, |me, left| me.pair_moved(left.calls, Likeness::Far)),
-    (Pass::OutOfWrappers, |me, left| me.pair_moved_out_of_wrappers(me.free_of(left.calls))),
 ];
 
 struct Aligner<'a> {
@@ -298,17 +297,6 @@ impl<'a> Aligner<'a> {
         }
         self.run(Pass::EqualInOrder, |me| me.keep_equal_in_order(&done, first));
         self.bags.tidy();
-    }
-
-    /// Matches the contents of a wrapper with calls in a different gap.
-    fn pair_moved_out_of_wrappers(&mut self, mut left_over: PerSide<Vec<u32>>) {
-        while !left_over.baseline.is_empty() && !left_over.candidate.is_empty() {
-            let Some(opened) = self.view(&left_over).opened() else { break };
-            for likeness in [Likeness::EqualNear, Likeness::SimilarNear, Likeness::Far] {
-                self.pair_moved(&opened, likeness);
-            }
-            left_over = self.free_of(&opened);
-        }
     }
 
     /// The calls of a gap that are still free.
