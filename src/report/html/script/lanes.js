@@ -118,6 +118,7 @@ function drawCall(at) {
   const uids = [1, 2].map((side) => tree["uid" + side][at]);
   const uid = (side) => (uids[side - 1] < 0 ? "–" : uidText(side, uids[side - 1]));
   const isEmpty = tree.events[at] === 0;
+  const isOnly = "12".includes(tree.relation[at]);
   const [one, two] = [tree.all1[at], tree.all2[at]];
   const how = changeOf(one, two, false);
   const sign = one === two ? "±" : two > one ? "+" : "−";
@@ -125,8 +126,8 @@ function drawCall(at) {
   box.replaceChildren(
     element("h3", {}, nodeLabel(at)),
     element("p", {}, confidenceTag(at), " ", element("span", { class: "dim" }, `uid ${uid(1)} → ${uid(2)}`)),
-    element("p", {}, isEmpty ? "no attributed work" : `this call: ${span(one)} → ${span(two)}, `,
-      isEmpty ? "" : element("span", { class: how.word }, `${how.sign} ${sign}${span(Math.abs(two - one))}`)),
+    element("p", {}, isEmpty ? "no attributed work" : isOnly ? `this call: ${span(one || two)}` : `this call: ${span(one)} → ${span(two)}, `,
+      isEmpty || isOnly ? "" : element("span", { class: how.word }, `${how.sign} ${sign}${span(Math.abs(two - one))}`)),
     lanes ? element("div", {}, element("h4", {}, "Kernels of this call, to scale"), element("p", { class: "dim small" }, "Each lane starts at its first launch; thin lines are launches."), lanes) : element("p", { class: "dim" }, "No GPU events below this call."),
     element("div", { class: "actions" },
       element("button", { type: "button", onclick: () => showInFlame(at) }, "in the flame graph"),

@@ -19,6 +19,7 @@ function panelOf(id) {
 // Opens the panel of a section; Back returns to the one before.
 function openPanel(id, changes = {}) {
   goTo({ at: id, y: "", ...changes });
+  if (panelOf(id).hidden) scrollTo({ top: 0, behavior: "instant" });
   showPanel(id);
 }
 
