@@ -3,21 +3,39 @@
 use super::Fleet;
 use super::ranges::ranges;
 use super::reduce::Counts;
-use super::rows::{CauseRow, CollectiveRow, RankRow, Spread, StepRow};
+use super::rows::{CauseRow, CollectiveRow, Finding, OutlierRow, RankRow, Spread, StepRow};
+use super::stats::{Quantiles, outliers};
+use crate::analysis::robust::median;
 use crate::program::counted;
-use crate::report::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap};
+use crate::report::{
+    FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
+    HeatMap,
+};
 use crate::side::Side;
+use crate::trace::Nanos;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Maximum number of ranks and of ops in the small heat map.
+const SHOWN: (usize, usize) = (5, 8);
+/// Maximum number of ranks that come last.
+const LAST: usize = 6;
+/// Minimum distance of an outlier from the median of its role, as a ratio.
+const NOTABLE: f64 = 0.01;
 
 /// The content of a fleet's page. Ranks link to their reports if these exist.
 pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
-    let Counts { planned, ok, failed, unmatched } = fleet.counts();
+    let dots = dots(fleet, has_reports);
+    let (headline, lead) = answer(fleet, &dots);
     FleetPage {
         folders: [fleet.baseline.clone(), fleet.candidate.clone()],
-        lead: format!(
-            "{planned} planned = {ok} compared + {failed} failed + {unmatched} unmatched; {}",
-            counted(fleet.roles.len() as u64, "role")
-        ),
+        coverage: coverage(fleet),
+        headline,
+        lead,
+        dots,
+        outliers: standing_out(fleet, has_reports),
+        last: last(fleet, has_reports),
+        collectives: matched(fleet).count() as u64,
         findings: fleet
             .findings
             .iter()
@@ -28,6 +46,185 @@ pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
         ranks: fleet.ranks.iter().map(|row| rank(row, has_reports)).collect(),
         notes: fleet.notes.clone(),
     }
+}
+
+/// `64 of 64 ranks compared`, `15 of 16 ranks compared; 1 failed; 2 traces without a match`.
+fn coverage(fleet: &Fleet) -> String {
+    let Counts { planned, ok, failed, unmatched } = fleet.counts();
+    let pairs = (planned - unmatched) as u64;
+    let mut text = format!("{ok} of {} compared", counted(pairs, "rank"));
+    if failed > 0 {
+        text += &format!("; {failed} failed");
+    }
+    if unmatched > 0 {
+        text += &format!("; {} without a match", counted(unmatched as u64, "trace"));
+    }
+    format!("{text}; {}", counted(fleet.roles.len() as u64, "role"))
+}
+
+/// The headline and the sentence below it: a slow rank first, then a change, then a cause.
+fn answer(fleet: &Fleet, dots: &[FleetDot]) -> (String, String) {
+    let with = |codes: &[&str]| -> Option<&Finding> {
+        codes.iter().find_map(|code| fleet.findings.iter().find(|one| one.code == *code))
+    };
+    if let Some(slow) = with(&["STRAGGLER", "STRAGGLER_BEFORE", "OUTLIER"]) {
+        let others = dots.iter().filter(|dot| !dot.is_outlier).count() as u64;
+        let lead = format!(
+            "{}; {} within the spread of their roles",
+            slow.message,
+            counted(others, "other rank")
+        );
+        return (format!("Rank {} is the slow one", slow.ranks), lead);
+    }
+    if let Some(missing) = with(&["COLLECTIVE_MISSING", "OTHER_OPS"]) {
+        return (format!("Rank {} runs other work", missing.ranks), missing.message.clone());
+    }
+    if let Some(change) = fleet.findings.iter().find(|one| one.code == "CHANGE") {
+        return (
+            format!("The program changed on {}", counted(change.count, "rank")),
+            change.message.clone(),
+        );
+    }
+    match fleet.findings.iter().find(|one| one.code == "CAUSE") {
+        Some(cause) => (
+            format!("{} changed speed", capitalised(&counted(cause.count, "rank"))),
+            cause.message.clone(),
+        ),
+        None => ("No rank stands out".to_owned(), String::new()),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}
+
+fn link(folder: &str, has_reports: bool) -> String {
+    if has_reports { format!("{}/report.html", encoded(folder)) } else { String::new() }
+}
+
+/// The rank as people name it.
+fn name(row: &RankRow) -> String {
+    row.rank.map_or_else(|| row.folder.clone(), |rank| rank.to_string())
+}
+
+/// For each rank, candidate / baseline of its time per step without waits, with the quartiles of its role.
+fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
+    let ratio = |row: &RankRow| {
+        let per_step = |side: Side| {
+            let own = row.time[side] - row.waits[side].wait;
+            own.as_micros() / row.steps[side].max(1) as f64
+        };
+        let (before, after) = (per_step(Side::Baseline), per_step(Side::Candidate));
+        (before > 0.0).then(|| after / before)
+    };
+    // What is missing in a damaged trace would look like speed.
+    let whole = fleet.ranks.iter().filter(|row| row.status == "ok");
+    let rows: Vec<(&RankRow, f64)> = whole.filter_map(|row| Some((row, ratio(row)?))).collect();
+    let mut of_roles: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, (row, _)) in rows.iter().enumerate() {
+        of_roles.entry(&row.role).or_default().push(at);
+    }
+    let mut dots = vec![FleetDot::default(); rows.len()];
+    for members in of_roles.values() {
+        let ratios: Vec<f64> = members.iter().map(|&at| rows[at].1).collect();
+        let (quantiles, middle) = (Quantiles::of(&ratios), median(&ratios));
+        let far: BTreeSet<usize> = outliers(&ratios).into_iter().map(|(at, _)| at).collect();
+        for (place, &at) in members.iter().enumerate() {
+            let (row, ratio) = rows[at];
+            dots[at] = FleetDot {
+                name: name(row),
+                link: link(&row.folder, has_reports),
+                ratio,
+                band: [quantiles.lower, quantiles.upper],
+                is_outlier: far.contains(&place) && (ratio - middle).abs() > NOTABLE * middle,
+            };
+        }
+    }
+    dots
+}
+
+/// The ranks of the candidate that are farthest from their roles, and the ops in which they are.
+fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
+    let rows = fleet.outliers.iter().filter(|one| one.side == Side::Candidate && one.kind == "op");
+    let rows: Vec<&OutlierRow> = rows.collect();
+    let leading = |key: fn(&OutlierRow) -> &str, most: usize| -> Vec<&str> {
+        let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+        rows.iter().for_each(|row| *sums.entry(key(row)).or_default() += row.distance_us());
+        let mut list: Vec<(&str, f64)> = sums.into_iter().collect();
+        list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+        list.into_iter().take(most).map(|(key, _)| key).collect()
+    };
+    let ranks = leading(|row| &row.folder, SHOWN.0);
+    let ops = leading(|row| &row.name, SHOWN.1);
+    let cell = |folder: &str, op: &str| {
+        let found = rows.iter().find(|row| row.folder == folder && &*row.name == op);
+        found.map_or_else(Default::default, |row| {
+            let ratio = row.time_us / row.median_us.max(f64::MIN_POSITIVE);
+            let text = match ratio < 100.0 {
+                true => format!(
+                    "{ratio:.2}× ({:.3} vs {:.3} ms)",
+                    row.time_us / 1e3,
+                    row.median_us / 1e3
+                ),
+                false => format!("{:.3} vs {:.3} ms", row.time_us / 1e3, row.median_us / 1e3),
+            };
+            let style = match (ratio < 1.0, (ratio - 1.0).abs()) {
+                (false, 0.4..) => "more3",
+                (false, 0.1..) => "more2",
+                (false, _) => "more1",
+                (true, 0.4..) => "less3",
+                (true, 0.1..) => "less2",
+                (true, _) => "less1",
+            };
+            (text, style)
+        })
+    };
+    let row = |folder: &str| {
+        let known = fleet.ranks.iter().find(|row| row.folder == folder);
+        let name = known.map_or_else(|| folder.to_owned(), name);
+        FleetOutlierRow {
+            name,
+            link: link(folder, has_reports),
+            cells: ops.iter().map(|op| cell(folder, op)).collect(),
+        }
+    };
+    FleetOutliers {
+        rows: ranks.into_iter().map(row).collect(),
+        columns: ops.iter().map(|&op| op.to_owned()).collect(),
+    }
+}
+
+/// The collectives of the candidate that all ranks have.
+fn matched(fleet: &Fleet) -> impl Iterator<Item = &CollectiveRow> {
+    fleet.collectives.iter().filter(|row| row.side == Side::Candidate && row.number.is_some())
+}
+
+/// The ranks that come last in the collectives of the candidate, those that cost the others most time first.
+/// Without a margin, it is chance who is last.
+fn last(fleet: &Fleet, has_reports: bool) -> Vec<FleetLast> {
+    let all = matched(fleet).count();
+    let mut of_ranks: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();
+    for row in matched(fleet).filter(|row| row.margin > Nanos::ZERO) {
+        let (count, margin) = of_ranks.entry(&row.last_folder).or_default();
+        *count += 1;
+        *margin += row.margin;
+    }
+    let mut list: Vec<(&str, (u64, Nanos))> = of_ranks.into_iter().collect();
+    list.sort_by_key(|&(folder, (_, margin))| (Reverse(margin), folder));
+    let line = |(folder, (count, margin)): (&str, (u64, Nanos))| {
+        let known = fleet.ranks.iter().find(|row| row.folder == folder);
+        FleetLast {
+            name: known.map_or_else(|| folder.to_owned(), name),
+            link: link(folder, has_reports),
+            count,
+            percent: (1000.0 * count as f64 / all.max(1) as f64).round() / 10.0,
+            margin: format!("{:.3} ms", margin.as_millis()),
+        }
+    };
+    list.into_iter().take(LAST).map(line).collect()
 }
 
 fn cause(row: &CauseRow) -> FleetCauseLine {
@@ -48,10 +245,7 @@ fn cause(row: &CauseRow) -> FleetCauseLine {
 }
 
 fn rank(row: &RankRow, has_reports: bool) -> FleetRankLine {
-    let link = match has_reports {
-        true => format!("{}/report.html", encoded(&row.folder)),
-        false => String::new(),
-    };
+    let link = link(&row.folder, has_reports);
     let mut cells = vec![row.role.to_string()];
     cells.extend(Side::BOTH.map(|side| format!("{:.3}", row.wall[side].as_millis())));
     cells.extend(Side::BOTH.map(|side| format!("{:.3}", row.waits[side].wait.as_millis())));

@@ -12,6 +12,9 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
+/// The columns of a list that compares times: both sides and the difference.
+const TIMES: [usize; 3] = [1, 2, 3];
+
 /// Maximum number of lines in a list.
 const LINES: usize = 15;
 
@@ -20,12 +23,16 @@ const LINES: usize = 15;
 pub(super) struct List {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
-    /// The short title in the contents bar.
-    pub(super) short: &'static str,
     /// What the table shows, and which file has the full list.
     pub(super) remark: String,
     /// Column titles.
     pub(super) titles: Vec<String>,
+    /// The title of the first column without a unit.
+    pub(super) first: &'static str,
+    /// The columns with times.
+    pub(super) units: &'static [usize],
+    /// Whether the times are sums over all steps.
+    pub(super) is_summed: bool,
     pub(super) lines: Vec<ListLine>,
 }
 
@@ -38,6 +45,8 @@ pub(super) struct ListLine {
     pub(super) cells: Vec<String>,
     /// The style of the last cell but one: more, less or same.
     pub(super) style: &'static str,
+    /// The times of both sides, if they are sums over all steps.
+    pub(super) time: Option<PerSide<Nanos>>,
 }
 
 /// The lists that are not empty.
@@ -87,7 +96,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     let line = |name: &str, pick: fn(&[Nanos]) -> Nanos| {
         let time = walls.as_ref().map(|walls| pick(walls));
         let (cells, style) = (compared(unit, time), change(time.difference()));
-        ListLine { name: name.to_owned(), note: String::new(), cells, style }
+        ListLine { name: name.to_owned(), note: String::new(), cells, style, time: None }
     };
     let classes = batch_classes(analysis, unit);
     let lines = match count.baseline.min(count.candidate) {
@@ -107,9 +116,11 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     List {
         key: "steps",
         title: "Steps",
-        short: "Steps",
         remark,
         titles: titles(analysis, unit.label()),
+        first: "steps",
+        units: &TIMES,
+        is_summed: false,
         lines,
     }
 }
@@ -131,7 +142,8 @@ fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
                 row.steps.candidate
             );
             let style = change(time.difference());
-            ListLine { name: row.class.to_string(), note, cells: compared(unit, time), style }
+            let cells = compared(unit, time);
+            ListLine { name: row.class.to_string(), note, cells, style, time: None }
         })
         .collect()
 }
@@ -171,7 +183,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let line = |((kind, name), (time, gaps)): (Owner<'_>, IdleSum)| {
         let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
         let (cells, style) = (compared(unit, time), change(time.difference()));
-        ListLine { name: name.into_owned(), note, cells, style }
+        ListLine { name: name.into_owned(), note, cells, style, time: Some(time) }
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
     let remark = format!(
@@ -180,7 +192,16 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         lines.len()
     );
     let titles = titles(analysis, &format!("owner, {}", unit.label()));
-    List { key: "idle", title: "Idle time by owner", short: "Idle", remark, titles, lines }
+    List {
+        key: "idle",
+        title: "Idle time by owner",
+        remark,
+        titles,
+        first: "owner",
+        units: &TIMES,
+        is_summed: true,
+        lines,
+    }
 }
 
 /// Call sites where the sides run different numbers of kernels.
@@ -202,7 +223,7 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
         };
         let difference = row.time.difference();
         let cells = vec![one, two, unit.show_signed(difference), times(row.time)];
-        ListLine { name, note, cells, style: change(difference) }
+        ListLine { name, note, cells, style: change(difference), time: Some(row.time) }
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
@@ -216,9 +237,11 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
     List {
         key: "fusion",
         title: "Different kernel counts",
-        short: "Kernel counts",
         remark,
         titles,
+        first: "kernels of one instance",
+        units: &[3],
+        is_summed: true,
         lines,
     }
 }
@@ -233,7 +256,8 @@ fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
         let difference = unit.show_signed(time.difference());
         let cells = vec![unit.show(time.baseline), unit.show(time.candidate), difference, ratio];
         let note = format!("under {}", row.op);
-        ListLine { name: row.kernel.clone(), note, cells, style: change(time.difference()) }
+        let style = change(time.difference());
+        ListLine { name: row.kernel.clone(), note, cells, style, time: Some(time) }
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
@@ -245,9 +269,11 @@ fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     List {
         key: "same-kernels",
         title: "Same kernels",
-        short: "Same kernels",
         remark,
         titles,
+        first: "kernel",
+        units: &TIMES,
+        is_summed: true,
         lines,
     }
 }

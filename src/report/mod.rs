@@ -41,7 +41,10 @@ pub use arrow::{ArrowReader, ArrowTable, column_name};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, Existing, ReportOptions, TableFormat};
 #[cfg(feature = "html")]
-pub use html::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
+pub use html::{
+    FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
+    HeatMap, write_fleet_page,
+};
 pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
 pub use manifest::was_interrupted;

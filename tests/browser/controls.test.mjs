@@ -1,7 +1,7 @@
 // Each control of report.html does what it says: causes, differences, tree, flame graph, links, copies.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { file, framesOf, launch, open, rowsOf, summaryOf } from "./page.mjs";
+import { file, framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";
 import { readFileSync } from "node:fs";
 
 let browser;
@@ -37,30 +37,63 @@ test("a cause opens its place", async () => {
   await page.locator(".causes a").first().click();
   const found = page.locator("#tree-view .found");
   await found.waitFor();
+  assert.equal(await page.getAttribute("nav [aria-current]", "href"), "#tree");
   const place = (await page.locator(".causes a").first().textContent()).split(": ").pop();
   assert.ok((await found.textContent()).includes(place.split(" ")[0]), place);
   await page.close();
 });
 
-test("the parts are in order, and the contents bar stays in view and tells the part", async () => {
+test("one section at a time; the bar stays in view and tells which", async () => {
   const page = await open(browser, "example");
-  const parts = await page.$$eval("main > section", (found) => found.map((one) => one.id));
-  const wanted = ["what", "causes", "inputs", "differences", "tree", "flame", "charts", "steps", "idle", "efficiency", "fusion", "same-kernels", "totals"];
-  assert.deepEqual(parts.filter((part) => wanted.includes(part)), wanted.filter((part) => parts.includes(part)));
-  assert.ok(parts.includes("idle") && parts.includes("steps"), String(parts));
   const linked = await page.$$eval("nav a", (found) => found.map((one) => one.getAttribute("href").slice(1)));
-  assert.deepEqual(linked, parts, "each part stands in the bar, in the order of the page");
-  await page.click('nav a[href="#flame"]');
-  await page.waitForSelector('nav a[href="#flame"][aria-current]');
+  assert.deepEqual(linked, ["what", "differences", "tree", "flame", "timeline", "steps", "kernels", "efficiency", "inputs"]);
+  for (const part of linked) {
+    await goTo(page, part);
+    const shown = await page.$$eval(".panel", (panels) => panels.filter((panel) => panel.offsetParent).length);
+    assert.equal(shown, 1);
+    assert.ok(await page.locator(`nav a[href="#${part}"][aria-current]`).isVisible());
+    assert.ok(await page.evaluate(() => scrollY) === 0);
+  }
+  await goTo(page, "kernels");
+  await page.evaluate(() => scrollTo(0, 1e6));
   const bar = await page.$eval("nav", (nav) => nav.getBoundingClientRect().top);
   assert.ok(Math.abs(bar) < 1, `${bar}`);
-  const top = await page.$eval("#flame", (part) => part.getBoundingClientRect().top);
-  assert.ok(top >= 20 && top < 120, `not behind the bar: ${top}`);
+  await page.close();
+});
+
+test("no section is longer than what it shows: the page was 10,000 px high", async () => {
+  const page = await open(browser, "example");
+  for (const part of ["what", "differences", "tree", "flame", "timeline"]) {
+    await goTo(page, part);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollHeight) < 3000, part);
+  }
+  await page.close();
+});
+
+test("Back returns to the section, the order and the filter before, and stays in the report", async () => {
+  const page = await open(browser, "example");
+  await goTo(page, "differences");
+  const first = async () => (await rowsOf(page))[0].name;
+  const before = await rowsOf(page);
+  await page.click("[data-sort=name]");
+  const sorted = await rowsOf(page);
+  assert.notDeepEqual(sorted, before);
+  await page.selectOption("[data-key=only]", "slower");
+  await page.goBack();
+  assert.deepEqual(await rowsOf(page), sorted);
+  await page.goBack();
+  assert.deepEqual(await rowsOf(page), before);
+  assert.ok(await first());
+  await page.goBack();
+  assert.ok(await page.locator("#verdict").isVisible());
+  assert.equal(await page.getAttribute("nav [aria-current]", "href"), "#what");
+  await page.goForward();
+  assert.equal(await page.getAttribute("nav [aria-current]", "href"), "#differences");
   await page.close();
 });
 
 test("the difference sorts by size, then by sign both ways; slower only", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "differences" });
   const differences = async () => (await rowsOf(page)).map((row) => row.difference);
   await page.click("[data-sort=diff]");
   const down = await differences();
@@ -79,7 +112,7 @@ test("the difference sorts by size, then by sign both ways; slower only", async 
 });
 
 test("“name and arguments” shows the arguments, long ones folded", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "differences" });
   await page.selectOption("[data-key=group]", "shape");
   assert.match(await page.textContent("#rows tbody tr.line .shape"), /\[\[/);
   const long = page.locator("#rows .shape details").first();
@@ -90,7 +123,7 @@ test("“name and arguments” shows the arguments, long ones folded", async () 
 });
 
 test("the whole row opens one comparison, with counts, medians, shapes and what the op became", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "differences" });
   await page.locator('#rows tr[data-name="aten::_convolution"] [data-label=ratio]').click();
   const box = page.locator("#rows .aggregate");
   const text = await box.textContent();
@@ -100,7 +133,8 @@ test("the whole row opens one comparison, with counts, medians, shapes and what 
   // The counts and sums of its kernels are those of the table of all events.
   const lines = readFileSync(file("example", "diff_stats_kernels.csv"), "utf8").split("\n").slice(1);
   const events = lines.filter((line) => line.includes(",trace1,") && line.includes(",aten::_convolution,")).length;
-  const told = /MI300X: ([0-9.]+) ms, (\d+) kernels/.exec(text);
+  await page.click("[data-unit=total]");
+  const told = /MI300X: ([0-9.]+) ms in total, (\d+) kernels/.exec(await box.textContent());
   const counts = await page.$$eval("#rows .aggregate .half:first-child tbody tr", (rows) => rows.map((row) => Number(row.children[1].textContent)));
   assert.equal(sum(counts), Number(told[2]));
   assert.ok(events === 0 || events === Number(told[2]), `${events} events`);
@@ -113,7 +147,7 @@ test("the whole row opens one comparison, with counts, medians, shapes and what 
 });
 
 test("the search finds modules and takes a path query as tree --find does", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "differences" });
   const search = async (text) => {
     await page.fill("[data-key=q]", text);
     await page.waitForFunction((wanted) => (new URLSearchParams(location.hash.slice(1)).get("q") ?? "") === wanted, text);
@@ -129,7 +163,7 @@ test("the search finds modules and takes a path query as tree --find does", asyn
 });
 
 test("find in the tree tells how many, takes queries, and tells when there is nothing", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "tree" });
   const find = async (text) => {
     await page.fill("[data-key=find]", text);
     await page.press("[data-key=find]", "Enter");
@@ -142,7 +176,7 @@ test("find in the tree tells how many, takes queries, and tells when there is no
 });
 
 test("chains without a fork are one frame on request of nobody", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "flame" });
   const folded = await framesOf(page);
   const widest = folded.filter((frame) => frame.width > 99.99);
   assert.ok(widest.length <= 2, `${widest.length} frames of the full width`);
@@ -156,7 +190,7 @@ test("chains without a fork are one frame on request of nobody", async () => {
 });
 
 test("layers of one class are merged on request", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "flame" });
   const numbered = async () => (await framesOf(page)).filter((frame) => /BatchNorm2d_\d/.test(frame.title)).length;
   const before = await numbered();
   await page.check("[data-key=layers]");
@@ -167,9 +201,9 @@ test("layers of one class are merged on request", async () => {
 });
 
 test("from the kernels up: the first level is all the time, and callers add up to what they call", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "flame" });
   await page.selectOption("[data-key=view]", "up");
-  const frames = await framesOf(page);
+  const frames = await framesOf(page, 0);
   const first = sum(frames.filter((frame) => frame.level === 1).map((frame) => frame.width));
   assert.ok(first > 98 && first <= 100.01, `${first}`);
   const total = await page.evaluate(() => [rootFrame().time1, rootFrame().time2]);
@@ -179,7 +213,7 @@ test("from the kernels up: the first level is all the time, and callers add up t
 });
 
 test("idle time has a colour of its own on request, and is as long as the account says", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "flame" });
   assert.equal(await page.locator("#flame-view .frame.idle").count(), 0);
   await page.check("[data-key=idle]");
   assert.ok(await page.locator("#flame-view .frame.idle").count() > 0);
@@ -191,19 +225,19 @@ test("idle time has a colour of its own on request, and is as long as the accoun
 });
 
 test("what replaced something is neutral, and the frame tells both times of the call above", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "flame" });
   const replaced = page.locator("#flame-view .frame.replaced");
   assert.ok(await replaced.count() > 0);
   await replaced.first().hover();
-  assert.match(await page.textContent("#flame-info"), /replaces or is replaced by other calls \([\d.]+ → [\d.]+ ms in total below/);
+  assert.match(await page.textContent("#flame-info"), /replaces or is replaced by other calls \([\d.]+ → [\d.]+ ms per step, all below/);
   await page.close();
 });
 
 test("marking frames tells how many and how long, and when there are none", async () => {
-  const page = await open(browser, "example");
+  const page = await open(browser, "example", { tab: "flame" });
   await page.fill("[data-key=seek]", "batch_norm");
   await page.waitForSelector("#flame-view .frame.hit");
-  assert.match(await page.textContent("#flame-found"), /\d+ calls: [\d.]+ → [\d.]+ ms/);
+  assert.match(await page.textContent("#flame-found"), /\d+ calls, \d+ frames: [\d.]+ → [\d.]+ ms/);
   await page.fill("[data-key=seek]", "no such name");
   await page.waitForFunction(() => document.getElementById("flame-found").textContent.includes("no name matches"));
   await page.close();
@@ -233,6 +267,7 @@ test("a cause, a uid and a path query can be copied", async () => {
   const page = await open(browser, "example");
   await page.evaluate(() => { globalThis.copied = []; copyText = async (text) => { copied.push(text); return true; }; });
   await page.locator(".causes .copy").first().click();
+  await goTo(page, "differences");
   await page.click('#rows tr[data-name="aten::sum"] button');
   await page.click("#rows .instances > summary");
   await page.locator("#rows .member button").first().click();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { file, launch, open } from "./page.mjs";
+import { file, launch, open, tableOf } from "./page.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const FLEETS = ["fleet", "odd-fleet"];
@@ -14,7 +14,9 @@ after(() => browser.close());
 
 const show = (fleet, options = {}) => open(browser, fleet, { name: "fleet.html", ...options });
 const known = (fleet) => JSON.parse(readFileSync(file(fleet, "fleet.json"), "utf8"));
-const maps = (page) => page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+const data = (page) => page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+const maps = async (page) => (await data(page)).maps;
+const openAll = (page) => page.$$eval("details", (all) => all.forEach((one) => { one.open = true; }));
 
 for (const fleet of FLEETS) {
   test(`${fleet}: it loads without an error and asks the network for nothing`, async () => {
@@ -26,10 +28,12 @@ for (const fleet of FLEETS) {
   });
 
   for (const scheme of ["light", "dark"]) {
-    for (const width of [1280, 390]) {
+    for (const width of [1920, 1280, 390]) {
       test(`${fleet}: axe finds nothing and nothing sticks out, ${scheme}, ${width} px`, async () => {
         const page = await show(fleet, { scheme, width });
+        await openAll(page);
         await page.focus(".map canvas");
+        await page.focus("#dot-plot svg");
         await page.evaluate(AXE);
         const { violations } = await page.evaluate(() => globalThis.axe.run());
         const told = violations.map((v) => `${v.id}: ${v.help} ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | ")}`);
@@ -45,12 +49,61 @@ for (const fleet of FLEETS) {
 test("the findings, causes and counts are those of fleet.json", async () => {
   const page = await show("fleet");
   const document = known("fleet");
-  assert.match(await page.textContent(".verdict"), new RegExp(`^${document.planned} planned = ${document.ok} compared`));
+  assert.ok((await page.textContent(".pair")).includes(`${document.ok} of ${document.planned - document.unmatched} ranks compared; ${document.failed} failed`));
   const findings = await page.$$eval("#findings tbody tr", (lines) => lines.map((line) => [...line.cells].map((cell) => cell.textContent)));
   assert.deepEqual(findings, document.findings.map((one) => [one.code, one.ranks, one.message]));
   assert.equal(await page.locator("#causes tbody tr").count(), document.causes.length);
   const ranks = await page.$$eval("#ranks tbody tr td:first-child", (cells) => cells.map((cell) => cell.textContent));
   assert.equal(ranks.length, new Set(ranks).size);
+  await page.close();
+});
+
+test("the headline names the slow rank, and the sentence why", async () => {
+  const page = await show("fleet");
+  const straggler = known("fleet").findings.find((one) => one.code === "STRAGGLER");
+  assert.equal(await page.textContent("#verdict"), `Rank ${straggler.ranks} is the slow one`);
+  assert.ok((await page.textContent(".lead")).startsWith(straggler.message));
+  await page.close();
+});
+
+test("the dots are the ratios of the table of ranks; the slow one is labelled", async () => {
+  const page = await show("fleet");
+  const { dots } = await data(page);
+  const lines = tableOf("fleet", "ranks.csv").filter((line) => line.status === "ok");
+  const own = (line, side) => Number(line[`without_wait_us_${side}`]) / Number(line[`steps_${side}`]);
+  assert.equal(dots.length, lines.length);
+  lines.forEach((line, at) => assert.ok(Math.abs(dots[at].ratio - own(line, "trace2") / own(line, "trace1")) < 1e-3, `${dots[at].name}`));
+  const straggler = known("fleet").findings.find((one) => one.code === "STRAGGLER").ranks;
+  assert.deepEqual(dots.filter((dot) => dot.is_outlier).map((dot) => dot.name), [straggler]);
+  assert.deepEqual(await page.$$eval("#dot-plot text.out", (labels) => labels.map((label) => label.textContent)), [`rank ${straggler}`]);
+  const highest = await page.$$eval("#dot-plot circle", (circles) => circles.map((one) => Number(one.getAttribute("cy"))).reduce((best, y, at, all) => (y < all[best] ? at : best), 0));
+  assert.equal(dots[highest].name, straggler);
+  await page.focus("#dot-plot svg");
+  for (let at = 0; at < 3; at++) await page.keyboard.press("ArrowRight");
+  assert.match(await page.textContent("#dot-info"), new RegExp(`^rank ${dots[3].name}: ${dots[3].ratio.toFixed(3)}×`));
+  await page.close();
+});
+
+test("who arrives last, and the ops of the slow rank, are those of the tables", async () => {
+  const page = await show("fleet");
+  const straggler = known("fleet").findings.find((one) => one.code === "STRAGGLER").ranks;
+  const [first] = await page.$$eval("#last tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+  assert.equal(first[0], straggler);
+  const told = await page.$$eval("#last tbody tr", (rows) => rows.map((row) => [parseInt(row.cells[1].textContent, 10), parseFloat(row.cells[2].textContent)]));
+  const all = Number(/\d+/.exec(await page.textContent("#last small"))[0]);
+  assert.ok(told.reduce((sum, [count]) => sum + count, 0) <= all);
+  assert.deepEqual(told.map(([, late]) => late), told.map(([, late]) => late).sort((a, b) => b - a));
+  const rows = await page.$$eval("#outliers tbody tr", (rows) => rows.map((row) => [row.cells[0].textContent, [...row.cells].slice(1).map((cell) => [cell.textContent, cell.className])]));
+  assert.equal(rows[0][0], straggler);
+  const [, style] = rows[0][1].find(([text]) => /^2\.00×/.test(text));
+  assert.equal(style, "more3");
+  await page.close();
+});
+
+test("what matters fits a screen", async () => {
+  const page = await show("fleet");
+  const bottom = await page.$eval("#last", (one) => one.getBoundingClientRect().bottom);
+  assert.ok(bottom < 900, `${bottom}`);
   await page.close();
 });
 
@@ -61,7 +114,7 @@ test("the straggler's step is red, and the others wait for it", async () => {
   const row = steps.rows.indexOf(`rank_${straggler}`);
   const pixel = (at, row, column) => page.evaluate(([at, row, column]) => {
     const canvas = document.querySelectorAll(".map canvas")[at];
-    const map = JSON.parse(document.getElementById("data").textContent)[at];
+    const map = JSON.parse(document.getElementById("data").textContent).maps[at];
     const place = (index, length, count) => Math.floor(((index + 0.5) * length) / count);
     const context = canvas.getContext("2d");
     return [...context.getImageData(place(column, canvas.width, map.columns.length), place(row, canvas.height, map.rows.length), 1, 1).data];
@@ -79,6 +132,7 @@ test("the straggler's step is red, and the others wait for it", async () => {
 test("a cell tells its value, by mouse and by keys", async () => {
   const page = await show("fleet");
   const [map] = await maps(page);
+  await openAll(page);
   const told = () => page.textContent(".map .cell");
   const text = (row, column) => `${map.rows[row]}, ${map.columns[column]}: ${map.values[row * map.columns.length + column]} ${map.unit}`;
   const canvas = page.locator(".map canvas").first();
@@ -87,6 +141,7 @@ test("a cell tells its value, by mouse and by keys", async () => {
   assert.equal(await told(), text(0, Math.floor(map.columns.length / 2)));
   await page.mouse.move(0, 0);
   await page.reload();
+  await openAll(page);
   await page.focus(".map canvas");
   assert.equal(await told(), text(0, 0));
   await page.keyboard.press("ArrowDown");
@@ -113,6 +168,7 @@ test("a rank links to its report, whatever it is called", async () => {
 
 test("axe does find what is wrong", async () => {
   const page = await show("fleet");
+  await openAll(page);
   await page.evaluate(() => document.querySelector(".map canvas").removeAttribute("aria-label"));
   await page.evaluate(AXE);
   const { violations } = await page.evaluate(() => globalThis.axe.run());

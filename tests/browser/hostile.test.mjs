@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { file, launch, open, rowsOf } from "./page.mjs";
+import { file, goTo, launch, open, rowsOf } from "./page.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -16,16 +16,20 @@ const NAMES = [
 ];
 
 test("no name of a trace becomes an element or runs", async () => {
-  const page = await open(browser, "hostile");
+  const page = await open(browser, "hostile", { tab: "differences" });
   await page.selectOption("[data-key=group]", "row");
   for (const line of await page.$$("#rows tbody tr[data-name] button")) {
     await line.click().catch(() => {});
   }
+  await goTo(page, "tree");
   await page.click("#tree-view [role=treeitem]");
-  await page.hover("#flame-view .frame:nth-child(3)");
+  for (const line of await page.$$("#tree-view [role=treeitem]")) await line.focus();
+  await goTo(page, "flame");
+  await page.locator("#flame-view .frame").nth(2).hover();
+  for (const view of ["diff", "up", "sandwich"]) await page.selectOption("[data-key=view]", view);
   const found = await page.evaluate(() => [
     window.hacked ?? null,
-    document.querySelectorAll("main img, main svg, main b, main script").length,
+    document.querySelectorAll("main img, main [onload], main [onerror], main script").length,
     document.scripts.length,
   ]);
   assert.deepEqual(found, [null, 0, 2]);
@@ -34,7 +38,7 @@ test("no name of a trace becomes an element or runs", async () => {
 });
 
 test("names are shown letter by letter", async () => {
-  const page = await open(browser, "hostile");
+  const page = await open(browser, "hostile", { tab: "differences" });
   const shown = (await rowsOf(page)).map((row) => row.name);
   for (const name of NAMES) assert.ok(shown.includes(name), name);
   const text = await page.textContent("#rows");
@@ -43,7 +47,7 @@ test("names are shown letter by letter", async () => {
 });
 
 test("a filter by a hostile name finds its row again from a link", async () => {
-  const page = await open(browser, "hostile");
+  const page = await open(browser, "hostile", { tab: "differences" });
   await page.fill("[data-key=q]", NAMES[1]);
   await page.waitForFunction(() => location.hash.includes("q="));
   const copy = await open(browser, "hostile", { fragment: new URL(page.url()).hash });

@@ -17,8 +17,8 @@ export function summaryOf(report) {
   return JSON.parse(readFileSync(file(report, "summary.json"), "utf8"));
 }
 
-// Opens a page of a report. `problems` fills with console errors, exceptions and requests.
-export async function open(browser, report, { name = "report.html", fragment = "", width = 1280, scheme = "light" } = {}) {
+// Opens a page of a report, at the section `tab`. `problems` fills with console errors, exceptions and requests.
+export async function open(browser, report, { name = "report.html", fragment = "", width = 1280, scheme = "light", tab = "" } = {}) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
   page.setDefaultTimeout(10_000);
   page.problems = [];
@@ -29,7 +29,7 @@ export async function open(browser, report, { name = "report.html", fragment = "
   page.on("request", (request) => {
     if (!/^(file|data):/.test(request.url())) page.problems.push(`request for ${request.url()}`);
   });
-  await page.goto("file://" + file(report, name) + fragment);
+  await page.goto("file://" + file(report, name) + (fragment || (tab ? "#" + tab : "")));
   return page;
 }
 
@@ -41,13 +41,13 @@ export function rowsOf(page) {
       rows: Number(line.querySelector("[data-label=rows]").textContent),
       trace1: Number(line.querySelector(`[data-label="${page.names[0]}"]`).textContent),
       trace2: Number(line.querySelector(`[data-label="${page.names[1]}"]`).textContent),
-      difference: Number(line.querySelector("[data-label=difference]").textContent.replace(/^\S+ /, "")),
+      difference: Number(line.querySelector("[data-label=difference]").textContent.replace(/^\S+ /, "").replace("−", "-").replace("±", "")),
     })));
 }
 
-// Names of the frames of the flame graph with left, width and level.
-export function framesOf(page) {
-  return page.$$eval("#flame-view .frame", (frames) =>
+// Names of the frames of one icicle of the flame graph with left, width and level; 1 is the candidate's.
+export function framesOf(page, drawing = 1) {
+  return page.$$eval(`#flame-view .frame[data-drawing="${drawing}"]`, (frames) =>
     frames.map((frame) => ({
       title: frame.textContent.slice(2),
       above: frame.classList.contains("above"),
@@ -55,4 +55,25 @@ export function framesOf(page) {
       left: parseFloat(frame.style.left),
       width: parseFloat(frame.style.width),
     })));
+}
+
+// The rows of a table of a report, as objects.
+export function tableOf(report, name) {
+  const [titles, ...lines] = cellsOf(readFileSync(file(report, name), "utf8"));
+  return lines.map((line) => Object.fromEntries(titles.map((title, at) => [title, line[at]])));
+}
+
+function cellsOf(text) {
+  const lines = [[]];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
+    lines[lines.length - 1].push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+    if (end === "") break;
+    if (end !== ",") lines.push([]);
+  }
+  return lines.filter((line) => line.length > 1);
+}
+
+// Opens a section as a reader would.
+export async function goTo(page, tab) {
+  await page.click(`nav a[href="#${tab}"]`);
 }

@@ -1,7 +1,7 @@
 // What report.html shows and does: totals, table, tree, flame graph, links, layouts.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { framesOf, launch, open, rowsOf, summaryOf } from "./page.mjs";
+import { framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -14,18 +14,20 @@ const names = async (page) => (await rowsOf(page)).map((row) => row.name);
 for (const report of ["model", "hostile", "example"]) {
   test(`${report}: it loads without an error and asks the network for nothing`, async () => {
     const page = await open(browser, report);
-    await page.waitForSelector("#rows tbody tr");
-    await page.waitForSelector("#flame-view .frame");
+    for (const tab of await page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href").slice(1)))) await goTo(page, tab);
+    assert.ok(await page.locator("#rows tbody tr").count() > 0);
+    assert.ok(await page.locator("#flame-view .frame").count() > 0);
     assert.deepEqual(page.problems, []);
     await page.close();
   });
 
   test(`${report}: the totals equal summary.json`, async () => {
-    const page = await open(browser, report);
+    const page = await open(browser, report, { tab: "differences" });
     const summary = summaryOf(report);
     const shown = await page.$$eval("[data-line=time] [data-us]", (cells) => cells.map((cell) => Number(cell.dataset.us)));
     assert.deepEqual(shown, [summary.trace1.kernel_time_us, summary.trace2.kernel_time_us]);
-    const unit = await page.evaluate(() => page.unit);
+    if (await page.locator("[data-unit=total]").count()) await page.click("[data-unit=total]");
+    const unit = await page.evaluate(() => shownUnit());
     const scale = unit === "ms" ? 1e3 : 1;
     const rows = await rowsOf(page);
     near(sum(rows.map((row) => row.trace1)), shown[0] / scale, 0.001 * rows.length + 0.001);
@@ -33,15 +35,20 @@ for (const report of ["model", "hostile", "example"]) {
     await page.close();
   });
 
-  test(`${report}: nothing sticks out of the page, in any width and colour`, async () => {
-    for (const width of [1280, 390]) {
+  test(`${report}: nothing sticks out of the page, in any section, width and colour`, async () => {
+    for (const width of [1920, 1280, 390]) {
       for (const scheme of ["light", "dark"]) {
         const page = await open(browser, report, { width, scheme });
-        await page.click("#rows tbody tr button");
-        await page.focus("#tree-view [role=treeitem]");
-        await page.keyboard.press("Enter");
-        const widest = await page.evaluate(() => document.documentElement.scrollWidth);
-        assert.ok(widest <= width, `${widest} of ${width} in ${scheme}`);
+        for (const tab of await page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href").slice(1)))) {
+          await goTo(page, tab);
+          if (tab === "differences") await page.click("#rows tbody tr button");
+          if (tab === "tree") {
+            await page.focus("#tree-view [role=treeitem]");
+            await page.keyboard.press("Enter");
+          }
+          const widest = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(widest <= width, `${widest} of ${width} in ${scheme}, ${tab}`);
+        }
         await page.close();
       }
     }
@@ -49,7 +56,7 @@ for (const report of ["model", "hostile", "example"]) {
 }
 
 test("the account's parts add up to the totals", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "totals" });
   const parts = await page.$$eval(".parts tbody tr:not(.sum)", (lines) =>
     lines.map((line) => [...line.querySelectorAll("td")].map((cell) => parseFloat(cell.textContent))));
   const total = await page.$$eval(".parts tr.sum td", (cells) => cells.map((cell) => parseFloat(cell.textContent)));
@@ -63,7 +70,7 @@ test("the account's parts add up to the totals", async () => {
 });
 
 test("a click on a column sorts by it, a second one turns the order", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "differences" });
   const column = async (key) => {
     await page.click(`[data-sort=${key}]`);
     return (await rowsOf(page)).map((row) => row[key]);
@@ -82,7 +89,7 @@ test("a click on a column sorts by it, a second one turns the order", async () =
 });
 
 test("the largest difference comes first without a click", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "differences" });
   const sizes = (await rowsOf(page)).map((row) => Math.abs(row.difference));
   assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
   const largest = summaryOf("model").largest_differences.map((group) => group.name);
@@ -91,7 +98,7 @@ test("the largest difference comes first without a click", async () => {
 });
 
 test("the search finds names, kernels and shapes", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "differences" });
   const all = await names(page);
   const search = async (text) => {
     await page.fill("[data-key=q]", text);
@@ -107,7 +114,7 @@ test("the search finds names, kernels and shapes", async () => {
 });
 
 test("filters and groups work on steps and presence", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "differences" });
   await page.selectOption("[data-key=presence]", "trace2_only");
   assert.deepEqual(await names(page), ["aten::gelu"]);
   await page.selectOption("[data-key=presence]", "");
@@ -123,7 +130,7 @@ test("filters and groups work on steps and presence", async () => {
 });
 
 test("a row opens with the kernels, shapes and stack of both sides", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "differences" });
   await page.click('#rows tr[data-name="aten::_convolution"] button');
   await page.click("#rows .instances > summary");
   await page.click("#rows .member button");
@@ -137,7 +144,7 @@ test("a row opens with the kernels, shapes and stack of both sides", async () =>
 });
 
 test("the tree opens level by level and its sums add up", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "tree" });
   const count = () => page.$$eval("#tree-view [role=treeitem]", (items) => items.length);
   const closed = await count();
   await page.click("#tree-view [role=treeitem]");
@@ -163,7 +170,7 @@ test("the tree opens level by level and its sums add up", async () => {
 });
 
 test("the tree can be walked with the keyboard", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "tree" });
   await page.focus("#tree-view [role=treeitem]");
   const focused = () => page.evaluate(() => document.activeElement.dataset.node);
   const first = await focused();
@@ -178,7 +185,7 @@ test("the tree can be walked with the keyboard", async () => {
 });
 
 test("the tree can be searched", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "tree" });
   await page.fill("[data-key=find]", "gelu_kernel");
   await page.press("[data-key=find]", "Enter");
   assert.match(await page.textContent("#tree-view .found"), /gelu_kernel.*<< H100/);
@@ -186,7 +193,7 @@ test("the tree can be searched", async () => {
 });
 
 test("frames lie within the frame above, and a click zooms", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "flame" });
   const frames = await framesOf(page);
   for (const frame of frames.filter((frame) => frame.level > 0)) {
     const holds = (above) => above.level === frame.level - 1
@@ -195,9 +202,10 @@ test("frames lie within the frame above, and a click zooms", async () => {
   }
   const narrow = frames.find((frame) => frame.title.startsWith("Linear_0"));
   assert.ok(narrow.width < 50);
-  await page.click('#flame-view .frame:has-text("Linear_0")');
+  await page.click('#flame-view .frame[data-drawing="1"]:has-text("Linear_0")');
   const zoomed = (await framesOf(page)).find((frame) => frame.title.startsWith("Linear_0"));
-  assert.equal(zoomed.width, 100);
+  const above = (await framesOf(page, 0)).find((frame) => frame.title.startsWith("Linear_0"));
+  assert.equal(Math.max(zoomed.width, above.width), 100, "both are drawn to one scale");
   await page.keyboard.press("Escape");
   const out = (await framesOf(page)).find((frame) => frame.title.startsWith("Linear_0"));
   assert.ok(out.width < 100);
@@ -207,45 +215,54 @@ test("frames lie within the frame above, and a click zooms", async () => {
 });
 
 test("the other width shows what has vanished, and its total", async () => {
-  const page = await open(browser, "model");
-  const has = async (title) => (await framesOf(page)).some((frame) => frame.title.includes(title));
-  assert.equal(await has("gelu_kernel"), true);
-  assert.equal(await has("warm_up_kernel"), false);
+  const page = await open(browser, "model", { tab: "flame" });
+  const has = async (title, drawing) => (await framesOf(page, drawing)).some((frame) => frame.title.includes(title));
+  assert.equal(await has("gelu_kernel", 1), true);
+  assert.equal(await has("warm_up_kernel", 1), false);
+  assert.equal(await has("gelu_kernel", 0), false);
+  assert.equal(await has("warm_up_kernel", 0), true);
+  await page.selectOption("[data-key=view]", "diff");
+  assert.equal(await has("gelu_kernel", 0), true);
   await page.selectOption("[data-key=width]", "trace1");
-  assert.equal(await has("gelu_kernel"), false);
-  assert.equal(await has("warm_up_kernel"), true);
+  assert.equal(await has("gelu_kernel", 0), false);
+  assert.equal(await has("warm_up_kernel", 0), true);
   await page.close();
 });
 
 test("a link restores the view that it was copied from", async () => {
-  const page = await open(browser, "model");
+  const page = await open(browser, "model", { tab: "differences" });
   await page.selectOption("[data-key=group]", "shape");
   await page.click("[data-sort=trace2]");
   await page.click('#rows tr[data-name="aten::addmm"] button');
   await page.click("#rows .instances > summary");
   await page.click("#rows .member:nth-child(2) button");
   await page.click("#rows [data-detail] .actions button:has-text('tree')");
-  await page.click('#flame-view .frame:has-text("Linear_0")');
-  await page.selectOption("[data-key=width]", "trace1");
-  const view = (on) => on.evaluate(() => ({
-    rows: document.getElementById("rows").innerHTML,
-    found: document.querySelector("#tree-view .found")?.dataset.node,
-    flame: document.getElementById("flame-view").innerHTML,
-    choices: [...document.querySelectorAll("select")].map((select) => select.value),
-  }));
-  const before = await view(page);
-  assert.ok(before.rows.includes("data-detail") && before.found);
+  const found = await page.getAttribute("#tree-view .found", "data-node");
+  await goTo(page, "flame");
+  await page.click('#flame-view .frame[data-drawing="1"]:has-text("Linear_0")');
+  await page.selectOption("[data-key=chains]", "all");
   const copy = await open(browser, "model", { fragment: new URL(page.url()).hash });
-  assert.deepEqual({ ...(await view(copy)), found: null }, { ...before, found: null });
-  assert.equal((await view(copy)).found, await page.evaluate(() => state.get("node")));
+  const view = (on, part) => on.evaluate((part) => ({
+    html: document.getElementById(part).innerHTML,
+    choices: [...document.getElementById(part).closest("section").querySelectorAll("select")].map((select) => select.value),
+  }), part);
+  assert.deepEqual(await view(copy, "flame-view"), await view(page, "flame-view"));
+  for (const on of [page, copy]) await goTo(on, "differences");
+  const rows = await view(page, "rows");
+  assert.ok(rows.html.includes("data-detail"));
+  assert.deepEqual(await view(copy, "rows"), rows);
+  for (const on of [page, copy]) await goTo(on, "tree");
+  assert.equal(await copy.evaluate(() => state.get("node")), found);
   await copy.close();
   await page.close();
 });
 
-test("a part named by the link is in view", async () => {
+test("a section named by the link is shown, and no other", async () => {
   const page = await open(browser, "example", { fragment: "#flame" });
   const top = await page.$eval("#flame", (part) => part.getBoundingClientRect().top);
-  assert.ok(top < 900, `the flame graph starts at ${top}`);
+  assert.ok(top > 0 && top < 300, `the flame graph starts at ${top}`);
+  const shown = await page.$$eval(".panel", (panels) => panels.filter((panel) => panel.offsetParent).map((panel) => panel.dataset.panel));
+  assert.deepEqual(shown, ["flame"]);
   await page.close();
 });
 
@@ -253,16 +270,22 @@ test("the head of the page needs no script", async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
   await page.goto("file://" + process.env.REPORTS + "/model/report.html");
-  assert.match(await page.textContent("#verdict"), /^step .* → /);
+  assert.match(await page.textContent("#verdict"), /^Step .* → /);
   assert.ok(await page.locator("#causes li").count() >= 3);
+  assert.ok(await page.locator("#changes-card .row").count() >= 2);
   assert.ok(await page.locator("#totals").isVisible());
   await context.close();
 });
 
-test("it prints without controls", async () => {
-  const page = await open(browser, "model");
-  await page.emulateMedia({ media: "print" });
-  assert.equal(await page.locator(".controls").first().isVisible(), false);
-  assert.equal(await page.locator("#rows").isVisible(), true);
-  await page.close();
+test("it prints two pages: the answer and the call sites", async () => {
+  for (const report of ["model", "example"]) {
+    const page = await open(browser, report, { tab: "tree" });
+    const pdf = await page.pdf({ preferCSSPageSize: true });
+    assert.equal(pdf.toString("latin1").match(/\/Type\s*\/Page\b/g).length, 2);
+    await page.emulateMedia({ media: "print" });
+    for (const [part, isShown] of [[".controls", false], ["nav", false], ["#tree", false], ["#verdict", true], ["#changes-card", true], ["#rows", true]]) {
+      assert.equal(await page.locator(part).first().isVisible(), isShown, part);
+    }
+    await page.close();
+  }
 });

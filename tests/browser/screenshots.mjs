@@ -11,10 +11,9 @@ const images = join(dirname(fileURLToPath(import.meta.url)), "../../docs/images"
 mkdirSync(images, { recursive: true });
 const browser = await launch();
 
-async function shoot(name, part, options, prepare) {
-  const page = await open(browser, "report", options);
+async function shoot(name, tab, options, prepare) {
+  const page = await open(browser, "report", { ...options, tab });
   await prepare?.(page);
-  await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), part);
   await page.screenshot({ path: join(images, `${name}.png`) });
   await page.close();
 }
@@ -51,10 +50,10 @@ async function shootTerminal() {
   await page.close();
 }
 
-await shoot("report", "top", { width: 1280, scheme: "light" });
+await shoot("report", "what", { width: 1280, scheme: "light" });
 await shoot("tree", "tree", { width: 1280, scheme: "light" }, openTree);
 await shoot("flame", "flame", { width: 1280, scheme: "dark" });
-await shoot("timeline", "timeline", { width: 1280, scheme: "light" }, (page) => page.locator("[data-timeline]").nth(2).click());
+await shoot("timeline", "what", { width: 1280, scheme: "light" }, (page) => page.locator("[data-timeline]").nth(2).click());
 await shoot("narrow", "differences", { width: 390, scheme: "dark" }, (page) => page.click("#rows tbody tr button"));
 await shootTerminal();
 await browser.close();

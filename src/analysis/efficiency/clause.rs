@@ -53,7 +53,7 @@ fn change(before: f64, after: f64) -> i8 {
 }
 
 /// The rates of both sides in the unit of the op's limit, and the
-/// candidate's share of the peak if known; `None` if one of the sides has no model.
+/// candidate's share of the peak if known; `None` if one of the sides has no model, or if both rates round to zero.
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
         Some(bound) => bound == Bound::Compute,
@@ -70,6 +70,9 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
         return above_peak(efficiency, rate, unit);
     }
     let (before, after) = (rate(&efficiency.baseline)?, rate(&efficiency.candidate)?);
+    if [before, after].map(short) == ["0.00", "0.00"] {
+        return None;
+    }
     let share = efficiency.candidate.roofline_pct();
     let share = share.map_or_else(String::new, |pct| format!(", {}% of peak", short(pct)));
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))

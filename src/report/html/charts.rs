@@ -21,6 +21,7 @@ pub(super) struct Chart {
 pub(super) struct ChartGroup {
     pub(super) label: String,
     pub(super) events: u64,
+    pub(super) time: PerSide<Nanos>,
     pub(super) times: [String; 2],
     pub(super) widths: [String; 2],
     pub(super) difference: String,
@@ -64,6 +65,7 @@ fn chart_group(
     ChartGroup {
         label,
         events,
+        time,
         times: Side::BOTH.map(|side| unit.show(time[side])),
         widths: Side::BOTH.map(|side| width(time[side], most)),
         difference: unit.show_signed(difference),

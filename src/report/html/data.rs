@@ -4,7 +4,7 @@ use super::page_rows::PageRows;
 use super::page_tree::PageTree;
 use super::texts::Texts;
 use super::timeline::{self, Timeline};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Change};
 use crate::report::nodes::facets::Facet;
 use crate::report::text::Unit;
 use crate::side::Side;
@@ -29,6 +29,10 @@ pub(super) struct PageData<'a> {
     unit: &'static str,
     /// Display names of the two sides.
     names: [&'a str; 2],
+    /// Number of recorded steps of each side, by which times are divided unless totals are shown; 1 without steps.
+    steps: [u64; 2],
+    /// The changes in the order of the list.
+    changes: Vec<ChangePlaces>,
     /// A time that changes by less than this fraction of the larger time is shown in grey.
     noise: f64,
     /// For each graph launch with captured calls, per side: the first uid of the captured calls, and the uid
@@ -41,6 +45,15 @@ pub(super) struct PageData<'a> {
     /// One step of both sides; `None` if there is nothing to show.
     pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
+}
+
+/// The call sites of a change.
+#[derive(Serialize)]
+struct ChangePlaces {
+    /// Ids of its rows.
+    rows: Vec<usize>,
+    /// Positions of its nodes in the tree.
+    nodes: Vec<u32>,
 }
 
 /// What was omitted to keep the page small.
@@ -67,6 +80,8 @@ pub(super) fn embed<'a>(
         measure: analysis.measure().label(),
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.side_name(side)),
+        steps: steps(analysis),
+        changes: changes(analysis, &tree),
         noise: analysis.thresholds().relative,
         captured: Side::BOTH.map(|side| captured(analysis, side)),
         idle: idle(analysis, &tree),
@@ -76,6 +91,20 @@ pub(super) fn embed<'a>(
         texts: texts.into_list(),
     };
     (data, left_out)
+}
+
+/// Number of recorded steps of each side; 1 for both if a side has none.
+pub(super) fn steps(analysis: &Analysis) -> [u64; 2] {
+    let counts = Side::BOTH.map(|side| analysis.steps(side).len() as u64);
+    if counts.contains(&0) { [1, 1] } else { counts }
+}
+
+fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
+    let places = |change: &Change| ChangePlaces {
+        rows: change.rows.clone(),
+        nodes: change.nodes.iter().filter_map(|&node| tree.position(node)).collect(),
+    };
+    analysis.changes().list().iter().map(places).collect()
 }
 
 /// Idle time of the steps by the node it is attributed to. Amounts too small to see are added to the parent,

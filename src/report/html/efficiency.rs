@@ -2,6 +2,7 @@
 
 use crate::analysis::{Analysis, EfficiencyRow, clause};
 use crate::report::text::Unit;
+use crate::side::PerSide;
 use crate::trace::Nanos;
 
 /// Maximum number of lines; readers work from the top.
@@ -11,11 +12,14 @@ const LINES: usize = 15;
 pub(super) struct EfficiencyLine {
     pub(super) name: String,
     pub(super) shape: String,
+    pub(super) time: PerSide<Nanos>,
     pub(super) times: [String; 2],
     /// `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has it.
     pub(super) rates: String,
     /// The time that the candidate could save, or the baseline if this is unknown for the candidate.
     pub(super) savable: String,
+    /// The side that could save it, 1 or 2, and the time.
+    pub(super) saved: (u8, i64),
 }
 
 /// The ops with most time to save, largest first; empty if no peak is known.
@@ -26,13 +30,19 @@ pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
 
 fn line(row: &EfficiencyRow, unit: Unit) -> Option<EfficiencyLine> {
     let sides = &row.efficiency;
-    let savable = sides.candidate.savable_us().or_else(|| sides.baseline.savable_us())?;
+    let (side, savable) = match (sides.candidate.savable_us(), sides.baseline.savable_us()) {
+        (Some(savable), _) => (2, savable),
+        (None, savable) => (1, savable?),
+    };
+    let savable = Nanos((savable * 1e3).round() as i64);
     let dims = [&row.dims.candidate, &row.dims.baseline];
     Some(EfficiencyLine {
         name: row.name.clone(),
         shape: dims.into_iter().find(|dims| !dims.is_empty()).cloned().unwrap_or_default(),
+        time: PerSide::new(sides.baseline.time, sides.candidate.time),
         times: [sides.baseline.time, sides.candidate.time].map(|time| unit.show(time)),
         rates: clause(sides).unwrap_or_default(),
-        savable: unit.show(Nanos((savable * 1e3).round() as i64)),
+        savable: unit.show(savable),
+        saved: (side, savable.0),
     })
 }

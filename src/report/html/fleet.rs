@@ -1,7 +1,7 @@
 //! The comparison of many ranks → `fleet.html`: one page that needs no network.
 //!
-//! The head, the findings, the causes and the ranks are plain HTML; the script draws the heat maps from
-//! embedded columns.
+//! The answer, the findings, the causes and the ranks are plain HTML; the script draws the ranks as dots and the
+//! heat maps from embedded columns.
 
 use super::data::without_tags;
 use super::policy::policy;
@@ -26,8 +26,20 @@ const LISTED: usize = 500;
 pub struct FleetPage {
     /// The two folders.
     pub folders: [String; 2],
-    /// A sentence: how many ranks were planned, compared and failed.
+    /// How many ranks were compared.
+    pub coverage: String,
+    /// The answer: which rank, or what on all ranks.
+    pub headline: String,
+    /// Why, in one sentence; may be empty.
     pub lead: String,
+    /// The ranks by their time without waits.
+    pub dots: Vec<FleetDot>,
+    /// The ops in which ranks stand out.
+    pub outliers: FleetOutliers,
+    /// The ranks that come last in collectives, those that cost the others most time first.
+    pub last: Vec<FleetLast>,
+    /// How many collectives of the candidate were matched.
+    pub collectives: u64,
     /// Code, ranks and text of each finding.
     pub findings: Vec<[String; 3]>,
     /// The causes.
@@ -38,6 +50,56 @@ pub struct FleetPage {
     pub ranks: Vec<FleetRankLine>,
     /// Anomalies.
     pub notes: Vec<String>,
+}
+
+/// A rank among the others: its GPU time per step without waits, candidate / baseline.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FleetDot {
+    /// Its name.
+    pub name: String,
+    /// Link to its report; empty if there is none.
+    pub link: String,
+    /// Candidate / baseline.
+    pub ratio: f64,
+    /// The quartiles of its role.
+    pub band: [f64; 2],
+    /// Whether it is an outlier of its role.
+    pub is_outlier: bool,
+}
+
+/// The ranks that stand out most × the ops in which they do.
+#[derive(Debug, Clone, Default)]
+pub struct FleetOutliers {
+    /// Names of the ops.
+    pub columns: Vec<String>,
+    /// The ranks.
+    pub rows: Vec<FleetOutlierRow>,
+}
+
+/// A rank that stands out.
+#[derive(Debug, Clone, Default)]
+pub struct FleetOutlierRow {
+    /// Its name.
+    pub name: String,
+    /// Link to its report; empty if there is none.
+    pub link: String,
+    /// For each op, a text and the style of the page for it; empty within the spread of the role.
+    pub cells: Vec<(String, &'static str)>,
+}
+
+/// A rank for which others wait.
+#[derive(Debug, Clone, Default)]
+pub struct FleetLast {
+    /// Its name.
+    pub name: String,
+    /// Link to its report; empty if there is none.
+    pub link: String,
+    /// In how many collectives it comes last.
+    pub count: u64,
+    /// The same in percent of all collectives.
+    pub percent: f64,
+    /// By how much it comes later than the second to last rank: the sum, with its unit.
+    pub margin: String,
 }
 
 /// A cause on the page.
@@ -128,6 +190,13 @@ struct Page<'a> {
     data: String,
 }
 
+/// What the script draws.
+#[derive(Serialize)]
+struct Data<'a> {
+    maps: &'a [HeatMap],
+    dots: &'a [FleetDot],
+}
+
 /// Writes `fleet.html`.
 ///
 /// # Errors
@@ -145,7 +214,7 @@ pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()>
         page,
         causes: &page.causes[..page.causes.len().min(LISTED)],
         ranks: &page.ranks[..page.ranks.len().min(LISTED)],
-        data: without_tags(&page.maps)?,
+        data: without_tags(&Data { maps: &page.maps, dots: &page.dots })?,
     };
     template.write_into(&mut JsonWriter(out))
 }

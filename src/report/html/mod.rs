@@ -6,23 +6,31 @@
 mod causes;
 mod changes;
 mod charts;
+mod chips;
 mod column;
 mod data;
 mod efficiency;
+mod first;
 mod fleet;
 mod overview;
 mod page_rows;
 mod page_tree;
 mod policy;
+mod regions;
+mod scale;
+mod sides;
 mod texts;
 mod timeline;
-mod what;
 
-pub use fleet::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
+pub use fleet::{
+    FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
+    HeatMap, write_fleet_page,
+};
 
 use super::lists::List;
 use super::shared::Shared;
 use super::summary::Summary;
+use crate::analysis::Analysis;
 use crate::escape::JsonWriter;
 use crate::side::Side;
 use askama::Template;
@@ -31,9 +39,10 @@ use changes::ChangeLine;
 use charts::Chart;
 use data::{LeftOut, PageData};
 use efficiency::EfficiencyLine;
+use first::First;
 use overview::{Input, Line, Segment};
+use regions::RegionLine;
 use std::io::{self, Write};
-use what::What;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -41,16 +50,22 @@ const STYLE: &str = include_str!("style.css");
 const BARS: &str = include_str!("script/bars.js");
 
 /// The scripts of the page, in dependency order.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 15] = [
     include_str!("script/state.js"),
     include_str!("script/data.js"),
+    include_str!("script/kernel_name.js"),
     include_str!("script/elements.js"),
+    include_str!("script/steps.js"),
+    include_str!("script/lanes.js"),
     include_str!("script/query.js"),
     include_str!("script/differences.js"),
     include_str!("script/detail.js"),
     include_str!("script/tree.js"),
     include_str!("script/flame.js"),
+    include_str!("script/flame_search.js"),
     include_str!("script/timeline.js"),
+    include_str!("script/timeline_map.js"),
+    include_str!("script/shortcuts.js"),
 ];
 const START: &str = include_str!("script/start.js");
 
@@ -70,7 +85,7 @@ struct Page<'a> {
     head: Head<'a>,
     script: &'a str,
     data: PageData<'a>,
-    answer: String,
+    first: First,
     measure: &'static str,
     unit: &'static str,
     names: [&'a str; 2],
@@ -79,7 +94,13 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
-    what: What,
+    /// The first section about steps and idle time, if there is one.
+    steps_section: Option<&'static str>,
+    regions: Vec<RegionLine>,
+    /// File names of both traces.
+    files: [&'a str; 2],
+    /// Whether the tested call sites are sums over all steps.
+    changes_are_summed: bool,
     causes: Causes,
     lists: &'a [List],
     gpu_time: String,
@@ -97,9 +118,9 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     // This is the slowest file of the report, so two threads share the work.
     let ((data, left_out), ()) =
         rayon::join(|| data::embed(analysis, facets, unit), || prepare(shared));
-    let what = What::of(analysis, &data.tree);
-    let causes = causes::list(analysis, &data.tree);
     let summary = shared.summary();
+    let first = First::of(analysis, summary, &data.tree);
+    let causes = causes::list(analysis, &data.tree);
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
     let script = format!("{BARS}{}{START}", SCRIPTS.concat());
@@ -112,9 +133,14 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         },
         script: &script,
         data,
-        answer: super::text::answer(analysis),
-        remarks: super::text::answer_remarks(analysis),
-        what,
+        first,
+        steps_section: ["steps", "idle"]
+            .into_iter()
+            .find(|&key| shared.lists().iter().any(|list| list.key == key)),
+        regions: regions::lines(analysis),
+        files: paths.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)),
+        changes_are_summed: !analysis.has_runs(),
+        remarks: remarks(analysis),
         causes,
         lists: shared.lists(),
         gpu_time: super::text::sentence(analysis),
@@ -134,6 +160,13 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         node_count: analysis.diff().merged().len(),
     };
     page.write_into(&mut JsonWriter(out))
+}
+
+/// The remarks about the answer, without those that are among the chips.
+fn remarks(analysis: &Analysis) -> Vec<String> {
+    let mut remarks = super::text::answer_remarks(analysis);
+    remarks.retain(|remark| !remark.ends_with("run-to-run noise is unknown"));
+    remarks
 }
 
 /// Computes what the page shows besides its data, so that it is cached.

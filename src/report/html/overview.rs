@@ -21,6 +21,7 @@ pub(super) struct Line {
     pub(super) times: [String; 2],
     /// The times in µs, as in `summary.json`.
     pub(super) micros: [f64; 2],
+    pub(super) nanos: [i64; 2],
     pub(super) difference: String,
     pub(super) ratio: String,
     pub(super) change: &'static str,
@@ -60,7 +61,7 @@ pub(super) fn input<'a>(analysis: &'a Analysis, side: Side) -> Input<'a> {
 }
 
 /// Names of the devices, each with its count: `NVIDIA H100 ×8`.
-fn devices(trace: &Trace) -> String {
+pub(super) fn devices(trace: &Trace) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for device in &trace.header().devices {
         let name = if device.name.is_empty() { "unnamed device" } else { device.name.as_str() };
@@ -110,6 +111,7 @@ fn line(unit: Unit, key: &'static str, title: &'static str, time: PerSide<Nanos>
         title,
         times: Side::BOTH.map(|side| unit.show(time[side])),
         micros: Side::BOTH.map(|side| time[side].as_micros()),
+        nanos: Side::BOTH.map(|side| time[side].0),
         difference: unit.show_signed(difference),
         ratio: times(time),
         change: change(difference),

@@ -11,7 +11,7 @@
 use super::column::Column;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
-use crate::diff::{MergedId, MergedNode, Relation};
+use crate::diff::{Confidence, MergedId, MergedNode, Relation};
 use crate::report::nodes::{keep_most, own_time};
 use crate::report::text::{NamedBy, named_by, node_name};
 use crate::side::{PerSide, Side};
@@ -34,12 +34,21 @@ pub(super) struct PageTree<'a> {
     own: Vec<OwnTime>,
     /// The nodes below which some are left out.
     hidden: Vec<Hidden>,
+    /// The matches that are not firm.
+    unsure: Vec<Unsure>,
 }
 
 /// Position of a node and its time in ns: trace1, trace2.
 type OwnTime = (u32, i64, i64);
 /// Position of a node, and the number of nodes left out below it.
 type Hidden = (u32, u32);
+/// Position of a node, and the group of its interchangeable match; -1 if the match is likely.
+type Unsure = (u32, i64);
+
+/// Resolution of the starts of GPU events, in ns.
+const TICK: i64 = 100;
+/// The delay of a GPU event whose launch is unknown.
+const NO_LAUNCH: i64 = -1;
 
 impl<'a> PageTree<'a> {
     /// Keeps at most `most` nodes.
@@ -50,7 +59,9 @@ impl<'a> PageTree<'a> {
         let (mut kinds, mut relations) =
             (String::with_capacity(count), String::with_capacity(count));
         let mut names = Vec::with_capacity(count);
+        let mut unsure = Vec::new();
         for (_, node) in merged.nodes().filter(|(id, _)| keep[id.index()]) {
+            unsure.extend(confidence(analysis, node).map(|group| (names.len() as u32, group)));
             kinds.push(kind_letter(analysis, node));
             relations.push(relation_letter(analysis, node));
             names.push(match named_by(analysis, node) {
@@ -61,7 +72,7 @@ impl<'a> PageTree<'a> {
         let (own, hidden) = fold(analysis, &keep);
         let ids = || merged.ids().filter(|id| keep[id.index()]);
         let kept = keep.contains(&false).then(|| ids().collect());
-        PageTree { analysis, kept, kinds, relations, names, own, hidden }
+        PageTree { analysis, kept, kinds, relations, names, own, hidden, unsure }
     }
 
     /// The id of a node to link to; `None` if the page does not contain it.
@@ -91,8 +102,10 @@ impl<'a> PageTree<'a> {
         all.into_iter().flatten().chain(kept).map(|id| (id, merged.node(id)))
     }
 
+    /// The ids as increments.
     fn ids(&self) -> impl Iterator<Item = usize> {
-        self.kept.iter().flatten().map(|id| id.index())
+        let ids = self.kept.iter().flatten().map(|id| id.index());
+        ids.scan(0, |last, id| Some(id - std::mem::replace(last, id)))
     }
 
     /// Depth of each kept node. All ancestors of a kept node are kept.
@@ -100,11 +113,30 @@ impl<'a> PageTree<'a> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
 
+    /// The uid of each node as the difference to the one before; 0 for a node without a uid on this side.
     fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
         let tree = self.analysis.tree(side);
-        self.nodes().map(move |(_, node)| {
+        self.nodes().scan(-1, move |last, (_, node)| {
             let event = node.call(side).and_then(|call| tree.event(call));
-            event.map_or(-1, |event| i64::from(tree.trace().uid(event).0))
+            let uid = event.map(|event| i64::from(tree.trace().uid(event).0));
+            Some(uid.map_or(0, |uid| uid - std::mem::replace(last, uid)))
+        })
+    }
+
+    /// For each GPU event of a side, in the order of the nodes: its start as the difference to the one before,
+    /// and how long after its launch it starts, both in ticks of 0.1 µs.
+    fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
+        let tree = self.analysis.tree(side);
+        let trace = tree.trace();
+        let calls = self.nodes().filter_map(move |(_, node)| node.call(side));
+        let events = calls.filter(move |&call| tree.kind(call) == CallKind::Gpu);
+        events.scan(0, move |last, call| {
+            let start = tree.event(call).map_or(0, |event| trace.start(event).0);
+            let launch = tree.running_launch(call).and_then(|launch| tree.event(launch));
+            let delay = launch.map(|launch| (start - trace.start(launch).0) / TICK);
+            let tick = start / TICK;
+            let since = tick - std::mem::replace(last, tick);
+            Some((since, delay.unwrap_or(NO_LAUNCH)))
         })
     }
 }
@@ -112,7 +144,7 @@ impl<'a> PageTree<'a> {
 /// Columns that the comparison already has in another form are generated while they are written.
 impl Serialize for PageTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut columns = serializer.serialize_struct("PageTree", 9)?;
+        let mut columns = serializer.serialize_struct("PageTree", 12)?;
         columns.serialize_field("id", &Column(|| self.ids()))?;
         columns.serialize_field("depth", &Column(|| self.depths()))?;
         columns.serialize_field("kind", &self.kinds)?;
@@ -122,7 +154,25 @@ impl Serialize for PageTree<'_> {
         columns.serialize_field("uid1", &Column(|| self.uids(Side::Baseline)))?;
         columns.serialize_field("uid2", &Column(|| self.uids(Side::Candidate)))?;
         columns.serialize_field("hidden", &self.hidden)?;
+        columns.serialize_field("unsure", &self.unsure)?;
+        columns.serialize_field("gpu1", &Column(|| flat(self.gpu_events(Side::Baseline))))?;
+        columns.serialize_field("gpu2", &Column(|| flat(self.gpu_events(Side::Candidate))))?;
         columns.end()
+    }
+}
+
+/// Pairs one after the other, which takes fewer letters than a list of pairs.
+fn flat(pairs: impl Iterator<Item = (i64, i64)>) -> impl Iterator<Item = i64> {
+    pairs.flat_map(|(a, b)| [a, b])
+}
+
+/// The group of an interchangeable match, -1 for a likely one; `None` for a firm one or no match.
+fn confidence(analysis: &Analysis, node: MergedNode) -> Option<i64> {
+    let MergedNode::Both(call, _) = node else { return None };
+    match analysis.diff().confidence(Side::Baseline, call)? {
+        Confidence::Firm => None,
+        Confidence::Likely => Some(-1),
+        Confidence::Interchangeable { group } => Some(i64::from(group)),
     }
 }
 

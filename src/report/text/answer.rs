@@ -253,14 +253,14 @@ fn first_sizes(arguments: &str) -> String {
 
 /// How the figures of one answer are shown: all in the same unit, with about four digits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Figures {
+pub(in crate::report) struct Figures {
     unit: &'static str,
     scale: f64,
     decimals: usize,
 }
 
 impl Figures {
-    pub(super) fn of(totals: PerSide<WallTotals>) -> Figures {
+    pub(in crate::report) fn of(totals: PerSide<WallTotals>) -> Figures {
         let largest = totals.baseline.step_ms().max(totals.candidate.step_ms());
         match largest {
             1e5.. => Figures { unit: "s", scale: 1e9, decimals: 1 },
@@ -276,11 +276,22 @@ impl Figures {
         sum.0 as f64 / totals.steps.max(1) as f64
     }
 
-    fn show(self, nanos: f64) -> String {
+    pub(in crate::report) fn show(self, nanos: f64) -> String {
         format!("{:.*}", self.decimals, nanos / self.scale)
     }
 
-    pub(super) fn signed(self, nanos: f64) -> String {
+    #[cfg(feature = "html")]
+    pub(in crate::report) fn unit(self) -> &'static str {
+        self.unit
+    }
+
+    /// With sign and unit.
+    pub(in crate::report) fn signed(self, nanos: f64) -> String {
+        format!("{} {}", self.signed_bare(nanos), self.unit)
+    }
+
+    /// With a sign, without the unit.
+    pub(in crate::report) fn signed_bare(self, nanos: f64) -> String {
         let shown = self.show(nanos.abs());
         let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
         let sign = match (is_zero, nanos < 0.0) {
@@ -288,7 +299,7 @@ impl Figures {
             (false, true) => "−",
             (false, false) => "+",
         };
-        format!("{sign}{shown} {}", self.unit)
+        format!("{sign}{shown}")
     }
 
     /// `177.6 → 141.1 ms (−20.6%)`.

@@ -10,6 +10,8 @@ mod verdict;
 
 pub(crate) use crate::escape::one_line;
 #[cfg(feature = "html")]
+pub(super) use answer::Figures;
+#[cfg(feature = "html")]
 pub(crate) use answer::cause_sums;
 pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
 pub use changes::{ChangeLine, ChangeLines, change_lines};

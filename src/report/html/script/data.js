@@ -9,10 +9,11 @@ function readTree(columns) {
   const numbers = () => new Float64Array(size);
   const result = {
     ...columns, size,
+    id: fromSteps(columns.id, 0), uid1: uidsOf(columns.uid1), uid2: uidsOf(columns.uid2),
     parent: new Int32Array(size).fill(-1), end: new Int32Array(size).fill(size),
     own1: numbers(), own2: numbers(), all1: numbers(), all2: numbers(),
     events: new Int32Array(size), changes: new Int32Array(size),
-    hiddenBelow: new Map(columns.hidden),
+    hiddenBelow: new Map(columns.hidden), unsure: new Map(columns.unsure),
   };
   for (const [at, time1, time2] of columns.own) {
     result.own1[at] = time1;
@@ -21,7 +22,41 @@ function readTree(columns) {
   nest(result);
   addUp(result);
   addIdle(result, page.idle);
+  const roots = [];
+  for (let at = 0; at < size; at = result.end[at]) roots.push(at);
+  for (const side of [1, 2]) result["total" + side] = roots.reduce((sum, at) => sum + result["all" + side][at], 0);
   return result;
+}
+
+// Differences to the number before -> the numbers.
+function fromSteps(steps, first) {
+  let last = first;
+  return Float64Array.from(steps, (step) => (last += step));
+}
+
+// The same for uids; 0 is a node without one.
+function uidsOf(steps) {
+  let last = -1;
+  return Int32Array.from(steps, (step) => (step ? (last += step) : -1));
+}
+
+// When the GPU events of a side start and were launched, in units of 0.1 µs: by node; -1 for no launch.
+const gpuTimes = [null, null];
+function gpuTimesOf(side) {
+  if (gpuTimes[side - 1]) return gpuTimes[side - 1];
+  const flat = page.tree["gpu" + side];
+  const [start, launch] = [new Float64Array(tree.size).fill(-1), new Float64Array(tree.size).fill(-1)];
+  let last = 0, next = 0;
+  const other = side === 1 ? "2" : "1";
+  for (let at = 0; at < tree.size; at++) {
+    if (tree.kind[at] !== "g" || tree.relation[at] === other) continue;
+    last += flat[next];
+    start[at] = last;
+    launch[at] = flat[next + 1] < 0 ? -1 : last - flat[next + 1];
+    next += 2;
+  }
+  gpuTimes[side - 1] = { start, launch };
+  return gpuTimes[side - 1];
 }
 
 // Depths in preorder -> parents and ends of subtrees.

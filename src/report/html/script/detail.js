@@ -44,13 +44,19 @@ function aggregateSide(members, side) {
   const events = members.reduce((sum, row) => sum + rows["count" + side][row], 0);
   const kernels = kernelsOf(members, side);
   const what = page.measure === "gpu_time" ? "kernels" : "ops";
-  const title = `${page.names[side - 1]}: ${time(total)} ${page.unit}, ${events} ${what}${rateOf(members, side)}`;
+  const title = `${page.names[side - 1]}: ${time(total, side)} ${unitWords()}, ${countShown(events, side)} ${what}${rateOf(members, side)}`;
   const shown = kernels.slice(0, KERNELS_SHOWN);
-  const line = (kernel) => [name(kernel.text), `${kernel.count}`, time(kernel.median), time(kernel.ns)];
+  const line = (kernel) => [kernelName(kernel.text), countShown(kernel.count, side), span(kernel.median), time(kernel.ns, side)];
   const rest = kernels.length - shown.length;
   return element("div", { class: "half" }, element("h3", {}, title),
-    kernels.length ? smallTable(["name", "count", "median", `sum, ${page.unit}`], shown.map(line)) : element("p", { class: "dim" }, "none on this side"),
+    kernels.length ? smallTable(["name", hasSteps() && perStep() ? "count per step" : "count", "median of one", `sum, ${unitWords()}`], shown.map(line)) : element("p", { class: "dim" }, "none on this side"),
     rest > 0 ? element("p", { class: "dim" }, `${rest} more ${rest === 1 ? "name" : "names"}`) : "");
+}
+
+// A count of all steps, per step unless totals are shown.
+function countShown(count, side) {
+  const shown = scaled(count, side);
+  return Number.isInteger(shown) ? String(shown) : shown.toFixed(1);
 }
 
 function smallTable(titles, lines) {
@@ -105,7 +111,8 @@ function rateOf(members, side) {
   }
   if (!sums[2]) return "";
   const tera = (giga) => Number((giga * 1e9 / sums[2] / 1e3).toPrecision(3));
-  return sums[0] > 0 ? `, ${tera(sums[0])} TFLOP/s` : `, ${tera(sums[1] / 1e3)} TB/s`;
+  const [rate, unit] = sums[0] > 0 ? [tera(sums[0]), "TFLOP/s"] : [tera(sums[1] / 1e3), "TB/s"];
+  return rate.toFixed(2) === "0.00" ? "" : `, ${rate} ${unit}`;
 }
 
 // The rows by shape, largest difference first; null if the only group has no shape.
@@ -119,10 +126,10 @@ function shapeTable(members) {
   if (known.size === 1 && known.has("")) return null;
   const size = ([, group]) => Math.abs(group[2] - group[1]);
   const list = [...known].sort((a, b) => size(b) - size(a));
-  const line = ([text, [count, one, two]]) => [folded(text || "(not recorded)"), String(count), time(one), time(two), signed(two - one)];
+  const line = ([text, [count, one, two]]) => [folded(text || "(not recorded)"), String(count), time(one, 1), time(two, 2), signed(one, two)];
   const lines = list.slice(0, KERNELS_SHOWN).map(line);
   if (list.length > KERNELS_SHOWN) lines.push([`${list.length - KERNELS_SHOWN} more`, "", "", "", ""]);
-  return smallTable(["shapes", "rows", ...page.names, "difference"], lines);
+  return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
 // The ops below the rows where the traces diverge: [name, times].
@@ -167,17 +174,20 @@ function memberList(group) {
 function memberLine(row, open) {
   const id = rows.id[row];
   const toggle = () => {
-    setState({ row: open ? "" : id });
+    goTo({ row: open ? "" : id });
     drawRows();
     document.querySelector(`#rows [data-row="${id}"]`).focus();
   };
-  const how = change(rows.time1[row], rows.time2[row]);
+  // A row is one call, so its times are those of one step.
+  const [one, two] = [rows.time1[row], rows.time2[row]];
+  const how = changeOf(one, two, false);
+  const sign = one === two ? "±" : two > one ? "+" : "−";
   const text = rowTitle(row);
   return element("div", { class: "member" },
     element("button", { type: "button", "data-row": id, "aria-expanded": String(open), onclick: toggle },
       (open ? "▾ " : "▸ ") + "row " + id),
-    element("span", { class: how.word + " time" }, how.sign + " " + signed(rows.time2[row] - rows.time1[row])),
-    element("span", { class: "dim time" }, `${time(rows.time1[row])} → ${time(rows.time2[row])} ${page.unit}`),
+    element("span", { class: how.word + " time" }, `${how.sign} ${sign}${span(Math.abs(two - one))}`),
+    element("span", { class: "dim time" }, `${span(one)} → ${span(two)}`),
     element("span", { class: "dim title" }, folded(text)));
 }
 
@@ -201,21 +211,26 @@ function rowDetail(row) {
     const copy = uid < 0 ? "" : copyButton("uid", uidText(side, uid));
     grid.append(element("div", {}, element("h3", {}, sideTitle(row, side), " ", copy), kernelList(row, side)));
   }
-  box.append(grid, element("h3", {}, "arguments"), argumentTable(row), element("h3", {}, "stack, innermost first"), stack(row));
+  box.append(grid);
+  const at = rows.node[row];
+  const lanes = at < 0 ? null : kernelLanes(at);
+  if (at >= 0) box.prepend(element("p", {}, confidenceTag(at)));
+  if (lanes) box.append(element("h3", {}, "kernels of this call, to scale; thin lines are launches"), lanes);
+  box.append(element("h3", {}, "arguments"), argumentTable(row), element("h3", {}, "stack, innermost first"), stack(row));
   return box;
 }
 
 function sideTitle(row, side) {
   const uid = rows["uid" + side][row];
   const count = rows["count" + side][row];
-  return `${page.names[side - 1]}: ${time(rows["time" + side][row])} ${page.unit}, ${count} ${count === 1 ? "event" : "events"}${rateOf([row], side)}` + (uid < 0 ? "" : `, uid ${uidText(side, uid)}`);
+  return `${page.names[side - 1]}: ${span(rows["time" + side][row])}, ${count} ${count === 1 ? "event" : "events"}${rateOf([row], side)}` + (uid < 0 ? "" : `, uid ${uidText(side, uid)}`);
 }
 
 function kernelList(row, side) {
   const kernels = rows["kernels" + side][row];
   if (!kernels.length) return element("p", { class: "dim" }, "none on this side");
   return element("ul", { class: "kernel-list" }, ...kernels.map(([text, count, ns]) =>
-    element("li", {}, name(page.texts[text]), element("span", { class: "time" }, `×${count}  ${time(ns)}`))));
+    element("li", {}, kernelName(page.texts[text]), element("span", { class: "time" }, `×${count}  ${span(ns)}`))));
 }
 
 function argumentTable(row) {

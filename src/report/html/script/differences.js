@@ -1,13 +1,13 @@
-// The rows -> a table of groups that can be filtered, searched, sorted and expanded.
+// The rows -> a table of groups of call sites that can be filtered, searched, sorted and expanded.
 
-const PAGE_OF_GROUPS = 60;
+const PAGE_OF_GROUPS = 30;
 const COLUMNS = [
   { key: "name", title: "name", value: (g) => g.name },
   { key: "rows", title: "rows", value: (g) => g.members.length },
-  { key: "trace1", title: page.names[0], value: (g) => g.time1 },
-  { key: "trace2", title: page.names[1], value: (g) => g.time2 },
-  { key: "diff", title: "difference", value: (g) => Math.abs(g.time2 - g.time1) },
-  { key: "signed", title: "difference", value: (g) => g.time2 - g.time1 },
+  { key: "trace1", title: page.names[0], value: (g) => g.time1, isTime: true },
+  { key: "trace2", title: page.names[1], value: (g) => g.time2, isTime: true },
+  { key: "diff", title: "difference", value: (g) => Math.abs(difference(g.time1, g.time2)), isTime: true },
+  { key: "signed", title: "difference", value: (g) => difference(g.time1, g.time2) },
   { key: "ratio", title: "ratio", value: (g) => (g.time1 > 0 && g.time2 > 0 ? g.time2 / g.time1 : 0) },
 ];
 // The filters for groups: [value, text, test].
@@ -36,37 +36,54 @@ function groupings() {
   ];
 }
 
-function passes(row) {
+// The ids of the rows of the change that the table is limited to; null for all.
+function rowsOfChange() {
+  const change = page.changes[stateNumber("change") ?? -1];
+  return change ? new Set(change.rows) : null;
+}
+
+function passes(row, ofChange, search) {
+  if (ofChange && !ofChange.has(rows.id[row])) return false;
   const wanted = state.get("presence");
   if (wanted && presence(row) !== wanted) return false;
   for (const facet of rows.facets) {
     const value = state.get("f." + facet.key);
     if (value !== null && page.texts[facet.value[row]] !== value) return false;
   }
-  const search = searchOf(state.get("q") || "");
   if (search.error) return false;
   if (search.nodes) return touches(search.nodes, rows.node[row]);
   return search.words.every((word) => searchText(row).includes(word));
 }
 
-// Name, kernels, shapes and modules of a row in lower case.
-const searchTexts = new Map();
+// Name, kernels, shapes and modules of a row in lower case. Rows of one op below one module share the last.
+const searchTexts = [];
+const modulesAbove = new Map();
 function searchText(row) {
-  if (!searchTexts.has(row)) {
-    const kernels = rows.kernels1[row].concat(rows.kernels2[row]).map(([text]) => page.texts[text]);
-    const shapes = rows.argument_table[rows.arguments[row]].slice(0, 2).map((text) => page.texts[text]);
-    const modules = rows.node[row] < 0 ? [] : pathTo(rows.node[row]).filter(isModule).map(nodeName);
-    const parts = [page.texts[rows.name[row]], page.texts[rows.common_name[row]], ...kernels, ...shapes, ...modules];
-    searchTexts.set(row, parts.join("\n").toLowerCase());
+  return (searchTexts[row] ??= makeSearchText(row));
+}
+
+function makeSearchText(row) {
+  const kernels = rows.kernels1[row].concat(rows.kernels2[row]).map(([text]) => page.texts[text]);
+  const shapes = rows.argument_table[rows.arguments[row]].slice(0, 2).map((text) => page.texts[text]);
+  const parts = [page.texts[rows.name[row]], page.texts[rows.common_name[row]], ...kernels, ...shapes, modulesOf(rows.node[row])];
+  return parts.join("\n").toLowerCase();
+}
+
+function modulesOf(at) {
+  if (at < 0) return "";
+  if (!modulesAbove.has(at)) {
+    const above = modulesOf(tree.parent[at]);
+    modulesAbove.set(at, isModule(at) ? above + "\n" + nodeName(at) : above);
   }
-  return searchTexts.get(row);
+  return modulesAbove.get(at);
 }
 
 function groupRows() {
   const kind = groupings().find(([value]) => value === state.get("group")) || groupings()[0];
   const groups = new Map();
+  const [ofChange, search] = [rowsOfChange(), searchOf(state.get("q") || "")];
   for (let row = 0; row < rows.id.length; row++) {
-    if (!passes(row)) continue;
+    if (!passes(row, ofChange, search)) continue;
     const key = kind[2](row);
     if (!groups.has(key)) {
       const shape = kind[0] === "shape" ? argumentsText(row) : "";
@@ -103,13 +120,14 @@ function sortGroups(groups) {
 
 function drawFilters() {
   const redraw = (key) => (value) => {
-    setState({ [key]: value, open: "", row: "" });
+    (key === "q" ? setState : goTo)({ [key]: value, open: "", row: "" });
     groupsShown = PAGE_OF_GROUPS;
     drawRows();
   };
   const controls = [
     field("search names, kernels, shapes, modules, or a path query", "q", redraw("q")),
     choice("show", "only", CHANGES, "", redraw("only")),
+    page.changes.length ? choice("change", "change", [["", "any"], ...page.changes.map((_, at) => [String(at), changeName(at)])], "", redraw("change")) : null,
     choice("group by", "group", groupings(), "name", redraw("group")),
     choice("presence", "presence", [["", "any"], ...PRESENCES.map((p) => [p, p])], "", redraw("presence")),
   ];
@@ -119,7 +137,7 @@ function drawFilters() {
     values.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
     controls.push(choice(facet.title, key, [["", "any"], ...values.map((v) => [v, v])], "", redraw(key)));
   }
-  document.getElementById("filters").replaceChildren(...controls);
+  document.getElementById("filters").replaceChildren(...controls.filter(Boolean));
 }
 
 // Clickable titles. The column `difference` sorts by magnitude and by sign.
@@ -134,20 +152,26 @@ function nextOrder(column, current, up) {
   return up ? { sort: "diff", dir: "down" } : { sort: "signed", dir: "up" };
 }
 
+// A change as a choice: its number and sentence.
+function changeName(at) {
+  const sentence = document.querySelector(`[data-change="${at}"] .sentence`)?.textContent ?? "a smaller change";
+  return `${at + 1}. ${sentence.length > 60 ? sentence.slice(0, 59) + "…" : sentence}`;
+}
+
 function drawHead() {
   const current = COLUMNS.find((column) => column.key === state.get("sort")) || COLUMNS[4];
   const up = state.get("dir") === "up";
   const cells = HEADS.map((column) => {
     const chosen = column === current || (column.key === "diff" && current.key === "signed");
     const sort = () => {
-      setState(nextOrder(column, chosen ? current : null, up));
+      goTo(nextOrder(column, chosen ? current : null, up));
       drawRows();
       document.querySelector(`#rows [data-sort="${column.key}"]`).focus();
     };
     const size = chosen && current.key === "diff";
     const mark = chosen ? (size ? " |▼|" : up ? " ▲" : " ▼") : "";
     return element("th", { scope: "col", "aria-sort": chosen ? (up ? "ascending" : "descending") : null },
-      element("button", { type: "button", "data-sort": column.key, onclick: sort }, column.title + mark));
+      element("button", { type: "button", "data-sort": column.key, onclick: sort }, column.title + mark, column.isTime ? element("small", {}, " " + unitWords()) : ""));
   });
   document.querySelector("#rows thead").replaceChildren(element("tr", {}, ...cells));
 }
@@ -173,10 +197,15 @@ function drawRows() {
   if (groups.length > shown.length) line.append(element("button", { type: "button", onclick: more }, "show more"));
 }
 
+// Rows of kernels without an op are named after their kernel.
+function groupLabel(group) {
+  return tree.kind[rows.node[group.members[0]]] === "g" ? kernelName(group.name) : name(group.name);
+}
+
 function groupRow(group, open) {
   const toggle = () => {
     const first = rows.id[group.members[0]];
-    setState({ open: open ? "" : first, row: open || group.members.length > 1 ? "" : first });
+    goTo({ open: open ? "" : first, row: open || group.members.length > 1 ? "" : first });
     drawRows();
     const button = document.querySelector(`#rows [data-open="${first}"]`);
     if (button) button.focus();
@@ -184,7 +213,7 @@ function groupRow(group, open) {
   const how = change(group.time1, group.time2);
   const button = element("button", {
     type: "button", "aria-expanded": String(open), "data-open": rows.id[group.members[0]], onclick: toggle,
-  }, element("span", { class: "open-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), name(group.name));
+  }, element("span", { class: "open-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), groupLabel(group));
   // Clicking anywhere on the line opens it; the button is for the keyboard. Selecting text does not open it.
   const openLine = (event) => {
     if (!event.target.closest("button, a, summary, details") && getSelection().isCollapsed) toggle();
@@ -192,8 +221,8 @@ function groupRow(group, open) {
   return element("tr", { "data-name": group.name, class: "line", onclick: openLine },
     element("th", { scope: "row" }, button, group.shape ? element("div", { class: "dim shape" }, folded(group.shape)) : null),
     element("td", { "data-label": "rows" }, String(group.members.length)),
-    element("td", { "data-label": page.names[0] }, time(group.time1)),
-    element("td", { "data-label": page.names[1] }, time(group.time2)),
-    element("td", { class: how.word, "data-label": "difference" }, how.sign + " " + signed(group.time2 - group.time1)),
+    element("td", { "data-label": page.names[0] }, time(group.time1, 1)),
+    element("td", { "data-label": page.names[1] }, time(group.time2, 2)),
+    element("td", { class: how.word, "data-label": "difference" }, how.sign + " " + signed(group.time1, group.time2)),
     element("td", { "data-label": "ratio" }, ratio(group.time1, group.time2)));
 }

@@ -16,6 +16,12 @@ function name(text) {
   return element("bdi", { class: "name" }, text);
 }
 
+// The name of a kernel in its short form, with the full one on hover and in copies.
+function kernelName(text) {
+  const short = shortKernel(text);
+  return short === text ? name(text) : element("bdi", { class: "name", title: text, "data-full": text }, short);
+}
+
 // A labelled select; choices are [value, text].
 function choice(label, key, choices, preset, changed) {
   const select = element("select", { "data-key": key, onchange: () => changed(select.value) });
@@ -36,29 +42,6 @@ function field(label, key, changed) {
     },
   });
   return element("label", {}, label, input);
-}
-
-function time(ns) {
-  return (ns / (page.unit === "ms" ? 1e6 : 1e3)).toFixed(3);
-}
-
-function signed(ns) {
-  return (ns > 0 ? "+" : "") + time(ns);
-}
-
-function ratio(time1, time2) {
-  return time1 > 0 && time2 > 0 ? (time2 / time1).toFixed(2) + "x" : "";
-}
-
-// How a time changed: a sign, a word, and a style by the difference relative to the larger time.
-function change(time1, time2) {
-  const difference = time2 - time1;
-  const part = Math.abs(difference) / Math.max(time1, time2, 1);
-  if (difference === 0 || part <= page.noise) return { sign: "·", word: "same", style: "same0" };
-  const strength = part < 0.1 ? 1 : part < 0.4 ? 2 : 3;
-  return difference > 0
-    ? { sign: "▲", word: "more", style: "more" + strength }
-    : { sign: "▼", word: "less", style: "less" + strength };
 }
 
 // A button that copies a text to the clipboard and confirms it.
@@ -102,3 +85,23 @@ function tick(label, key, changed) {
   box.checked = state.get(key) === "1";
   return element("label", { class: "tick" }, box, label);
 }
+
+// A copied selection has the full names of the kernels in it.
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  if (selection.isCollapsed) return;
+  const range = selection.getRangeAt(0);
+  const nameOf = (node) => (node.closest ? node : node.parentElement)?.closest("[data-full]");
+  const within = nameOf(range.startContainer);
+  if (within && within === nameOf(range.endContainer)) {
+    if (selection.toString() !== within.textContent) return;
+    event.clipboardData.setData("text/plain", within.dataset.full);
+  } else {
+    let text = selection.toString();
+    const names = [...range.cloneContents().querySelectorAll("[data-full]")];
+    if (!names.length) return;
+    for (const { textContent, dataset } of names) text = text.replace(textContent, () => dataset.full);
+    event.clipboardData.setData("text/plain", text);
+  }
+  event.preventDefault();
+});

@@ -1,42 +1,54 @@
-// The merged tree -> an icicle: calls with the same stack of names are one frame, and width is time.
-// A frame with a single child of the same time is merged with it, since the stack does not branch there.
+// The merged tree -> icicles: calls with the same stack of names are one frame, and width is time. Two-sided, the
+// baseline is above and the candidate below, in one order and to one scale; differential is one icicle. A frame with
+// a single child of the same time is merged with it, since the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
+const GAP = 30;
 const LEAST_WIDTH = 0.0006;
+const VIEWS = [["", "both sides"], ["diff", "differential"], ["up", "from the kernels up"], ["sandwich", "callers and callees"]];
 const WIDTHS = [["", page.names[1]], ["trace1", page.names[0]]];
-const VIEWS = [["", "from the thread down"], ["up", "from the kernels up"]];
 const CHAINS = [["", "as one frame"], ["all", "each call"]];
 const IDLE = "(idle)";
 
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");
 
+// What the state asks for, read once per drawing.
+let flame = readFlame();
+function readFlame() {
+  const known = VIEWS.some(([value]) => value === state.get("view"));
+  const view = known ? state.get("view") : "";
+  return {
+    view, up: view === "up", layers: state.get("layers") === "1", whole: state.get("chains") === "all",
+    idle: state.get("idle") === "1" && view !== "up" && view !== "sandwich",
+  };
+}
+
+function view() {
+  return flame.view;
+}
+
 // A frame: pairs of [node, node whose own time counts]. From the thread down the two are the same, and all
 // time below a node counts; from the kernels up the first one walks towards the thread. The root has all.
-function frameOf(key, nodes, parent) {
-  const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, idle: 0 };
+function frameOf(key, nodes, parent, up = flame.up) {
+  const whole = parent?.whole ?? false;
+  const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
+  const [one, two] = up && !whole ? [tree.own1, tree.own2] : [tree.all1, tree.all2];
   for (const [node, leaf] of nodes) {
-    frame.time1 += isUp() ? tree.own1[leaf] : tree.all1[node] + idleOf(tree.idle1, node);
-    frame.time2 += isUp() ? tree.own2[leaf] : tree.all2[node] + idleOf(tree.idle2, node);
+    const at = up ? leaf : node;
+    frame.time1 += one[at];
+    frame.time2 += two[at];
+    if (flame.idle) {
+      frame.time1 += tree.idle1[node];
+      frame.time2 += tree.idle2[node];
+    }
   }
   return frame;
 }
 
-function isUp() {
-  return state.get("view") === "up";
-}
-
-function withIdle() {
-  return state.get("idle") === "1" && !isUp();
-}
-
-function idleOf(column, node) {
-  return withIdle() ? column[node] : 0;
-}
-
 function rootFrame() {
-  const nodes = isUp() ? leaves() : childrenOf(-1).map((node) => [node, node]);
-  return { ...frameOf(isUp() ? "everything that took time" : "all threads", nodes, null), root: true };
+  const nodes = flame.up ? leaves() : childrenOf(-1).map((node) => [node, node]);
+  return { ...frameOf(flame.up ? "everything that took time" : "all threads", nodes, null), root: true };
 }
 
 // The nodes with time of their own.
@@ -49,69 +61,86 @@ function leaves() {
 // The key that calls share to become one frame; with layers merged, instances of one module class share one.
 function keyOf(node) {
   const text = nodeName(node);
-  return state.get("layers") === "1" && isModule(node)
+  return flame.layers && isModule(node)
     ? text.replace(/nn\.Module: (.*?)_[0-9]+(?= \| |$)/g, "nn.Module: $1_*") : text;
 }
 
 // The frames directly below, in call order.
-function framesBelow(frame, join = collapsed) {
+function framesBelow(frame) {
   const groups = new Map();
-  const add = (key, pair) => groups.has(key) ? groups.get(key).push(pair) : groups.set(key, [pair]);
+  // Numbers of names compare faster than names.
+  const key = flame.layers ? keyOf : (node) => tree.name[node];
+  const add = (node, leaf) => {
+    const known = groups.get(key(node));
+    if (known) known.push([node, leaf]);
+    else groups.set(key(node), [[node, leaf]]);
+  };
   const idle = [0, 0];
   for (const [node, leaf] of frame.last) {
-    if (isUp()) {
-      const above = frame.root ? leaf : tree.parent[node];
-      if (above >= 0) add(keyOf(above), [above, leaf]);
+    if (frame.up) {
+      const above = frame.root && !frame.whole ? leaf : tree.parent[node];
+      if (above >= 0) add(above, leaf);
       continue;
     }
-    if (withIdle() && !frame.root && tree.ownIdle.has(node)) {
+    if (flame.idle && !frame.root && tree.ownIdle.has(node)) {
       tree.ownIdle.get(node).forEach((time, side) => { idle[side] += time; });
     }
-    for (const below of frame.root ? [node] : childrenOf(node)) {
-      if (tree.all1[below] || tree.all2[below] || idleOf(tree.idle1, below) || idleOf(tree.idle2, below)) {
-        add(keyOf(below), [below, below]);
-      }
+    if (frame.root) {
+      add(node, node);
+      continue;
+    }
+    for (let below = node + 1; below < tree.end[node]; below = tree.end[below]) {
+      if (tree.all1[below] || tree.all2[below] || flame.idle && (tree.idle1[below] || tree.idle2[below])) add(below, below);
     }
   }
-  const frames = [...groups].map(([key, members]) => join(frameOf(key, members, frame)));
+  const frames = [...groups.values()].map((members) => frameOf(keyOf(members[0][0]), members, frame, frame.up));
   if (idle[0] || idle[1]) {
-    frames.push({ ...frameOf(IDLE, [], frame), time1: idle[0], time2: idle[1], isIdle: true });
+    frames.push({ ...frameOf(IDLE, [], frame, false), time1: idle[0], time2: idle[1], isIdle: true });
   }
   return frames;
 }
 
-// A frame merged with the chain of only children below it that have the same time.
-function collapsed(frame) {
-  if (state.get("chains") === "all") return frame;
+// The frames below, found once.
+function below(frame) {
+  return (frame.below ??= framesBelow(frame));
+}
+
+// Merges a frame with the chain of only children below it that have the same time, when it is drawn.
+function collapse(frame) {
+  if (frame.isCollapsed || flame.whole) return;
+  frame.isCollapsed = true;
   for (;;) {
-    const below = framesBelow(frame, (single) => single);
-    const [only] = below;
-    if (below.length !== 1 || only.isIdle || only.time1 !== frame.time1 || only.time2 !== frame.time2) break;
+    const found = below(frame);
+    const [only] = found;
+    if (found.length !== 1 || only.isIdle || only.time1 !== frame.time1 || only.time2 !== frame.time2) break;
     frame.chain.push(only.key);
     frame.last = only.last;
     frame.all = (frame.all || frame.nodes).concat(only.nodes);
+    frame.below = undefined;
   }
   if (frame.chain.length > 1) {
     const between = frame.chain.length - 2;
-    frame.title = `${shortName(frame.chain[0])} ›${between ? ` … ${between} …  ›` : ""} ${shortName(frame.chain[frame.chain.length - 1])}`;
+    const last = frame.last.length && tree.kind[frame.last[0][0]] === "g" ? shortKernel : shortName;
+    frame.title = `${shortName(frame.chain[0])} ›${between ? ` … ${between} …  ›` : ""} ${last(frame.chain[frame.chain.length - 1])}`;
   }
-  return frame;
 }
 
-function breadth(frame) {
-  return state.get("width") === "trace1" ? frame.time1 : frame.time2;
+// The time that is the width of a frame in a drawing.
+function breadth(frame, side) {
+  return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
 
 // The frame for a node's stack; from the kernels up, the frame for its name.
 function frameAt(node) {
   let frame = rootFrame();
-  if (isUp()) return framesBelow(frame).find((below) => below.key === keyOf(node)) || frame;
+  if (flame.up) return below(frame).find((one) => one.key === keyOf(node)) || frame;
   const holds = (candidate, step) => (candidate.all || candidate.nodes).some(([at]) => at === step);
   for (const step of pathTo(node)) {
     if (!frame.root && holds(frame, step)) continue;
-    const next = framesBelow(frame).find((below) => holds(below, step));
+    const next = below(frame).find((one) => holds(one, step));
     if (!next) break;
     frame = next;
+    collapse(frame);
   }
   return frame;
 }
@@ -122,52 +151,155 @@ function zoomedFrame() {
   return at < 0 ? rootFrame() : frameAt(at);
 }
 
-function drawFlame() {
+// ---- drawing
+
+// The icicles of a view: { top, side, from } with the frames above the zoomed one, which are all drawn to the scale
+// of the largest.
+function drawings() {
+  if (view() === "sandwich") return sandwich();
   const top = zoomedFrame();
-  const above = [];
-  for (let frame = top.parent; frame; frame = frame.parent) above.unshift(frame);
-  const made = above.map((frame, level) => frameButton(frame, level, 0, 1, "above"));
-  const total = breadth(top);
-  let level = above.length;
-  let current = [[top, 0, 1]];
-  while (current.length) {
-    const next = [];
-    for (const [frame, left, width] of current) {
-      made.push(frameButton(frame, level, left, width, ""));
-      next.push(...placeBelow(frame, left, total));
+  const one = { top, title: page.names[0], side: 1, above: true };
+  const two = { top, title: page.names[1], side: 2, above: true };
+  if (view() === "") return [one, two];
+  return [state.get("width") === "trace1" ? one : two];
+}
+
+function drawFlame() {
+  flame = readFlame();
+  const list = drawings();
+  const whole = Math.max(...list.map(({ top, side }) => breadth(top, side)), 0);
+  const made = [];
+  let y = 0;
+  list.forEach((drawing, at) => {
+    if (list.length > 1) {
+      const words = `${drawing.title}: ${drawing.side ? decimals(breadth(drawing.top, drawing.side)) : ""} ${unitWords()}`;
+      const line = element("p", { class: "flame-title" }, words);
+      line.style.top = y + "px";
+      made.push(line);
+      y += GAP - 8;
     }
-    current = next;
-    level++;
-  }
-  flameView.style.height = level * FRAME_HEIGHT + 2 + "px";
+    y = drawIcicle(drawing, whole, y, made, at) + 8;
+  });
+  flameView.style.height = y + "px";
   flameView.replaceChildren(...made);
-  if (total === 0) flameInfo.textContent = "This side has no time here. Set the width to the other trace.";
+  markFlame();
+  if (whole === 0) flameInfo.textContent = "There is no time here.";
+}
+
+// Draws one icicle from `y` down; the callers of a sandwich grow upwards from the selected op.
+function drawIcicle({ top, side, above, up }, whole, y, made, drawing) {
+  const ancestors = [];
+  if (above) for (let frame = top.parent; frame; frame = frame.parent) ancestors.unshift(frame);
+  const levels = [];
+  let current = [[top, 0, whole ? breadth(top, side) / whole : 1]];
+  while (current.length) {
+    levels.push(current);
+    current = current.flatMap(([frame, left]) => placeBelow(frame, left, whole, side));
+  }
+  ancestors.forEach((frame, level) => made.push(frameButton(frame, level, y + level * FRAME_HEIGHT, 0, 1, "above", drawing)));
+  const first = y + ancestors.length * FRAME_HEIGHT;
+  levels.forEach((list, level) => {
+    const row = up ? levels.length - 1 - level : level;
+    for (const [frame, left, width] of list) {
+      made.push(frameButton(frame, ancestors.length + level, first + row * FRAME_HEIGHT, left, width, "", drawing));
+    }
+  });
+  return first + levels.length * FRAME_HEIGHT;
 }
 
 // The frames below with their position and width as fractions of the whole; those too narrow are left out.
-function placeBelow(frame, left, total) {
+function placeBelow(frame, left, whole, side) {
   const placed = [];
-  for (const below of framesBelow(frame)) {
-    const width = total > 0 ? breadth(below) / total : 0;
-    if (width >= LEAST_WIDTH) placed.push([below, left, width]);
+  if (frame.isIdle) return placed;
+  if (!frame.root) collapse(frame);
+  for (const one of below(frame)) {
+    const width = whole ? breadth(one, side) / whole : 0;
+    if (width > LEAST_WIDTH) placed.push([one, left, width]);
     left += width;
   }
   return placed;
 }
 
-function frameButton(frame, level, left, width, extra) {
+// The part of a frame in the change of the frame above: its difference as a share of those of its
+// siblings. So red leads from the top to what became slower, even if everything became slower.
+function frameChange(frame) {
+  const own = difference(frame.time1, frame.time2);
+  const above = frame.parent;
+  const sum = above ? (above.sizes ??= below(above).reduce((sum, { time1, time2 }) => sum + Math.abs(difference(time1, time2)), 0)) : Math.abs(own);
   const how = change(frame.time1, frame.time2);
+  if (how.word === "same") return how;
+  const part = sum ? Math.abs(own) / sum : 0;
+  const strength = part < 0.1 ? 1 : part < 0.5 ? 2 : 3;
+  return { ...how, style: how.word + strength };
+}
+
+function drawFlameLegend() {
+  const sample = (style, text) => element("span", { class: style }, text);
+  document.getElementById("flame-legend").replaceChildren(
+    "Part in the change of the frame above: ",
+    sample("more1", "▲ below 10%"), " ", sample("more2", "▲ 10–50%"), " ", sample("more3", "▲ above 50%"), " more time; ",
+    sample("less1", "▼ below 10%"), " ", sample("less2", "▼ 10–50%"), " ", sample("less3", "▼ above 50%"), " less; ",
+    sample("same0", "· no change"), " ", sample("replaced", "◇ replaces or is replaced"));
+}
+
+function frameButton(frame, level, y, left, width, kind, drawing) {
+  const how = frameChange(frame);
   const style = frame.isIdle ? "idle" : isReplacedFrame(frame) ? "replaced" : how.style;
-  const found = isFound(frame) ? "hit" : "";
-  const tell = () => describe(frame, how);
+  const hit = isFound(frame) ? " hit" : "";
+  const title = frame.chain.length > 1 ? frame.title : shortName(frame.isKernel ?? (frame.isKernel = isKernelFrame(frame)) ? shortKernel(frame.key) : frame.key);
   const button = element("button", {
-    type: "button", class: `frame ${style} ${extra} ${found}`, tabindex: extra || level ? "-1" : "0",
-    "data-zoom": zoomOf(frame), "data-level": level,
-    "aria-label": `${frame.title}: ${time(frame.time1)} to ${time(frame.time2)} ${page.unit}, ${how.word}`,
-    onmouseenter: tell, onfocus: tell, onclick: () => zoomTo(frame),
-  }, (style === "replaced" ? "◇" : how.sign) + " " + (frame.chain.length > 1 ? frame.title : shortName(frame.title)));
-  button.style.cssText = `left:${left * 100}%;width:${width * 100}%;top:${level * FRAME_HEIGHT}px`;
+    type: "button", class: `frame ${style} ${kind}${hit}`, "data-level": level, "data-drawing": drawing, "data-zoom": zoomOf(frame), tabindex: level === 0 && drawing === 0 ? "0" : "-1",
+    onclick: () => zoomTo(frame), onmouseenter: () => describe(frame, how), onfocus: () => describe(frame, how),
+  }, (style === "replaced" ? "◇ " : how.sign + " ") + title);
+  button.frame = frame;
+  button.style.top = y + "px";
+  button.style.left = 100 * left + "%";
+  button.style.width = 100 * width + "%";
   return button;
+}
+
+function isKernelFrame(frame) {
+  return !frame.root && frame.nodes.length > 0 && tree.kind[frame.nodes[0][0]] === "g";
+}
+
+// ---- sandwich: the callers of an op above it, its callees below
+
+function sandwich() {
+  const key = state.get("of") || biggestOp();
+  const nodes = [];
+  const fits = flame.layers ? (at) => keyOf(at) === key : (at) => tree.name[at] === number;
+  const number = page.texts.indexOf(key);
+  // Of nested calls with this name only the outermost counts.
+  for (let at = 0; at < tree.size; at++) {
+    if (!fits(at)) continue;
+    nodes.push([at, at]);
+    at = tree.end[at] - 1;
+  }
+  const callers = { ...frameOf(key, nodes, null, false), root: true, whole: true, up: true };
+  const callees = { ...frameOf(key, nodes, null, false), root: false };
+  const side = state.get("width") === "trace1" ? 1 : 2;
+  const word = page.names[side - 1];
+  return [{ top: callers, title: `Callers of ${shortName(key)}, ${word}`, side, up: true }, { top: callees, title: `Callees of ${shortName(key)}, ${word}`, side }];
+}
+
+// The outermost op with the largest difference.
+let biggest = null;
+function biggestOp() {
+  return (biggest ??= findBiggestOp());
+}
+
+function findBiggestOp() {
+  const sums = new Map();
+  for (let at = 0; at < tree.size; at++) {
+    if (tree.kind[at] !== "o" || !tree.events[at]) continue;
+    const above = tree.parent[at];
+    if (above >= 0 && tree.kind[above] === "o") continue;
+    const sum = sums.get(tree.name[at]) || [0, 0];
+    sums.set(tree.name[at], [sum[0] + tree.all1[at], sum[1] + tree.all2[at]]);
+  }
+  const size = ([, [one, two]]) => Math.abs(difference(one, two)) + 1e-9 * (one + two);
+  const best = [...sums].reduce((best, entry) => (best && size(best) >= size(entry) ? best : entry), null);
+  return best ? page.texts[best[0]] : tree.size ? nodeName(0) : "";
 }
 
 function zoomOf(frame) {
@@ -192,98 +324,77 @@ function shortName(title) {
 
 function describe(frame, how) {
   const replaced = isReplacedFrame(frame) ? `, replaces or is replaced by other calls ${bothTimes(frame)}` : "";
-  const figures = `${time(frame.time1)} → ${time(frame.time2)} ${page.unit}, ${how.sign} ${signed(frame.time2 - frame.time1)}`;
+  const figures = `${time(frame.time1, 1)} → ${time(frame.time2, 2)} ${unitWords()}, ${how.sign} ${signed(frame.time1, frame.time2)}`;
   const factor = ratio(frame.time1, frame.time2);
   const calls = frame.isIdle ? "all devices idle" : frame.nodes.length === 1 ? "1 call" : `${frame.nodes.length} calls`;
   const names = frame.chain.length > 4 ? [frame.chain[0], `${frame.chain.length - 2} calls`, frame.chain[frame.chain.length - 1]] : frame.chain;
-  flameInfo.replaceChildren(name(names.join(" › ")), element("br"), `${figures}${factor ? ", " + factor : ""}, ${calls}${replaced}`);
+  flameInfo.replaceChildren(element("span", { class: "line" }, name(names.join(" › "))), element("span", { class: "line" }, `${figures}${factor ? ", " + factor : ""}, ${calls}${replaced}`));
 }
 
 // Both times of the nearest call above that both sides have.
 function bothTimes(frame) {
   let above = frame.nodes[0][0];
   while (above >= 0 && "12".includes(tree.relation[above])) above = tree.parent[above];
-  return above < 0 ? "" : `(${time(tree.all1[above])} → ${time(tree.all2[above])} ${page.unit} in total below ${shortName(nodeName(above))})`;
+  return above < 0 ? "" : `(${time(tree.all1[above], 1)} → ${time(tree.all2[above], 2)} ${unitWords()}, all below ${shortName(nodeName(above))})`;
 }
 
 function zoomTo(frame) {
   if (frame.isIdle) return;
-  setState({ zoom: zoomOf(frame) });
+  if (view() === "sandwich") {
+    if (frame.nodes.length) goTo({ of: keyOf(frame.nodes[0][0]) });
+  } else goTo({ zoom: zoomOf(frame) });
   drawFlame();
   const target = flameView.querySelector(`[data-zoom="${zoomOf(frame)}"]`);
   if (target) target.focus({ preventScroll: true });
 }
 
 function showInFlame(at) {
-  setState({ at: "flame", zoom: idOf(at) });
+  openPanel("flame", { zoom: idOf(at), view: ["up", "sandwich"].includes(view()) ? "" : view() });
+  drawFlameControls();
   drawFlame();
-  document.getElementById("flame").scrollIntoView();
 }
 
-// Arrow keys move between frames spatially; Escape zooms out.
+function showSandwich(key) {
+  goTo({ view: "sandwich", of: key });
+  drawFlameControls();
+  drawFlame();
+}
+
+// Arrow keys move between frames spatially; + and - zoom, Escape zooms out, s shows callers and callees.
 function flameKey(event) {
   const current = event.target.closest(".frame");
-  if (!current) return;
+  if (!current || event.ctrlKey || event.metaKey || event.altKey) return;
   const level = Number(current.dataset.level);
-  const frames = [...flameView.querySelectorAll(".frame")];
+  const frames = [...flameView.querySelectorAll(`.frame[data-drawing="${current.dataset.drawing}"]`)];
   const at = (wanted) => frames.filter((frame) => Number(frame.dataset.level) === wanted);
   const left = (frame) => parseFloat(frame.style.left);
   const right = (frame) => left(frame) + parseFloat(frame.style.width);
   const beside = at(level);
+  const upwards = () => at(level - 1).filter((frame) => left(frame) <= left(current) + 1e-6).pop();
+  const downwards = () => at(level + 1).find((frame) => left(frame) >= left(current) - 1e-6 && left(frame) < right(current));
+  // Callers grow upwards.
+  const isCallers = view() === "sandwich" && current.dataset.drawing === "0";
+  const [goUp, goDown] = isCallers ? [downwards, upwards] : [upwards, downwards];
+  const other = current.dataset.drawing === "0" ? "1" : "0";
+  const across = () => flameView.querySelector(`.frame[data-drawing="${other}"][data-level="0"]`);
   const targets = {
     ArrowLeft: () => beside[beside.indexOf(current) - 1],
     ArrowRight: () => beside[beside.indexOf(current) + 1],
-    ArrowUp: () => at(level - 1).filter((frame) => left(frame) <= left(current) + 1e-6).pop(),
-    ArrowDown: () => at(level + 1).find((frame) => left(frame) >= left(current) - 1e-6 && left(frame) < right(current)),
+    ArrowUp: () => goUp() || across(),
+    ArrowDown: () => goDown() || across(),
   };
-  if (event.key === "Escape") {
-    const parent = zoomedFrame().parent;
+  const out = () => {
+    const parent = view() === "sandwich" ? null : zoomedFrame().parent;
     if (parent) zoomTo(parent);
-  } else if (targets[event.key]) {
-    event.preventDefault();
-    targets[event.key]()?.focus();
-  }
-}
-
-// Marks the frames whose name matches, and shows their number and total time.
-function seekInFlame(text) {
-  setState({ seek: text });
-  drawFlame();
-  tellFound();
-}
-
-function tellFound() {
-  const wanted = (state.get("seek") || "").toLowerCase();
-  const line = document.getElementById("flame-found");
-  if (!wanted) return line.replaceChildren();
-  // Of nested matches only the outermost counts.
-  let count = 0, one = 0, two = 0;
-  for (let at = 0; at < tree.size; at++) {
-    if (!nodeName(at).toLowerCase().includes(wanted)) continue;
-    count++;
-    one += tree.all1[at];
-    two += tree.all2[at];
-    at = tree.end[at] - 1;
-  }
-  line.textContent = count === 0 ? `no name matches “${state.get("seek")}”`
-    : `${count === 1 ? "1 call" : count + " calls"}: ${time(one)} → ${time(two)} ${page.unit}`;
-}
-
-function drawFlameControls() {
-  const redraw = (key) => (value) => {
-    setState({ [key]: value, ...(key === "view" || key === "layers" ? { zoom: "" } : {}) });
-    drawFlame();
   };
-  const reset = element("button", { type: "button", onclick: () => zoomTo(rootFrame()) }, "reset zoom");
-  const controls = [
-    choice("width shows the time of", "width", WIDTHS, "", redraw("width")),
-    choice("view", "view", VIEWS, "", redraw("view")),
-    choice("chains of only children", "chains", CHAINS, "", redraw("chains")),
-    field("highlight frames by name", "seek", seekInFlame),
-    tick("merge layers of one class", "layers", redraw("layers")),
-  ];
-  if (page.idle.length) controls.push(tick("with idle time", "idle", redraw("idle")));
-  document.getElementById("flame-controls").replaceChildren(...controls, reset,
-    element("span", { id: "flame-found", role: "status" }));
-  tellFound();
+  const acts = {
+    Escape: out, "-": out, "+": () => zoomTo(current.frame), "=": () => zoomTo(current.frame),
+    0: () => view() !== "sandwich" && zoomTo(rootFrame()),
+    s: () => current.frame.nodes.length && showSandwich(keyOf(current.frame.nodes[0][0])),
+  };
+  if (!acts[event.key] && !targets[event.key]) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (acts[event.key]) acts[event.key]();
+  else targets[event.key]()?.focus();
 }

@@ -1,73 +1,132 @@
-// Draws everything from the fragment, and redraws it when the fragment changes.
+// Shows one section at a time, draws it when it is first seen, and follows the fragment of the address.
+
+const panels = [...document.querySelectorAll(".panel")];
+const links = [...document.querySelectorAll("nav a")];
+
+// What each panel draws; a panel is drawn when it is shown and what it shows has changed.
+const DRAWINGS = {
+  differences: () => { groupsShown = PAGE_OF_GROUPS; drawFilters(); drawRows(); },
+  tree: () => { drawTreeControls(); drawTree(); },
+  flame: () => { drawFlameControls(); drawFlame(); },
+  timeline: () => { drawTimelineControls(); drawTimeline(); },
+};
+const drawn = new Set();
+
+function panelOf(id) {
+  return document.getElementById(id)?.closest(".panel") ?? panels[0];
+}
+
+// Opens the panel of a section; Back returns to the one before.
+function openPanel(id, changes = {}) {
+  goTo({ at: id, y: "", ...changes });
+  if (panelOf(id).hidden) scrollTo({ top: 0, behavior: "instant" });
+  showPanel(id);
+}
+
+function showPanel(id) {
+  const shown = panelOf(id);
+  for (const panel of panels) panel.hidden = panel !== shown;
+  document.body.classList.toggle("is-first", shown === panels[0]);
+  for (const link of links) {
+    if (panelOf(link.getAttribute("href").slice(1)) === shown) {
+      link.setAttribute("aria-current", "true");
+      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else link.removeAttribute("aria-current");
+  }
+  drawPanel(shown.dataset.panel);
+}
+
+function drawPanel(key) {
+  if (drawn.has(key)) return;
+  drawn.add(key);
+  DRAWINGS[key]?.();
+}
 
 function drawAll() {
   readState();
-  groupsShown = PAGE_OF_GROUPS;
-  drawFilters();
-  drawRows();
-  drawTreeControls();
-  drawTree();
-  drawFlameControls();
-  drawFlame();
-  drawTimelineControls();
-  drawTimeline();
+  drawn.clear();
+  retime();
+  document.getElementById("tools").replaceChildren(drawUnitSwitch(), helpButton());
+  markChange();
+  const id = state.get("at") || "what";
+  showPanel(id);
   const node = stateNumber("node");
-  if (node !== null && positionOf(node) >= 0) reveal(positionOf(node));
-  showPlace(node);
+  if (panelOf(id).dataset.panel === "tree" && node !== null && positionOf(node) >= 0) reveal(positionOf(node));
+  else showPlace(id);
 }
 
-// Scrolls to the position saved in a link: an offset below the top of a section, since the top itself moves
-// with the width of the window.
-function showPlace(node) {
-  const part = document.getElementById(state.get("at") || "");
-  if (!part) return;
+// Scrolls to the section of a link, or to the offset in it that was saved.
+function showPlace(id) {
+  const part = document.getElementById(id);
   const below = Number(state.get("y"));
-  if (state.has("y") && Number.isFinite(below)) {
-    scrollTo({ top: part.offsetTop + below, behavior: "instant" });
-  } else if (state.get("at") !== "tree" || node === null) {
-    part.scrollIntoView();
-  }
+  if (!part || part.closest("section") === panelOf(id).querySelector("section")) scrollTo({ top: state.has("y") && Number.isFinite(below) ? below : 0, behavior: "instant" });
+  else part.scrollIntoView();
 }
 
-// Saves the current section and the offset in it in the address, shortly after scrolling stops.
+// Saves the offset in the address, shortly after scrolling stops.
 let scrolling = 0;
 function keepPlace() {
   clearTimeout(scrolling);
   scrolling = setTimeout(() => {
-    const parts = [...document.querySelectorAll("main > section[id]")];
-    const part = parts.findLast((part) => part.offsetTop <= scrollY + 80);
-    setState(part && scrollY > 0 ? { at: part.id, y: Math.round(scrollY - part.offsetTop) } : { at: "", y: "" });
-    markPart(part);
+    if ((state.get("y") || "0") !== String(Math.round(scrollY))) setState({ y: scrollY > 0 ? Math.round(scrollY) : "" });
   }, 150);
 }
 
-// Highlights the current section in the contents bar.
-function markPart(part) {
-  for (const link of links) {
-    if (part && link.getAttribute("href") === "#" + part.id) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+// A link to a section opens its panel; one with a node also selects it.
+function followLink(event) {
+  const link = event.target.closest('a[href^="#"]');
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  const target = link.getAttribute("href").slice(1);
+  if (target.includes("=")) {
+    goTo({ at: "", y: "", ...Object.fromEntries(new URLSearchParams(target)) });
+    drawAll();
+    return;
   }
+  if (target === "tabs") return links[0].focus();
+  const part = document.getElementById(target);
+  if (!part) return;
+  openPanel(target);
+  if (part.closest(".panel").querySelector("section") === part) scrollTo({ top: 0, behavior: "instant" });
+  else part.scrollIntoView();
+  part.querySelector("h2")?.focus({ preventScroll: true });
 }
 
-const links = [...document.querySelectorAll("nav a")];
-for (const link of [...links, document.querySelector(".skip")]) {
-  link.addEventListener("click", (event) => {
-    event.preventDefault();
-    const part = document.getElementById(link.getAttribute("href").slice(1));
-    setState({ at: part.id, y: "" });
-    part.scrollIntoView();
-    part.querySelector("h2")?.focus({ preventScroll: true });
-  });
+// The links of a change: its call sites, the timeline, a copy.
+function addChangeLinks() {
+  for (const row of document.querySelectorAll("[data-change]")) {
+    const at = Number(row.dataset.change);
+    const { rows: ofChange, nodes } = page.changes[at];
+    const box = row.querySelector(".links");
+    const button = (text, act) => element("button", { type: "button", class: "copy", onclick: act }, text);
+    if (ofChange.length) box.prepend(button("call sites", () => { openPanel("differences", { change: at, q: "", open: "", row: "" }); drawFilters(); drawRows(); }));
+    const here = timeline ? nodes.find((node) => sliceOf(node) >= 0) : undefined;
+    if (here !== undefined) box.append(button("timeline", () => showNodeInTimeline(here)));
+    box.append(copyButton("sentence", () => `${row.querySelector(".delta b").textContent} ${document.querySelector("#changes-card h3 small").textContent.split("; ").pop()}: ${row.querySelector(".sentence").textContent}`));
+    row.tabIndex = -1;
+  }
+  for (const code of document.querySelectorAll("code.command")) code.after(" ", copyButton("command", code.textContent));
 }
+
+// Names of kernels in tables that are part of the page.
+function shortenKernels() {
+  for (const cell of document.querySelectorAll("#same-kernels .name")) cell.replaceWith(kernelName(cell.textContent));
+}
+
+document.addEventListener("click", followLink);
 for (const line of document.querySelectorAll("[data-cause]")) {
   line.querySelector(".why").append(" ", copyButton("cause", line.dataset.cause));
 }
 for (const shapes of document.querySelectorAll("#changes th bdi.dim, #efficiency th bdi.dim")) {
   if (shapes.textContent.length > FOLD) shapes.replaceWith(folded(shapes.textContent));
 }
+shortenKernels();
 startTimeline();
+addChangeLinks();
 treeView.addEventListener("keydown", treeKey);
 flameView.addEventListener("keydown", flameKey);
+document.addEventListener("keydown", shortcut);
 addEventListener("hashchange", drawAll);
+addEventListener("beforeprint", () => drawPanel("differences"));
 drawAll();
 addEventListener("scroll", keepPlace, { passive: true });

@@ -1,6 +1,6 @@
 // The fragment of the address <-> the state of the view, so that a link shows what its sender saw.
-// Keys: at, y, q, only, group, sort, dir, presence, f.<facet>, open, row, show, order, find, node, zoom,
-// width, view, chains, layers, idle, seek, t, slice.
+// Keys: at, y, unit, change, q, only, group, sort, dir, presence, f.<facet>, open, row, show, order, find, node,
+// zoom, width, view, of, chains, layers, idle, seek, t, slice.
 
 const state = new URLSearchParams();
 
@@ -17,11 +17,21 @@ function readState() {
 
 // Changes the state; an empty value removes its key.
 function setState(changes) {
+  keepState(changes, "replaceState");
+}
+
+// The same for a step that the Back button should undo: another tab, an order, a filter, a zoom.
+function goTo(changes) {
+  keepState(changes, "pushState");
+}
+
+function keepState(changes, how) {
   for (const [key, value] of Object.entries(changes)) {
     if (value === "" || value === null || value === undefined) state.delete(key);
     else state.set(key, String(value));
   }
-  history.replaceState(null, "", "#" + state.toString());
+  const text = "#" + state.toString();
+  history[text === location.hash ? "replaceState" : how](null, "", text);
 }
 
 // A number of the state, or null.

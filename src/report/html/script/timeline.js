@@ -48,6 +48,10 @@ function sliceName(at) {
   return page.texts[timeline.slices.name[at]];
 }
 
+function sliceLabel(at) {
+  return timeline.slices.kind[at] === "g" ? shortKernel(sliceName(at)) : shortName(sliceName(at));
+}
+
 // The visible range: [from, to] in ns since the start of the step.
 function timelineRange() {
   const found = /^(-?\d+)\.\.(-?\d+)$/.exec(state.get("t") || "");
@@ -62,7 +66,7 @@ function setRange(from, to) {
   const begin = Math.round(Math.min(Math.max(middle - length / 2, -0.02 * timeline.whole), timeline.whole * 1.02 - length));
   const isWhole = length >= timeline.whole;
   setState({ t: isWhole ? "" : `${begin}..${Math.round(begin + length)}` });
-  drawTimeline();
+  askForTimeline();
 }
 
 // Zooms by a factor around a moment, by default the middle.
@@ -96,12 +100,23 @@ function sliceColour(at, colours) {
   const other = partnerOf(at);
   if (other < 0) return colours.replaced;
   const [one, two] = sliceSide(at) === 1 ? [at, other] : [other, at];
-  const style = change(timeline.slices.time[one], timeline.slices.time[two]).style;
+  const style = changeOf(timeline.slices.time[one], timeline.slices.time[two], false).style;
   return style === "same0" ? colours.same : colours[style];
 }
 
+// Moving and zooming redraws once per frame.
+let isAsked = false;
+function askForTimeline() {
+  if (isAsked) return;
+  isAsked = true;
+  requestAnimationFrame(() => {
+    isAsked = false;
+    drawTimeline();
+  });
+}
+
 function drawTimeline() {
-  if (!timeline) return;
+  if (!timeline || !timelineView.clientWidth) return;
   const width = timelineView.clientWidth, ratio = devicePixelRatio || 1;
   timelineView.style.height = timeline.height + "px";
   timelineView.width = Math.round(width * ratio);
@@ -118,6 +133,7 @@ function drawTimeline() {
   drawEnds(view);
   const marked = pointed >= 0 ? pointed : chosenSlice();
   if (marked >= 0) drawPair(view, marked);
+  drawMap(view);
   timelineView.setAttribute("aria-label", timelineText());
   drawTimelineList();
 }
@@ -169,7 +185,7 @@ function drawLane({ pen, width, from, to, colours, x }, lane, at) {
       const room = Math.floor((size - 5 - 11 * badges) / 6.1);
       if (room < 3) continue;
       pen.fillStyle = colours.text;
-      const text = shortName(sliceName(slice));
+      const text = sliceLabel(slice);
       pen.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, Math.max(left, 0) + 2 + 11 * badges, y + 9);
     }
   });
@@ -256,14 +272,15 @@ function sliceFigures(at) {
     return `${span(times[at])} at ${span(start[at])}, ${paired}`;
   }
   const [one, two] = sliceSide(at) === 1 ? [at, other] : [other, at];
-  const how = change(times[one], times[two]);
+  const how = changeOf(times[one], times[two], false);
   const delta = times[two] - times[one];
-  const factor = ratio(times[one], times[two]);
-  return `${span(times[one])} → ${span(times[two])}, ${how.sign} ${delta > 0 ? "+" : ""}${span(delta)}${factor ? ", " + factor : ""}; begins at ${span(start[one])} → ${span(start[two])}`;
+  const sign = delta > 0 ? "+" : delta < 0 ? "−" : "±";
+  const factor = times[one] > 0 && times[two] > 0 ? `, ${(times[two] / times[one]).toFixed(2)}x` : "";
+  return `${span(times[one])} → ${span(times[two])}, ${how.sign} ${sign}${span(Math.abs(delta))}${factor}; begins at ${span(start[one])} → ${span(start[two])}`;
 }
 
 function describeSlice(at) {
-  if (at < 0) return timelineInfo.replaceChildren("Point at a call to see its figures and its counterpart. Drag to move, double-click to zoom.");
+  if (at < 0) return timelineInfo.replaceChildren("Point at a call to see its figures and its counterpart. Drag to move, turn the wheel to zoom, double-click to zoom to a call.");
   const node = timeline.slices.node[at];
   const buttons = at === chosenSlice() && positionOf(node) >= 0
     ? [" ", element("button", { type: "button", onclick: () => showInTree(positionOf(node)) }, "show in the merged tree")] : [];
@@ -301,7 +318,7 @@ function drawTimelineList() {
     element("button", { type: "button", "data-slice": timeline.slices.node[at], "aria-pressed": String(at === chosen), onclick: () => {
       chooseSlice(at);
       box.querySelector(`[data-slice="${timeline.slices.node[at]}"]`)?.focus();
-    } }, name(cut(shortName(sliceName(at))))),
+    } }, name(cut(sliceLabel(at)))),
     element("span", { class: "dim" }, ` ${page.texts[timeline.lanes[timeline.slices.lane[at]].name]}: ${sliceFigures(at)}`));
   const more = all.length - LISTED;
   box.append(element("div", {},
@@ -356,18 +373,19 @@ function point(at) {
   if (at === pointed) return;
   pointed = at;
   describeSlice(at >= 0 ? at : chosenSlice());
-  drawTimeline();
+  askForTimeline();
 }
 
-// Zooms with Ctrl, as a pinch gesture does; also scrolls sideways. Otherwise the page scrolls as usual.
+// The wheel zooms where the pointer is, and scrolls sideways. If there is nothing to zoom out of, the page scrolls.
 function timelineWheel(event) {
   const box = timelineView.getBoundingClientRect();
   const [from, to] = timelineRange();
   const around = from + (event.clientX - box.left) / box.width * (to - from);
   const sideways = event.deltaX || (event.shiftKey ? event.deltaY : 0);
-  if (event.ctrlKey || event.metaKey) zoomTimeline(Math.exp(event.deltaY / 300), around);
-  else if (sideways) panTimeline(sideways / box.width);
-  else return;
+  const isWhole = from === 0 && to === timeline.whole;
+  if (sideways && Math.abs(sideways) >= Math.abs(event.shiftKey ? 0 : event.deltaY)) panTimeline(sideways / box.width);
+  else if (isWhole && event.deltaY > 0) return;
+  else zoomTimeline(Math.exp(Math.max(-240, Math.min(240, event.deltaY)) / 300), around);
   event.preventDefault();
 }
 
@@ -421,6 +439,7 @@ function timelineKey(event) {
   const act = event.shiftKey && event.key.startsWith("Arrow") ? () => stepSlice(event.key) : keys[event.key];
   if (!act) return;
   event.preventDefault();
+  event.stopPropagation();
   act();
 }
 
@@ -434,11 +453,27 @@ function causeNode({ node, event }) {
 // Zooms to a cause, with half its length on each side.
 function showInTimeline(place) {
   const { from, to } = place;
-  setState({ at: "timeline", slice: causeNode(place) });
+  openPanel("timeline", { slice: causeNode(place) });
   const around = Math.max((to - from) / 2, timeline.whole / 500);
   setRange(from - around, to + around);
   describeSlice(chosenSlice());
-  document.getElementById("timeline").scrollIntoView();
+  timelineView.focus({ preventScroll: true });
+}
+
+// The slice of a node, or of the first call below it that is drawn; -1 if there is none.
+function sliceOf(at) {
+  for (let node = at; node < tree.end[at]; node++) {
+    const slices = timeline.byNode.get(idOf(node));
+    if (slices) return slices[0];
+  }
+  return -1;
+}
+
+function showNodeInTimeline(at) {
+  const slice = sliceOf(at);
+  openPanel("timeline", { slice: timeline.slices.node[slice] });
+  zoomToSlice(slice);
+  describeSlice(slice);
   timelineView.focus({ preventScroll: true });
 }
 
@@ -470,6 +505,8 @@ function startTimeline() {
   for (const type of ["pointerdown", "pointermove", "pointerup", "pointerleave", "pointercancel"]) {
     timelineView.addEventListener(type, timelinePointer);
   }
+  const map = document.getElementById("timeline-map");
+  for (const type of ["pointerdown", "pointermove", "pointerup", "pointercancel"]) map.addEventListener(type, mapPointer);
   timelineView.addEventListener("wheel", timelineWheel, { passive: false });
   timelineView.addEventListener("keydown", timelineKey);
   timelineView.addEventListener("dblclick", (event) => {

@@ -48,57 +48,86 @@ function uidText(side, uid) {
   return range ? `${range[1]}:${uid - range[0]}` : String(uid);
 }
 
+// The name of a node as an element; kernels in their short form.
+function nodeLabel(at) {
+  return tree.kind[at] === "g" ? kernelName(nodeName(at)) : name(nodeName(at));
+}
+
 function drawTree() {
   lines.clear();
   const head = element("div", { class: "node tree-head", "aria-hidden": "true" },
     element("span", { class: "label" }, "call"),
-    ...page.names.map((title) => element("span", { class: "time" }, `${title} ${page.unit}`)),
-    element("span", { class: "time delta" }, "difference"));
+    ...page.names.map((title) => element("span", { class: "time" }, title, element("small", {}, unitWords()))),
+    element("span", { class: "time delta" }, "difference", element("small", {}, unitWords())));
   const box = element("div", { role: "presentation" });
   document.getElementById("tree-head").replaceChildren(head);
   treeView.replaceChildren(box);
-  fill(box, -1, 0, CHILDREN_SHOWN);
+  fill(box, -1, CHILDREN_SHOWN);
   const first = treeView.querySelector("[role=treeitem]");
   if (first) first.tabIndex = 0;
   else document.getElementById("tree-head").append(element("p", { class: "dim" }, "nothing to show"));
+  drawCrumbs(-1);
+  drawCall(-1);
 }
 
 // Adds lines for the nodes directly below `at`, up to `limit`.
-function fill(box, at, indent, limit) {
+function fill(box, at, limit) {
   const children = shownChildren(at);
   const rest = children.length - limit;
   const made = box.querySelectorAll(":scope > .branch").length;
   box.querySelector(":scope > .show-more")?.remove();
-  // Only branches indent; otherwise chains of single calls would leave the page.
-  const next = indent + (children.length > 1 ? 1 : 0);
-  for (const child of children.slice(made, limit)) box.append(branch(child, next));
+  box.append(...children.slice(made, limit).map(branch));
   if (rest > 0) {
-    const more = () => fill(box, at, indent, limit + 5 * CHILDREN_SHOWN);
+    const more = () => fill(box, at, limit + 5 * CHILDREN_SHOWN);
     // A tree may contain only tree items, so the button gets that role.
     box.append(element("button", { type: "button", role: "treeitem", class: "show-more", onclick: more }, `${rest} more calls`));
   }
 }
 
-function branch(at, indent) {
+function branch(at) {
   const opens = shownChildren(at).length > 0;
   const below = element("div", { role: "group", hidden: "" });
   const line = element("div", {
     class: "node k-" + tree.kind[at], role: "treeitem", tabindex: "-1", "data-node": idOf(at),
     "aria-level": tree.depth[at] + 1, "aria-expanded": opens ? "false" : null,
-    onclick: () => toggle(at), onfocus: () => setState({ node: idOf(at) }),
-  }, label(at, opens, indent), ...figures(at));
-  lines.set(at, { line, below, indent, opens });
+    onclick: () => toggle(at), onfocus: () => select(at),
+  }, label(at, opens), ...figures(at));
+  lines.set(at, { line, below, opens });
   return element("div", { class: "branch", role: "presentation" }, line, below);
 }
 
-function label(at, opens, indent) {
+// Each level is indented, deep ones by less, so that chains of a hundred frames stay on the page.
+const STEEP = 14;
+function indentOf(depth) {
+  return Math.min(depth, STEEP) * 0.8 + Math.min(Math.max(depth - STEEP, 0), 60) * 0.12;
+}
+
+function label(at, opens) {
   const hidden = tree.hiddenBelow.get(at);
   const box = element("span", { class: "label" },
     element("span", { class: "toggle", "aria-hidden": "true" }, opens ? "▸" : ""),
-    element("span", {}, name(nodeName(at)), ...nodeTags(at).flatMap((tag) => [" ", tag]),
+    element("span", {}, nodeLabel(at), ...nodeTags(at).flatMap((tag) => [" ", tag]),
       hidden ? element("span", { class: "dim" }, ` (${hidden} omitted)`) : null));
-  box.style.paddingLeft = Math.min(indent, 24) * 0.8 + "em";
+  box.style.setProperty("--indent", indentOf(tree.depth[at]) + "em");
   return box;
+}
+
+// A call that has the focus is the selected one.
+function select(at) {
+  setState({ node: idOf(at) });
+  drawCrumbs(at);
+  drawCall(at);
+}
+
+// The calls above the selected one.
+function drawCrumbs(at) {
+  const box = document.getElementById("crumbs");
+  if (at < 0) return box.replaceChildren(element("span", { class: "dim" }, "no call selected"));
+  const path = pathTo(at);
+  box.replaceChildren(...path.slice(0, -1).flatMap((above) => [
+    element("button", { type: "button", onclick: () => reveal(above) }, shortName(nodeName(above))), element("span", { "aria-hidden": "true" }, "›")]),
+    element("b", {}, shortName(tree.kind[at] === "g" ? shortKernel(nodeName(at)) : nodeName(at))));
+  box.scrollLeft = box.scrollWidth;
 }
 
 function figures(at) {
@@ -106,15 +135,15 @@ function figures(at) {
   if (tree.events[at] === 0) return [];
   const how = change(time1, time2);
   return [
-    element("span", { class: "time" }, time(time1)), element("span", { class: "time" }, time(time2)),
-    element("span", { class: "time delta " + (isReplaced(at) ? "replaced" : how.style) }, (isReplaced(at) ? "◇" : how.sign) + " " + signed(time2 - time1)),
+    element("span", { class: "time" }, time(time1, 1)), element("span", { class: "time" }, time(time2, 2)),
+    element("span", { class: "time delta " + (isReplaced(at) ? "replaced" : how.style) }, (isReplaced(at) ? "◇" : how.sign) + " " + signed(time1, time2)),
   ];
 }
 
 function setOpen(at, open) {
-  const { line, below, indent, opens } = lines.get(at);
+  const { line, below, opens } = lines.get(at);
   if (!opens) return;
-  if (open && !below.firstChild) fill(below, at, indent, CHILDREN_SHOWN);
+  if (open && !below.firstChild) fill(below, at, CHILDREN_SHOWN);
   below.hidden = !open;
   line.setAttribute("aria-expanded", String(open));
   line.querySelector(".toggle").textContent = open ? "▾" : "▸";
@@ -149,11 +178,11 @@ function reveal(at) {
     path.forEach((node) => asked.add(node));
     drawTree();
   }
-  let above = -1, box = treeView.lastChild, indent = 0;
+  let above = -1, box = treeView.lastChild;
   for (const node of path) {
-    if (!lines.has(node)) fill(box, above, indent, shownChildren(above).indexOf(node) + 1);
+    if (!lines.has(node)) fill(box, above, shownChildren(above).indexOf(node) + 1);
     if (node !== at) setOpen(node, true);
-    ({ below: box, indent } = lines.get(node));
+    box = lines.get(node).below;
     above = node;
   }
   treeView.querySelector(".found")?.classList.remove("found");
@@ -163,34 +192,52 @@ function reveal(at) {
 }
 
 function showInTree(at) {
-  setState({ at: "tree" });
+  openPanel("tree");
   reveal(at);
 }
 
 // The next node after the current one that the text or path query matches.
+const lowerNames = new Map();
+function lowerName(at) {
+  const text = tree.name[at];
+  if (!lowerNames.has(text)) lowerNames.set(text, page.texts[text].toLowerCase());
+  return lowerNames.get(text);
+}
+
+let foundText = null, foundList = [];
 function findNext(text) {
-  const wanted = text.toLowerCase();
-  if (!wanted) return;
-  const from = positionOf(stateNumber("node") ?? 0);
+  if (!text) return;
   const search = searchOf(text);
-  const fits = search.nodes ? (at) => search.nodes.set.has(at) : (at) => nodeName(at).toLowerCase().includes(wanted);
-  let count = 0, next = -1, place = 0;
-  for (let step = 1; step <= tree.size && !search.error; step++) {
-    const at = (Math.max(from, 0) + step) % tree.size;
-    if (!fits(at)) continue;
-    count++;
-    if (next < 0) next = at;
+  if (foundText !== text) {
+    foundText = text;
+    const wanted = text.toLowerCase();
+    // Each distinct name is compared once.
+    const fits = new Uint8Array(page.texts.length);
+    if (!search.nodes && !search.error) page.texts.forEach((name, at) => { fits[at] = name.toLowerCase().includes(wanted) ? 1 : 0; });
+    foundList = search.nodes ? search.nodes.list : [];
+    if (!search.nodes) for (let at = 0; at < tree.size; at++) if (fits[tree.name[at]]) foundList.push(at);
   }
-  for (let at = 0; at <= next; at++) if (fits(at)) place++;
-  const line = document.getElementById("tree-found");
-  line.textContent = search.error ? `not a path query: ${search.error}`
-    : count === 0 ? `no name matches “${text}”` : `${place} of ${count}`;
-  if (next >= 0) reveal(next);
+  const from = positionOf(stateNumber("node") ?? -1);
+  const next = Math.max(foundList.findIndex((at) => at > from), 0);
+  document.getElementById("tree-found").textContent = search.error ? `not a path query: ${search.error}`
+    : foundList.length === 0 ? `no name matches “${text}”` : `${next + 1} of ${foundList.length}`;
+  if (foundList.length) reveal(foundList[next]);
+}
+
+// Letters typed in the tree go to the next visible line whose name has them.
+let typed = "", typedAt = 0;
+function typeAhead(letter, all, line) {
+  const now = performance.now();
+  typed = now - typedAt < 900 ? typed + letter : letter;
+  typedAt = now;
+  const here = all.indexOf(line);
+  const order = [...all.slice(here + (typed.length > 1 ? 0 : 1)), ...all.slice(0, here + 1)];
+  return order.find((item) => item.querySelector(".name").textContent.toLowerCase().includes(typed.toLowerCase()));
 }
 
 function treeKey(event) {
   const line = event.target.closest("[data-node]");
-  if (!line) return;
+  if (!line || event.ctrlKey || event.metaKey || event.altKey) return;
   const at = positionOf(Number(line.dataset.node));
   const all = [...treeView.querySelectorAll("[data-node]")].filter((item) => item.offsetParent);
   const to = (item) => item && focusLine(positionOf(Number(item.dataset.node)));
@@ -203,16 +250,23 @@ function treeKey(event) {
     End: () => to(all[all.length - 1]),
     Enter: () => toggle(at),
     " ": () => toggle(at),
+    "*": () => {
+      shownChildren(tree.parent[at]).slice(0, CHILDREN_SHOWN).forEach((beside) => lines.has(beside) && setOpen(beside, true));
+      shownChildren(at).forEach((below) => lines.has(below) && setOpen(below, true));
+    },
   };
-  if (!keys[event.key]) return;
+  const isLetter = /^[\p{L}\p{N}_:]$/u.test(event.key);
+  if (!keys[event.key] && !isLetter) return;
   event.preventDefault();
-  keys[event.key]();
+  event.stopPropagation();
+  if (keys[event.key]) keys[event.key]();
+  else to(typeAhead(event.key, all, line));
   document.activeElement.scrollIntoView({ block: "nearest" });
 }
 
 function drawTreeControls() {
   const redraw = (key) => (value) => {
-    setState({ [key]: value });
+    goTo({ [key]: value });
     drawTree();
   };
   const find = field("find by name or path query (Enter: next)", "find", (text) => setState({ find: text }));

@@ -1,0 +1,147 @@
+//! [`Analysis`] → the compiled regions and graph launches of one side, with what they replaced: whether a fusion
+//! worked is one line.
+
+use crate::analysis::Analysis;
+use crate::diff::Region;
+use crate::report::lists::change as style_of;
+use crate::report::text::times;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Maximum number of lines; most time first.
+const LINES: usize = 30;
+/// Number of replaced ops that are named.
+const NAMED: usize = 4;
+
+/// The regions of one name.
+pub(super) struct RegionLine {
+    pub(super) name: String,
+    /// The side that has them.
+    pub(super) side: String,
+    pub(super) count: u64,
+    /// The ops that they replaced, with counts per region: `aten::add ×4, aten::mul ×4 and 3 more`.
+    pub(super) ops: String,
+    /// Number of attributed events of one region, on each side.
+    pub(super) events: [String; 2],
+    pub(super) time: PerSide<Nanos>,
+    pub(super) ratio: String,
+    /// What the region did to the number of kernels and the time.
+    pub(super) answer: &'static str,
+    pub(super) style: &'static str,
+    /// The first node of the merged tree.
+    pub(super) node: usize,
+}
+
+/// The sums over the regions of one name.
+#[derive(Default)]
+struct Group {
+    count: u64,
+    ops: BTreeMap<String, u64>,
+    events: PerSide<u64>,
+    time: PerSide<Nanos>,
+    node: usize,
+}
+
+pub(super) fn lines(analysis: &Analysis) -> Vec<RegionLine> {
+    let mut groups: BTreeMap<(Side, &str), Group> = BTreeMap::new();
+    for region in analysis.diff().regions() {
+        let name = analysis.tree(region.side).name(region.call);
+        let group = groups.entry((region.side, name)).or_insert_with(|| Group {
+            node: analysis.diff().region_node(region).index(),
+            ..Group::default()
+        });
+        group.add(analysis, region);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.retain(|(_, group)| group.events != PerSide::default());
+    groups.sort_by_key(|(_, group)| {
+        (Reverse(group.time.baseline.max(group.time.candidate)), group.node)
+    });
+    groups
+        .into_iter()
+        .take(LINES)
+        .map(|((side, name), group)| group.line(analysis, side, name))
+        .collect()
+}
+
+impl Group {
+    fn add(&mut self, analysis: &Analysis, region: &Region) {
+        self.count += 1;
+        let other = region.side.other();
+        self.add_events(analysis, region.side, region.call);
+        for &call in &region.replaced {
+            self.add_events(analysis, other, call);
+            let tree = analysis.tree(other);
+            let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Op);
+            // The outermost ops are what the program called.
+            let outermost = below.filter(|&op| {
+                op == call
+                    || tree
+                        .ancestors(op)
+                        .take_while(|&above| above != call)
+                        .all(|above| tree.kind(above) != CallKind::Op)
+                        && (tree.kind(call) != CallKind::Op)
+            });
+            for op in outermost
+                .filter(|&op| tree.is_gpu_path(op) || analysis.row_index(other, op).is_some())
+            {
+                *self.ops.entry(tree.name(op).to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    fn add_events(&mut self, analysis: &Analysis, side: Side, call: CallId) {
+        let measured = |&below: &CallId| analysis.row_index(side, below).is_some();
+        for event in analysis.tree(side).subtree(call).filter(measured) {
+            self.events[side] += 1;
+            self.time[side] += analysis.time_of(side, event);
+        }
+    }
+
+    fn line(self, analysis: &Analysis, side: Side, name: &str) -> RegionLine {
+        let difference = self.time.difference();
+        let mut ops: Vec<(String, u64)> = self.ops.into_iter().collect();
+        ops.sort_by_key(|(name, count)| (Reverse(*count), name.clone()));
+        let more = ops.len().saturating_sub(NAMED);
+        let named = ops
+            .iter()
+            .take(NAMED)
+            .map(|(name, count)| format!("{name} ×{}", each(*count, self.count)));
+        let mut text = named.collect::<Vec<_>>().join(", ");
+        if more > 0 {
+            text += &format!(" and {more} more");
+        }
+        let fewer = self.events.candidate < self.events.baseline;
+        let answer = match (side, fewer, difference < Nanos::ZERO) {
+            (Side::Candidate, true, true) => "fused, faster",
+            (Side::Candidate, true, false) => "fused, not faster",
+            (Side::Candidate, false, true) => "not fewer kernels, faster",
+            (Side::Candidate, false, false) => "not fewer kernels, not faster",
+            (Side::Baseline, _, true) => "no longer compiled, faster",
+            (Side::Baseline, _, false) => "no longer compiled, not faster",
+        };
+        RegionLine {
+            name: name.to_owned(),
+            side: analysis.side_name(side).to_owned(),
+            count: self.count,
+            ops: text,
+            events: Side::BOTH.map(|side| each(self.events[side], self.count)),
+            time: self.time,
+            ratio: times(self.time),
+            answer,
+            style: style_of(difference),
+            node: self.node,
+        }
+    }
+}
+
+/// A count per region, without decimals if it is the same in all of them.
+fn each(count: u64, regions: u64) -> String {
+    match count.is_multiple_of(regions) {
+        true => (count / regions).to_string(),
+        false => format!("{:.1}", count as f64 / regions as f64),
+    }
+}

@@ -1,0 +1,103 @@
+// Times per step, or in total: one switch for all sections.
+
+function perStep() {
+  return state.get("unit") !== "total";
+}
+
+// The time of a side in ns -> as it is shown.
+function scaled(ns, side) {
+  return perStep() ? ns / page.steps[side - 1] : ns;
+}
+
+function hasSteps() {
+  return page.steps[0] > 1 || page.steps[1] > 1;
+}
+
+// One unit for all times: ms if a side takes at least one.
+function shownUnit() {
+  return Math.max(scaled(tree.total1, 1), scaled(tree.total2, 2)) >= 1e6 ? "ms" : "µs";
+}
+
+function unitWords() {
+  return hasSteps() ? `${shownUnit()} ${perStep() ? "per step" : "in total"}` : shownUnit();
+}
+
+function decimals(ns) {
+  return (ns / (shownUnit() === "ms" ? 1e6 : 1e3)).toFixed(3);
+}
+
+function time(ns, side) {
+  return decimals(scaled(ns, side));
+}
+
+function difference(time1, time2) {
+  return scaled(time2, 2) - scaled(time1, 1);
+}
+
+// Candidate − baseline with a sign, `±0.000` if it rounds to zero.
+function signed(time1, time2) {
+  const text = decimals(Math.abs(difference(time1, time2)));
+  if (Number(text) === 0) return "±" + text;
+  return (difference(time1, time2) > 0 ? "+" : "−") + text;
+}
+
+function ratio(time1, time2) {
+  if (!(time1 > 0 && time2 > 0)) return "";
+  const text = (scaled(time2, 2) / scaled(time1, 1)).toFixed(2);
+  return Number(text) === 0 ? "" : text + "x";
+}
+
+// How a time changed: a sign, a word, and a style by the difference relative to the larger time. What is shown as
+// zero has no colour.
+function change(time1, time2) {
+  return changeOf(scaled(time1, 1), scaled(time2, 2), Number(decimals(Math.abs(difference(time1, time2)))) === 0);
+}
+
+function changeOf(time1, time2, isZero) {
+  const part = Math.abs(time2 - time1) / Math.max(time1, time2, 1);
+  if (isZero || time1 === time2 || part <= page.noise) return { sign: "·", word: "same", style: "same0" };
+  const strength = part < 0.1 ? 1 : part < 0.4 ? 2 : 3;
+  return time2 > time1
+    ? { sign: "▲", word: "more", style: "more" + strength }
+    : { sign: "▼", word: "less", style: "less" + strength };
+}
+
+// Rewrites the times of the tables that are part of the page.
+function retime() {
+  for (const line of document.querySelectorAll("tr[data-t]")) {
+    const [one, two] = line.dataset.t.split(" ").map(Number);
+    const texts = { 1: time(one, 1), 2: time(two, 2), 3: signed(one, two), 4: ratio(one, two) };
+    for (const cell of line.querySelectorAll("[data-c]")) {
+      const key = cell.dataset.c;
+      cell.textContent = key === "1" && !one || key === "2" && !two ? "–" : texts[key];
+      if (key === "3") cell.className = change(one, two).word;
+    }
+    for (const cell of line.querySelectorAll("[data-saved]")) {
+      const [side, ns] = cell.dataset.saved.split(" ").map(Number);
+      cell.textContent = time(ns, side);
+    }
+  }
+  // The bars of a group: their lengths compare the times that are shown.
+  for (const chart of document.querySelectorAll(".chart tbody")) {
+    const times = (line) => line.dataset.t.split(" ").map((ns, at) => scaled(Number(ns), at + 1));
+    const all = [...chart.querySelectorAll("tr[data-t]")];
+    const most = Math.max(...all.flatMap(times), 1);
+    for (const line of all) times(line).forEach((ns, at) => { line.querySelectorAll(".bars span")[at].style.width = (100 * Math.max(ns, 0)) / most + "%"; });
+  }
+  for (const unit of document.querySelectorAll(".unit")) unit.textContent = unitWords();
+}
+
+function drawUnitSwitch() {
+  if (!hasSteps()) return "";
+  const button = (value, text) => element("button", {
+    type: "button", "aria-pressed": String(perStep() === (value === "")), "data-unit": value || "step",
+    onclick: () => {
+      goTo({ unit: value });
+      drawAll();
+      document.querySelector(`[data-unit="${value || "step"}"]`).focus();
+    },
+  }, text);
+  const { steps } = page;
+  const title = `All sections except What changed and Steps, which are per step: total time ÷ ${steps[0] === steps[1] ? steps[0] : steps.join(" and ")} recorded steps, or total time`;
+  return element("span", { class: "switch", role: "group", "aria-label": "Times", title }, button("", "per step"), button("total", "total"));
+}

@@ -1,0 +1,250 @@
+// The first screen: what changed, what it costs, what to do; units; kernel names; keys; nothing moves.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { file, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser.close());
+
+const number = (text) => Number(text.replace("−", "-").replace("±", "").replace(/^\+/, ""));
+const texts = (page, selector) => page.$$eval(selector, (found) => found.map((one) => one.textContent));
+const REPORTS = ["model", "example", "cpu", "regions", "timesformer", "compiled"].filter((name) => existsSync(file(name, "report.html")));
+
+for (const report of REPORTS) {
+  test(`${report}: the costs and parts add up to the difference of the step`, async () => {
+    const page = await open(browser, report);
+    const summary = summaryOf(report);
+    const [total] = (await texts(page, "#changes-card .sum .delta b")).map(number);
+    const unit = await page.evaluate(() => /(ms|µs|s) per step/.exec(document.querySelector("#changes-card h3").textContent)[1]);
+    const scale = { ms: 1e3, µs: 1, s: 1e6 }[unit];
+    const digits = /\.(\d+)/.exec((await texts(page, "#changes-card .sum .delta b"))[0])?.[1].length ?? 0;
+    const near = (a, b, times = 1) => assert.ok(Math.abs(a - b) <= times * 10 ** -digits, `${a} is not near ${b}`);
+    near(total, summary.wall.step_difference_us / scale);
+    const rows = await page.$$eval("#changes-card [data-change]", (rows) => rows.map((row) => [row.querySelector(".delta b").textContent, row.querySelector(".delta small")?.textContent.replace("attributed ", "") ?? ""]));
+    const costs = rows.map(([lead, cost]) => number(cost || lead));
+    rows.forEach(([lead, cost], at) => {
+      const { cost_us, effect_alone_us, sentence } = summary.changes[at];
+      near(costs[at], cost_us / scale);
+      near(number(lead), (effect_alone_us ?? cost_us) / scale);
+      assert.equal(cost !== "", effect_alone_us !== null, sentence);
+    });
+    const unlisted = summary.changes.slice(rows.length).reduce((sum, change) => sum + change.cost_us, 0) / scale;
+    const parts = Object.values(summary.same_program).filter((value) => typeof value === "number").length;
+    assert.ok(parts >= 4);
+    const rest = (await texts(page, "#changes-card .row:not([data-change]):not(.sum) .delta b")).map(number);
+    near([...costs, ...rest].reduce((a, b) => a + b, unlisted), total, costs.length + rest.length + 6);
+    await page.close();
+  });
+
+  test(`${report}: both sides are named on the first line, with what differs between them`, async () => {
+    const page = await open(browser, report);
+    const { trace1, trace2 } = summaryOf(report);
+    const line = await page.textContent(".pair");
+    assert.ok(line.indexOf(trace1.name) < line.indexOf("→") && line.indexOf("→") < line.lastIndexOf(trace2.name), line);
+    assert.match(line, /\d+ runs?( each)?/);
+    const below = await page.$eval("#verdict", (one) => one.getBoundingClientRect().bottom);
+    assert.ok(below < 260, `the headline ends at ${below}`);
+    await page.close();
+  });
+}
+
+test("each chip leads to its detail", async () => {
+  const page = await open(browser, "example");
+  const chips = page.locator(".chip");
+  const count = await chips.count();
+  assert.ok(count >= 3);
+  for (let at = 0; at < count; at++) {
+    await page.goto("file://" + file("example", "report.html"));
+    const target = (await chips.nth(at).getAttribute("href")).slice(1);
+    await chips.nth(at).click();
+    assert.ok(await page.locator("#" + target).isVisible(), target);
+  }
+  const told = (await texts(page, ".chip")).join("; ");
+  assert.match(told, /1 run per side: could be noise; record 3/);
+  assert.match(told, /\d+% of GPU time matched, \d+% firmly; totals exact/);
+  await page.close();
+});
+
+test("a change leads to its call sites, its first call, the timeline, and can be copied", async () => {
+  const page = await open(browser, "example");
+  const change = page.locator("[data-change]").first();
+  await page.evaluate(() => { globalThis.copied = []; copyText = async (text) => { copied.push(text); return true; }; });
+  const sentence = await change.locator(".sentence").textContent();
+  await change.locator("[data-copy=sentence]").click();
+  assert.ok((await page.evaluate(() => copied[0])).includes(sentence));
+  const all = await page.evaluate(() => page.changes.findIndex(({ rows }) => rows.length > 0));
+  await page.locator(`[data-change="${all}"] .links button:has-text("call sites")`).click();
+  const rows = (await rowsOf(page)).reduce((sum, row) => sum + row.rows, 0);
+  assert.equal(rows, await page.evaluate((at) => page.changes[at].rows.length, all));
+  await goTo(page, "what");
+  await change.locator(".links a").click();
+  assert.equal(await page.evaluate(() => positionOf(stateNumber("node")) >= 0), true);
+  await page.locator("#tree-view .found").waitFor();
+  await goTo(page, "what");
+  const button = page.locator('[data-change] .links button:has-text("timeline")').first();
+  await button.click();
+  assert.ok(await page.evaluate(() => chosenSlice()) >= 0);
+  await page.close();
+});
+
+test("the bars of the step are to scale, and their parts fill them", async () => {
+  const page = await open(browser, "example");
+  const { wall } = summaryOf("example");
+  const bars = await page.$$eval("#what .stacked .bar", (bars) => bars.map((bar) => [...bar.children].reduce((sum, part) => sum + parseFloat(part.style.width), 0)));
+  const steps = [wall.trace1, wall.trace2].map((side) => (side.busy_us + side.idle_us) / side.steps);
+  assert.ok(Math.abs(bars[0] / bars[1] - steps[0] / steps[1]) < 0.01, `${bars} for ${steps}`);
+  assert.ok(Math.abs(Math.max(...bars) - 100) < 0.1);
+  await page.close();
+});
+
+test("times are per step unless totals are asked for, in every section", async () => {
+  const page = await open(browser, "model", { tab: "differences" });
+  const steps = await page.evaluate(() => page.steps);
+  assert.deepEqual(steps, [2, 2]);
+  const scale = () => page.evaluate(() => (shownUnit() === "ms" ? 1e6 : 1e3));
+  const row = async () => (await rowsOf(page)).find(({ name }) => name === "aten::_convolution").trace1 * await scale();
+  const figure = { differences: row,
+    inputs: async () => Number(await page.textContent("[data-line=time] [data-c='1']")) * await scale(),
+    kernels: async () => Number(await page.textContent(".chart[data-chart=category] tbody [data-c='1']")) * await scale(),
+    tree: async () => Number(await page.textContent("#tree-view .node .time")) * await scale(),
+    flame: async () => Number(/: ([\d.]+)/.exec(await page.textContent(".flame-title"))[1]) * await scale() };
+  for (const [tab, read] of Object.entries(figure)) {
+    await goTo(page, tab);
+    const each = await read();
+    await page.click("[data-unit=total]");
+    const total = await read();
+    assert.ok(Math.abs(total - 2 * each) <= 1000, `${tab}: ${total} is not twice ${each}`);
+    assert.match(await page.textContent(`.panel[data-panel=${tab}]`), /in total/);
+    await page.click("[data-unit=step]");
+    assert.match(await page.textContent(`.panel[data-panel=${tab}]`), /per step/);
+  }
+  await page.close();
+});
+
+test("every table names the units of its times", async () => {
+  const page = await open(browser, "example");
+  const { trace1, trace2 } = summaryOf("example");
+  for (const tab of ["differences", "steps", "kernels", "efficiency", "inputs"]) {
+    await goTo(page, tab);
+    const heads = await page.$$eval(`.panel[data-panel=${tab}] table.figures > thead th`, (cells) => cells.filter((cell) => cell.offsetParent).map((cell) => cell.textContent));
+    const ofTimes = heads.filter((head) => head.startsWith(trace1.name) || head.startsWith(trace2.name) || head.startsWith("difference")).filter((head) => !head.includes("above,"));
+    assert.ok(ofTimes.length >= 2, tab);
+    const without = ofTimes.filter((head) => !/\b(ms|µs)/.test(head));
+    // Kernel counts have no unit.
+    assert.ok(without.every(() => tab === "kernels") && without.length <= 2, `${tab}: ${without}`);
+  }
+  await page.close();
+});
+
+test("what is shown as zero has no colour, and rates that round to zero are left out", async () => {
+  for (const report of REPORTS) {
+    const page = await open(browser, report);
+    for (const tab of ["differences", "tree", "steps", "kernels"]) {
+      if (!await page.locator(`nav a[href="#${tab}"]`).count()) continue;
+      await goTo(page, tab);
+      const wrong = await page.$$eval(".more, .less, .more1, .more2, .more3, .less1, .less2, .less3", (cells) =>
+        cells.filter((cell) => /^\W*[±+−]?0\.0+$/.test(cell.textContent.trim().replace(/^[▲▼·◇] /, ""))).map((cell) => cell.outerHTML));
+      assert.deepEqual(wrong, [], `${report}, ${tab}`);
+    }
+    assert.ok(!/\b0\.00 → 0\.00 TB|\b0\.00x|, 0 T/.test(await page.evaluate(() => document.body.textContent)), report);
+    await page.close();
+  }
+});
+
+const KERNELS = [
+  ["void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8>(cutlass_80::Params)", "cutlass::Kernel2<bf16, 256×128>"],
+  ["void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>, at::detail::Array<char*, 3> >(int, at::native::AddFunctor<float>)", "vectorized_elementwise_kernel<Add, fp32>"],
+  ["sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x128x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas", "sm90_xmma_gemm<tf32, 64×128>"],
+  ["_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib", "aiter::add_rmsnorm_quant_kernel<bf16>"],
+  ["void at::native::(anonymous namespace)::layer_norm_grad_input_kernel<float, float>(float const*)", "layer_norm_grad_input_kernel<fp32>"],
+  ["Cijk_Alik_Bljk_B_BS_BH_Bias_HA_S_SAV_UserArgs_MT64x32x128_MI16x16x1_SN_LDSB1", "Cijk_Alik_Bljk<bf16, 64×32>"],
+  ["Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (Pinned -> Device)"],
+  ["triton_poi_fused_add_0", "triton_poi_fused_add_0"],
+  ["", ""], ["<<<>>>((", "<<<>>>(("],
+];
+
+test("kernel names are short, with the full name on hover and in a copied selection", async () => {
+  const page = await open(browser, "example", { tab: "differences" });
+  for (const [full, short] of KERNELS.slice(0, 9)) assert.equal(await page.evaluate((name) => shortKernel(name), full), short);
+  for (const [full] of KERNELS) assert.equal(typeof await page.evaluate((name) => shortKernel(name), full), "string");
+  const all = await page.evaluate(() => [...new Set(tree.name.filter((_, at) => tree.kind[at] === "g"))].map((text) => [page.texts[text], shortKernel(page.texts[text])]));
+  assert.ok(all.every(([full, short]) => short !== "" && [...short].length <= 72), JSON.stringify(all.filter(([, short]) => [...short].length > 72)));
+  await page.locator('#rows tr[data-name="aten::_convolution"] th button').click();
+  const kernel = page.locator("#rows [data-full]").first();
+  const full = await kernel.getAttribute("data-full");
+  assert.equal(await kernel.getAttribute("title"), full);
+  assert.ok((await kernel.textContent()).length < full.length);
+  const copied = await kernel.evaluate((one) => {
+    getSelection().selectAllChildren(one);
+    const event = new ClipboardEvent("copy", { clipboardData: new DataTransfer(), bubbles: true, cancelable: true });
+    document.dispatchEvent(event);
+    return event.clipboardData.getData("text/plain");
+  });
+  assert.equal(copied, full);
+  await page.close();
+});
+
+test("keys: / searches, ? lists keys, ] and [ go through the changes, j and k through lines, u turns the unit", async () => {
+  const page = await open(browser, "example");
+  const focused = () => page.evaluate(() => document.activeElement.dataset.key ?? document.activeElement.dataset.change ?? document.activeElement.tagName);
+  await page.keyboard.press("]");
+  assert.equal(await focused(), "0");
+  await page.keyboard.press("j");
+  assert.notEqual(await focused(), "0");
+  await page.keyboard.press("k");
+  assert.equal(await focused(), "0");
+  await page.keyboard.press("]");
+  assert.equal(await page.evaluate(() => stateNumber("change")), Math.min(1, await page.evaluate(() => page.changes.length - 1)));
+  await page.keyboard.press("[");
+  assert.equal(await page.evaluate(() => stateNumber("change")), 0);
+  await page.keyboard.press("2");
+  assert.equal(await page.getAttribute("nav [aria-current]", "href"), "#differences");
+  await page.keyboard.press("/");
+  assert.equal(await focused(), "q");
+  await page.keyboard.type("u?j");
+  assert.equal(await page.inputValue("[data-key=q]"), "u?j");
+  await page.locator("[data-key=q]").blur();
+  await page.keyboard.press("u");
+  assert.equal(await page.getAttribute("[data-unit=total]", "aria-pressed"), "true");
+  await page.keyboard.press("?");
+  assert.ok(await page.locator("#help").isVisible());
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#help").isVisible(), false);
+  assert.deepEqual(page.problems, []);
+  await page.close();
+});
+
+test("pointing at frames, calls and lines moves nothing", async () => {
+  for (const width of [1280, 390]) {
+    const page = await open(browser, "example", { width });
+    await page.evaluate(() => {
+      globalThis.shifts = [];
+      new PerformanceObserver((list) => { for (const entry of list.getEntries()) globalThis.shifts.push([entry.value, ...entry.sources.map(({ node }) => node?.outerHTML?.slice(0, 80))]); }).observe({ type: "layout-shift", buffered: false });
+    });
+    const places = { flame: ["#flame-view .frame", "#flame-view"], timeline: ["#timeline-view", "#timeline-view"], tree: ["#tree-view .node", "#tree-view"], differences: ["#rows tr.line", "#rows"] };
+    for (const [tab, [selector, part]] of Object.entries(places)) {
+      await goTo(page, tab);
+      // What a click moves is meant to move.
+      await page.waitForTimeout(300);
+      await page.evaluate(() => { globalThis.shifts = []; });
+      const height = () => page.evaluate((part) => [document.querySelector(part).getBoundingClientRect().top, document.documentElement.scrollHeight].join(), part);
+      const before = await height();
+      const all = await page.$$eval(selector, (found) => found.slice(0, 60).map((one) => one.getBoundingClientRect()).map(({ x, y, width, height }) => [x + width / 2, y + height / 2]));
+      for (const [x, y] of all.filter(([x, y]) => y < 890 && x < 1270)) {
+        await page.mouse.move(x, y);
+        assert.equal(await height(), before, `${tab} at ${x}, ${y}`);
+      }
+      if (tab === "timeline") {
+        const box = await page.locator(selector).boundingBox();
+        for (let at = 0; at < 20; at++) {
+          await page.mouse.move(box.x + (box.width * at) / 20, Math.min(box.y + 20 + at * 20, 880));
+          assert.equal(await height(), before, tab);
+        }
+      }
+      assert.deepEqual(await page.evaluate(() => globalThis.shifts), [], tab);
+    }
+    await page.close();
+  }
+});
