@@ -39,7 +39,8 @@ fn a_page_is_complete_in_itself() {
     }
     assert!(page.contains("H100 takes"), "no GPU time");
     let (head, _) = page.split_once("id=\"inputs\"").expect("the inputs");
-    assert!(head.contains("id=\"verdict\">step "), "the page opens with the answer");
+    let opening = head.split_once("id=\"verdict\">").map_or("", |(_, rest)| rest);
+    assert!(opening.contains(" → ") && opening.contains(" per step; "), "it opens with the answer");
     assert!(head.contains("<ol class=\"causes\""), "and with the causes");
 }
 
