@@ -19,8 +19,8 @@ use tracetree::cli::summary_text;
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{
-    ChangeLine, Emit, Existing, ReportOptions, answer, answer_remarks, cause_lines, change_lines,
-    evidence, node_name, summarise, verdict, write_merged_tree, write_summary,
+    Emit, Existing, Layer, Line, Narrative, ReportOptions, answer, cause_lines, evidence,
+    node_name, summarise, verdict, write_merged_tree, write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
@@ -36,7 +36,7 @@ use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
 /// ...                    "examples/traces/resnet.cuda.json.gz")
 /// >>> d.answer.split(":")[0]
-/// 'step 5.336 → 5.024 ms (−5.8%)'
+/// '5.8% faster'
 /// >>> len(d.rows)
 /// 469
 #[pyclass(frozen, weakref, module = "tracetree")]
@@ -556,11 +556,28 @@ impl Comparison {
     /// The content of the notebook card.
     fn _card<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let analysis = self.comparison.analysis();
-        let (summary, (causes, rest), what) =
-            py.detach(|| (summarise(analysis), cause_lines(analysis), change_lines(analysis)));
+        let (summary, (causes, rest), narrative) =
+            py.detach(|| (summarise(analysis), cause_lines(analysis), Narrative::of(analysis)));
         let card = PyDict::new(py);
-        card.set_item("answer", answer(analysis))?;
-        card.set_item("remarks", answer_remarks(analysis))?;
+        card.set_item("headline", &narrative.headline)?;
+        card.set_item("leading", &narrative.leading)?;
+        let about = [&narrative.split, &narrative.confidence].into_iter();
+        let remarks: Vec<&String> =
+            about.chain(&narrative.remarks).chain(&narrative.runs).collect();
+        card.set_item("remarks", remarks)?;
+        card.set_item("measure_of_changes", narrative.measure())?;
+        let line = |line: &Line| {
+            let attributed = line.attributed.clone().unwrap_or_default();
+            let is_worse = line.cost > Nanos::ZERO;
+            (line.shown.clone(), attributed, line.sentence.clone(), line.detail(), is_worse)
+        };
+        let layer = |layer: &Layer| {
+            let lines: Vec<_> = layer.lines.iter().take(CARD_LINES).map(line).collect();
+            (layer.title.clone(), lines, narrative.rest(layer, CARD_LINES))
+        };
+        card.set_item("layers", narrative.layers().map(layer).collect::<Vec<_>>())?;
+        let next = narrative.next.iter().map(|action| (&action.text, &action.command));
+        card.set_item("next", next.collect::<Vec<_>>())?;
         card.set_item("evidence", evidence(analysis, &summary.verdict))?;
         card.set_item("verdict", verdict(analysis))?;
         card.set_item("measure", summary.measure)?;
@@ -572,14 +589,6 @@ impl Comparison {
         });
         card.set_item("causes", lines.collect::<Vec<_>>())?;
         card.set_item("rest", rest)?;
-        let line = |line: ChangeLine| {
-            (line.difference, line.sentence, line.detail, line.time > Nanos::ZERO)
-        };
-        card.set_item("headline", what.headline)?;
-        card.set_item("changes", what.changes.into_iter().map(line).collect::<Vec<_>>())?;
-        card.set_item("more_changes", what.rest)?;
-        let same_program = what.same_program.into_iter().map(line).collect::<Vec<_>>();
-        card.set_item("same_program", same_program)?;
         let sides = PyList::empty(py);
         for (side, about) in Side::BOTH.into_iter().zip([&summary.trace1, &summary.trace2]) {
             let totals = &analysis.account().totals[side];
@@ -591,6 +600,9 @@ impl Comparison {
         Ok(card)
     }
 }
+
+/// Maximum number of lines of each layer of the notebook card.
+const CARD_LINES: usize = 6;
 
 fn side_card<'py>(
     py: Python<'py>,

@@ -27,12 +27,14 @@ PLAIN = "border-collapse:collapse;margin:6px 0"
 
 
 def comparison(d: Comparison) -> str:
-    """The card of a comparison: the answer, the causes, the totals, and a link to the page."""
+    """The card of a comparison: the headline, what changed, the causes, the totals, a link to the page."""
     card = d._card()
-    parts = [inputs(card), f'<div style="font-size:1.1em"><b>{escape(card["answer"])}</b></div>']
+    parts = [inputs(card), f'<div style="font-size:1.2em"><b>{escape(card["headline"])}</b></div>']
+    parts.append(f"<div>{escape(card['leading'])}</div>")
     parts += [f'<div style="{DIM}">{escape(remark)}</div>' for remark in card["remarks"]]
     parts += [f'<div style="color:{WARNING}">⚠ {escape(line)}</div>' for line in lines(d)]
-    parts += [changes(card), causes(card), f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>"]
+    parts += [layers(card), following(card), causes(card)]
+    parts.append(f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>")
     parts += [account(card), page(card["page"])]
     return f'<div style="{BOX}">{"".join(parts)}</div>'
 
@@ -49,23 +51,38 @@ def points(count: int) -> str:
     return "1 point of difference" if count == 1 else f"{count} points of difference"
 
 
-def changes(card: dict[str, Any]) -> str:
+def layers(card: dict[str, Any]) -> str:
+    """What changed for certain, then the same program at another speed."""
+    parts = []
+    for number, (title, shown, rest) in enumerate(card["layers"]):
+        measure = f": {card['measure_of_changes']}" if number == 0 else ""
+        parts.append(f'<b>{escape(title)}</b><span style="{DIM}">{escape(measure)}</span>')
+        rows = [layer_line(*line) for line in shown]
+        if rest:
+            rows.append(f'<tr><td colspan="3" style="{LEFT};{DIM}">{escape(rest)}</td></tr>')
+        parts.append(f'<table style="{PLAIN}">{"".join(rows)}</table>')
+    return "".join(parts)
+
+
+def layer_line(cost: str, attributed: str, sentence: str, detail: str, worse: bool) -> str:
+    colour = WORSE if worse else BETTER
+    title = f' title="{escape(detail)}"' if detail else ""
+    beside = f"({escape(attributed)})" if attributed else ""
+    cells = [
+        f'<td style="{NUMBER};color:{colour}">{escape(cost)}</td>',
+        f'<td style="{NUMBER};{DIM}">{beside}</td>',
+        f'<td style="{LEFT}"{title}>{escape(sentence)}</td>',
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def following(card: dict[str, Any]) -> str:
+    """What to do next."""
     rows = []
-    if card["headline"]:
-        rows.append(f'<tr><td colspan="2" style="{LEFT}">{escape(card["headline"])}</td></tr>')
-    for difference, sentence, detail, worse in [*card["changes"], *card["same_program"]]:
-        colour = WORSE if worse else BETTER
-        title = f' title="{escape(detail)}"' if detail else ""
-        cells = [
-            f'<td style="{NUMBER};color:{colour}">{escape(difference)}</td>',
-            f'<td style="{LEFT}"{title}>{escape(sentence)}</td>',
-        ]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    if card["more_changes"]:
-        rows.append(
-            f'<tr><td colspan="2" style="{LEFT};{DIM}">{escape(card["more_changes"])}</td></tr>'
-        )
-    return f'<b>What changed</b><table style="{PLAIN}">{"".join(rows)}</table>'
+    for text, command in card["next"]:
+        code = f": <code>{escape(command)}</code>" if command else ""
+        rows.append(f"<li>{escape(text)}{code}</li>")
+    return f'<b>What to do</b><ol style="margin:4px 0">{"".join(rows)}</ol>' if rows else ""
 
 
 def causes(card: dict[str, Any]) -> str:

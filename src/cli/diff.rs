@@ -3,13 +3,14 @@
 use super::diff_args::DiffArgs;
 use super::format::Format;
 use super::output::Console;
-use super::{Outcome, fleet, load, summary};
+use super::{Outcome, fleet, load, mistakes, summary};
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
 use tracetree::fleet::is_folder;
 use tracetree::gate::{self, run_files};
 use tracetree::report::{
-    ReportOptions, one_line, was_interrupted, write_csv_with, write_markdown, write_summary,
+    ReportOptions, one_line, was_interrupted, write_brief, write_csv_with, write_markdown,
+    write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
@@ -25,6 +26,11 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
                 "folders of ranks are compared through their reports, which --no-report disables";
             Err(Error::new(ErrorKind::Usage, baseline, message)
                 .remedy("omit --no-report, or pass two traces"))
+        }
+        (true, true) if args.format == Format::Brief => {
+            let message = "the brief describes two traces, not folders of ranks";
+            Err(Error::new(ErrorKind::Usage, baseline, message)
+                .remedy("pass two traces, or use --format json"))
         }
         (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
         (false, false) => {
@@ -64,6 +70,12 @@ fn run_pair(
     if !args.no_report {
         check_output(&args.output, &options, console)?;
     }
+    if let ([one], [two]) = (&runs.baseline[..], &runs.candidate[..])
+        && let Some(mistake) = mistakes::same_file(one, two)
+    {
+        console.say(&format!("warning: {}", mistake.what));
+        console.say(&format!("to compare two recordings: {}", mistake.command));
+    }
     let comparison = load::of_runs(runs, args.comparison_options()?, console)?;
     let analysis = comparison.analysis();
     let report = comparison.report(options);
@@ -71,9 +83,11 @@ fn run_pair(
         console.progress().stage("writing the report", || report.write(&args.output))?;
     }
     let summary = report.summary();
-    let width = console.width();
+    let (width, is_verbose) = (console.width(), console.is_verbose());
     console.print(|out| match args.format {
-        Format::Text => summary::text(analysis, &report, args.top, width, out),
+        Format::Text if is_verbose => summary::text(analysis, &report, args.top, width, out),
+        Format::Text => summary::answer(&report, width, out),
+        Format::Brief => write_brief(&report, out),
         Format::Json => write_summary(summary, out),
         Format::Csv => write_csv_with(&TableKind::Names.of(analysis), args.emit.csv_texts(), out),
         Format::Md => write_markdown(analysis, args.top, out),

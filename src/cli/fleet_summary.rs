@@ -13,7 +13,8 @@ pub(super) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        Format::Text => screen(fleet, out),
+        // Refused earlier for folders.
+        Format::Text | Format::Brief => screen(fleet, out),
         Format::Csv => write_csv_with(&fleet.table(), texts, out),
         Format::Json => write_rows_json(&fleet.table(), out),
         Format::Md => markdown(&fleet.ranks, out),

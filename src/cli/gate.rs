@@ -10,8 +10,8 @@ use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::gate::{
-    Date, Gate, GateFormat, Inconclusive, Outcome as GateOutcome, Recorder, Recording, Rules,
-    run_files,
+    Date, Gate, GateFormat, Inconclusive, Layout, Outcome as GateOutcome, Recorder, Recording,
+    Rules, run_files,
 };
 use tracetree::program::CaptureSource;
 use tracetree::report::one_line;
@@ -74,14 +74,21 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
         return Err(Error::usage(path.display().to_string(), message)
             .remedy("omit --base-capture, or record with `baseline record --capture`"));
     }
-    let (baseline, candidate) =
+    let (baseline, checked) =
         rayon::join(|| args.before(before, &progress), || read(&candidate, after, &progress));
-    let (baseline, candidate) = (baseline?, candidate?);
-    let gate = Gate::check(&baseline, &candidate, &rules, args.today.unwrap_or_else(Date::today));
+    let (baseline, checked) = (baseline?, checked?);
+    let gate = Gate::check(&baseline, &checked, &rules, args.today.unwrap_or_else(Date::today));
     match &args.output {
         Some(path) => write_result(&gate, args.format, path)?,
         None if args.format == GateFormat::Github => {
             console.print_commands(|out| gate.write(args.format, out))?
+        }
+        None if args.format == GateFormat::Text => {
+            let layout = layout(console);
+            console.print(|out| gate.write_text(layout, out))?;
+            if gate.outcome != GateOutcome::Pass {
+                args.suggest(&candidate, console)?;
+            }
         }
         None => console.print(|out| gate.write(args.format, out))?,
     }
@@ -89,6 +96,10 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
         console.say(&format!("gate: {}", one_line(&gate.headline())));
     }
     Ok(gate.outcome.into())
+}
+
+fn layout(console: &Console) -> Layout {
+    Layout { width: console.width(), is_verbose: console.is_verbose() }
 }
 
 /// Prints problems with captures of graphs.
@@ -140,6 +151,25 @@ impl GateArgs {
             Some(path) => Recording::read_baseline(path),
             None => read(&run_files(&self.base)?, captures, progress),
         }
+    }
+
+    /// Prints what to do if the gate does not pass: see the comparison, or accept it.
+    fn suggest(&self, candidate: &[PathBuf], console: &mut Console) -> Result<()> {
+        let words = |paths: &[PathBuf]| {
+            let paths = paths.iter().map(|path| one_line(&path.display().to_string()).into_owned());
+            paths.collect::<Vec<_>>().join(" ")
+        };
+        let new = words(candidate);
+        console.print(|out| match &self.baseline {
+            Some(file) => {
+                let file = one_line(&file.display().to_string()).into_owned();
+                writeln!(out, "\naccept: tracetree baseline accept {file} {new}")
+            }
+            None => {
+                let base = words(&self.base);
+                writeln!(out, "\nsee: tracetree diff --base {base} --new {new}")
+            }
+        })
     }
 
     fn candidate(&self) -> Result<Vec<PathBuf>> {
@@ -209,7 +239,8 @@ pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result
             let before = Recording::read_baseline(file)?;
             let after = read(&run_files(runs)?, captures.source(), &console.progress())?;
             let gate = Gate::check(&before, &after, &Rules::default(), Date::today());
-            console.print(|out| gate.write(GateFormat::Text, out))?;
+            let layout = layout(console);
+            console.print(|out| gate.write_text(layout, out))?;
             after.write_baseline(file)?;
             console.say(&format!("updated the baseline {}", file.display()));
         }

@@ -49,7 +49,11 @@ pub(super) fn run(args: &HistoryArgs, console: &mut Console) -> Result<Outcome> 
         Format::Json => HistoryFormat::Json,
         Format::Html => HistoryFormat::Html,
     };
-    console.print(|out| history.write(format, out))?;
+    let width = console.width();
+    console.print(|out| match format {
+        HistoryFormat::Text => history.write_text(width, out),
+        HistoryFormat::Json | HistoryFormat::Html => history.write(format, out),
+    })?;
     Ok(Outcome::Done)
 }
 

@@ -101,7 +101,10 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         print_head(&info.head, console)?;
     }
     print_rest(&info, console)?;
-    console.print(|out| info_text::write_efficiency(&efficiency, out))
+    let width = console.width();
+    console.print(|out| {
+        info_text::wrapped(|text| info_text::write_efficiency(&efficiency, text), width, out)
+    })
 }
 
 fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console) -> Result<()> {
@@ -110,7 +113,14 @@ fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console)
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
         if console.is_verbose() {
-            console.print(|out| info_text::write_efficiency(&efficiency, out))?;
+            let width = console.width();
+            console.print(|out| {
+                info_text::wrapped(
+                    |text| info_text::write_efficiency(&efficiency, text),
+                    width,
+                    out,
+                )
+            })?;
         }
     }
     Ok(())
@@ -155,17 +165,24 @@ fn print_name(name: &str, console: &mut Console) -> Result<()> {
 }
 
 fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
+    let width = console.width();
     match console.is_verbose() {
-        true => console.print(|out| info_text::write_head_fields(head, out)),
+        true => console.print(|out| {
+            info_text::wrapped(|text| info_text::write_head_fields(head, text), width, out)
+        }),
         false => console.print(|out| info_text::write_head(head, out)),
     }
 }
 
 fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
+    let width = console.width();
     match console.is_verbose() {
-        true => console.print(|out| info_text::write_fields(info, out)),
+        true => console.print(|out| {
+            info_text::wrapped(|text| info_text::write_fields(info, text), width, out)
+        }),
         false => {
-            console.print(|out| info_text::write_line(info, out))?;
+            // The header is already on the screen, so the rest starts a new line if it does not fit.
+            console.print(|out| info_text::continue_line(info, width, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())
         }

@@ -4,7 +4,47 @@ use super::words::counted;
 use std::io::{self, Write};
 use tracetree::analysis::{EfficiencyInfo, FurthestOp};
 use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
-use tracetree::report::one_line;
+use tracetree::report::{Width, one_line};
+
+/// Writes lines; on a screen, those that are too wide continue on the next one, indented.
+pub(super) fn wrapped(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    width: Width,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    for line in text.lines() {
+        if width.is_whole() || line.chars().count() <= width.columns() {
+            writeln!(out, "{line}")?;
+            continue;
+        }
+        // Fields are aligned with several spaces, which wrapping would join.
+        let indent = line.len() - line.trim_start().len();
+        for (at, part) in width.lines(line, indent + 2, usize::MAX).iter().enumerate() {
+            let indent = if at == 0 { indent } else { indent + 2 };
+            writeln!(out, "{:indent$}{part}", "")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the second half of the line about a trace. On a screen it starts a new, indented line, because the
+/// first half was printed before the trace was read.
+pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write) -> io::Result<()> {
+    if width.is_whole() {
+        return write_line(info, out);
+    }
+    let mut text = Vec::new();
+    write_line(info, &mut text)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    writeln!(out)?;
+    for line in width.lines(text.trim().trim_start_matches("· "), 2, usize::MAX) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
 
 /// Writes the first half of the line about a trace, from its header. No line end; nothing if the header
 /// has no such information.
@@ -69,7 +109,7 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes the second half of the line about a trace, from its events.
-pub(super) fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
+fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
     write!(out, " · {} · {}", info.platform.vendor.label(), counted(info.events, "event"))?;
     write!(out, ", {} on GPU", info.gpu_events)?;
     write!(out, " · {:.3} ms busy of {:.3} ms", info.gpu_busy_us / 1e3, info.span_us / 1e3)?;
@@ -255,4 +295,27 @@ fn named(contents: &Contents) -> [(bool, &'static str); 5] {
         (contents.graphs, "graphs"),
         (contents.annotations, "annotations"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+    use std::io::Write;
+    use tracetree::report::Width;
+
+    #[test]
+    fn details_fit_a_screen_and_a_pipe_has_each_on_one_line() {
+        let line = format!("  options    {}", "with_stack ".repeat(30));
+        let of = |width: Width| {
+            let mut out = Vec::new();
+            wrapped(|text| writeln!(text, "{line}"), width, &mut out).expect("memory");
+            String::from_utf8(out).expect("UTF-8")
+        };
+        for columns in [60, 80, 100, 200] {
+            let text = of(Width::Screen(columns));
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+            assert_eq!(text.matches("with_stack").count(), 30);
+        }
+        assert_eq!(of(Width::Pipe(60)).lines().count(), 1);
+    }
 }

@@ -23,6 +23,7 @@ mod info;
 mod info_text;
 mod limit;
 mod load;
+mod mistakes;
 mod model_diff;
 mod output;
 mod pages;
@@ -37,15 +38,16 @@ mod tree_times;
 mod uid;
 mod what_if;
 mod words;
-mod wrap;
 mod yardstick;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 use output::Console;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use tracetree::diff::Explanation;
-use tracetree::report::{ReportOptions, one_line};
+use tracetree::report::{ReportOptions, Width, one_line};
+use tracetree::trace::ReadOptions;
 use tracetree::{Comparison, Result};
 
 /// The result of a command. Errors are exit code 2.
@@ -128,7 +130,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(answer) => return pages::answer(&quoting(&arguments).unwrap_or(answer)),
+        Err(answer) => {
+            let is_of_command = answer.kind() == ErrorKind::InvalidSubcommand;
+            match mistakes::forgotten_command(&arguments).filter(|_| is_of_command) {
+                Some(mistake) => {
+                    plain_console().mistake(&mistake);
+                    return 2;
+                }
+                None => return pages::answer(&quoting(&arguments).unwrap_or(answer)),
+            }
+        }
     };
     share_work();
     let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
@@ -140,10 +151,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             Outcome::Done as u8
         }
         Err(error) => {
-            console.error(&error);
+            match mistakes::behind(&error, &arguments) {
+                Some(mistake) => console.mistake(&mistake),
+                None => console.error(&error),
+            }
             2
         }
     }
+}
+
+/// The console before the options are known.
+fn plain_console() -> Console {
+    Console::new(Color::Auto, false, false, ReadOptions::default())
 }
 
 /// The usage error with escaped arguments, which could otherwise control a terminal or start a line: they
@@ -155,11 +174,17 @@ fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     .err()
 }
 
-/// What `tracetree diff` prints of a comparison, without colours: for a screen of `width` columns, with
-/// the `top` largest differences.
+/// What `tracetree diff` prints of a comparison, without colours, for a screen of `width` columns.
+pub fn answer_text(comparison: &Comparison, width: usize) -> String {
+    let report = comparison.report(ReportOptions::default());
+    plain(|out| summary::answer(&report, Width::Screen(width), out))
+}
+
+/// What `tracetree diff --verbose` prints of a comparison, without colours: for a screen of `width` columns,
+/// with the `top` largest differences.
 pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String {
     let analysis = comparison.analysis();
-    let width = wrap::Width::Screen(width);
+    let width = Width::Screen(width);
     let report = comparison.report(ReportOptions::default());
     plain(|out| summary::text(analysis, &report, top, width, out))
 }

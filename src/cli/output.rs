@@ -3,11 +3,12 @@
 
 use super::Color;
 use super::escape::Escaping;
+use super::mistakes::Mistake;
 use super::progress::Progress;
-use super::wrap::Width;
 use anstream::{AutoStream, ColorChoice};
 use std::io::{self, IsTerminal, Write};
 use tracetree::report::Unfinished;
+use tracetree::report::Width;
 use tracetree::trace::{Note, ReadOptions};
 use tracetree::{Error, Result};
 
@@ -93,6 +94,13 @@ impl Console {
     pub(super) fn error(&mut self, error: &Error) {
         let style = anstyle::AnsiColor::Red.on_default().bold();
         self.tell(&format!("{style}error{style:#}: {error}"));
+    }
+
+    /// Prints a common mistake, and the command to run instead.
+    pub(super) fn mistake(&mut self, mistake: &Mistake) {
+        let style = anstyle::AnsiColor::Red.on_default().bold();
+        self.tell(&format!("{style}error{style:#}: {}", mistake.what));
+        self.tell(&format!("try: {}", mistake.command));
     }
 
     /// Progress bars, shown on a terminal unless `--quiet`.

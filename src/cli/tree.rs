@@ -1,6 +1,7 @@
 //! `tracetree tree TRACE`: prints the call tree of one trace as text, or its links as a graph.
 
 use super::captures::CaptureArgs;
+use super::columns::fit;
 use super::examples;
 use super::output::Console;
 use super::tree_times::{Sort, Times};
@@ -11,10 +12,13 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use tracetree::program::Query;
-use tracetree::report::one_line;
+use tracetree::report::{Width, one_line, shorten};
 use tracetree::trace::{Nanos, Note, Pattern};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Error, ErrorKind, Result};
+
+/// A name is cut to no fewer characters, however deep the call is.
+const SHORTEST_NAME: usize = 12;
 
 #[derive(Args)]
 #[command(after_help = examples::TREE)]
@@ -62,7 +66,8 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     }
     let view = View::new(&tree, args)?;
     let shown = view.shown();
-    console.print(|out| view.print(&shown, out))?;
+    let width = console.width();
+    console.print(|out| view.print(&shown, width, out))?;
     if let Some(remark) = view.remark(&shown) {
         console.say(remark);
     }
@@ -144,11 +149,14 @@ impl<'a> View<'a> {
         depths
     }
 
-    fn print(&self, shown: &[bool], out: &mut dyn Write) -> io::Result<()> {
+    fn print(&self, shown: &[bool], width: Width, out: &mut dyn Write) -> io::Result<()> {
         let (depths, times) = (self.depths(), Times::of(self.tree));
         let order = times.in_order(self.tree, self.args.sort);
         for call in order.into_iter().filter(|call| shown[call.index()]) {
-            print_call(self.tree, call, depths[call.index()], &times, out)?;
+            let figures = figures(self.tree, call, &times);
+            let name = one_line(self.tree.name(call));
+            let depth = depths[call.index()];
+            writeln!(out, "{}", line(&name, depth, &figures, width).trim_end())?;
         }
         Ok(())
     }
@@ -188,32 +196,57 @@ fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {
     })
 }
 
-/// `aten::addmm  [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self 14.1 µs`.
-fn print_call(
-    tree: &CallTree,
-    call: CallId,
-    depth: usize,
-    times: &Times,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    write!(out, "{:indent$}{}", "", one_line(tree.name(call)), indent = 2 * depth)?;
+/// A call with its figures. On a screen, deep calls are indented by at most a third of it, and the name is cut
+/// where the line does not fit.
+fn line(name: &str, depth: usize, figures: &str, width: Width) -> String {
+    if width.is_whole() {
+        return format!("{:indent$}{name}{figures}", "", indent = 2 * depth);
+    }
+    let columns = width.columns();
+    let indent = (2 * depth).min(columns / 3);
+    let room = columns.saturating_sub(indent + figures.chars().count());
+    let name = fit(name, room.max(SHORTEST_NAME));
+    shorten(&format!("{:indent$}{name}{figures}", ""), columns).into_owned()
+}
+
+/// `  [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self 14.1 µs`: what follows the name of a call.
+fn figures(tree: &CallTree, call: CallId, times: &Times) -> String {
+    let mut text = String::new();
     if let Some(event) = tree.event(call) {
-        match tree.is_captured(call) {
-            true => write!(out, "  [{}] captured", tree.trace().uid_label(event))?,
-            false => {
-                write!(out, "  [{}] {} µs", tree.trace().uid(event).0, tree.duration(call))?;
-            }
-        }
+        text += &match tree.is_captured(call) {
+            true => format!("  [{}] captured", tree.trace().uid_label(event)),
+            false => format!("  [{}] {} µs", tree.trace().uid(event).0, tree.duration(call)),
+        };
     }
     let gpu_events = tree.gpu_events(call);
     if gpu_events > 0 && tree.kind(call) != CallKind::Gpu {
-        write!(out, ", {}", counted(gpu_events as u64, "GPU event"))?;
+        text += &format!(", {}", counted(gpu_events as u64, "GPU event"));
         if let Some((total, own)) = times.gpu(call) {
-            write!(out, ", GPU {total} µs")?;
+            text += &format!(", GPU {total} µs");
             if own > Nanos::ZERO {
-                write!(out, ", self {own} µs")?;
+                text += &format!(", self {own} µs");
             }
         }
     }
-    writeln!(out)
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+    use tracetree::report::Width;
+
+    #[test]
+    fn a_line_fits_the_screen_and_a_pipe_has_all_of_it() {
+        let (name, figures) =
+            ("torch/nn/modules/module.py(1773): _wrapped_call_impl", "  [38] 120.5 µs");
+        for columns in [60, 80, 100, 200] {
+            for depth in [0, 3, 60] {
+                let text = line(name, depth, figures, Width::Screen(columns));
+                assert!(text.chars().count() <= columns && text.ends_with(figures), "{text}");
+            }
+        }
+        let whole = line(name, 40, figures, Width::Pipe(60));
+        assert!(whole.ends_with(&format!("{name}{figures}")), "{whole}");
+    }
 }

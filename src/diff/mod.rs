@@ -324,6 +324,18 @@ impl TraceDiff {
         self.plain_names[side].of(self.tree(side), call)
     }
 
+    /// Whether a matched call was captured in a graph on exactly one side. Where a graph replays a call, the
+    /// call takes no host time.
+    pub(crate) fn is_captured_on_one_side(&self, node: MergedNode) -> bool {
+        match node {
+            MergedNode::Both(a, b) => {
+                self.tree(Side::Baseline).is_captured(a)
+                    != self.tree(Side::Candidate).is_captured(b)
+            }
+            MergedNode::Only(..) => false,
+        }
+    }
+
     /// Whether two calls count as having the same name only because of an alias.
     pub fn is_aliased(&self, baseline: CallId, candidate: CallId) -> bool {
         if self.options.aliases.is_empty() {

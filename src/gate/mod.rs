@@ -23,6 +23,8 @@ pub use history::{ChangePoint, History, HistoryFormat, Search, Series, change_po
 pub use place::{Place, Site};
 pub use recording::{Captured, Range, Recorder, Recording, RunFacts, Setup};
 pub use render::GateFormat;
+#[cfg(feature = "cli")]
+pub(crate) use render::Layout;
 pub use rules::{
     Allow, Budget, Date, FailOn, Inconclusive, Limit, Rule, Rules, Scope, Severity, StepMeasure,
     StructureRule, TimeMeasure, TimeRule,

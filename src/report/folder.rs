@@ -59,10 +59,10 @@ fn write_all(
         };
         files.iter().par_bridge().map(write).collect()
     };
-    // Files that show the causes would block until the causes are found, so the others are written meanwhile.
+    // Files that show causes and effects would block until those are found, so the others are written meanwhile.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
-        shared.analysis.causes();
+        rayon::join(|| shared.analysis.causes(), || shared.analysis.effects().is_ok());
         write(&telling)
     };
     let (telling, others) = rayon::join(find_and_write, || write(&others));

@@ -9,6 +9,7 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+mod brief;
 mod cell;
 mod csv;
 mod emit;
@@ -38,6 +39,7 @@ mod xlsx;
 
 #[cfg(feature = "arrow")]
 pub use arrow::{ArrowReader, ArrowTable, column_name};
+pub use brief::{LONGEST_BRIEF, write_brief};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, Existing, ReportOptions, TableFormat};
 #[cfg(feature = "html")]
@@ -58,12 +60,12 @@ pub use summary::{
     WallSide, WallSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{
-    CauseLine, ChangeLine, ChangeLines, answer, answer_remarks, cause_lines, change_lines,
-    evidence, node_name, sentence as verdict,
+    Action, CauseLine, Layer, Line, Narrative, cause_lines, evidence, node_name,
+    sentence as verdict,
 };
 #[cfg(feature = "cli")]
 pub(crate) use text::{Unit, one_line, shorten, times};
-pub(crate) use text::{code, plain};
+pub(crate) use text::{Width, code, plain};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;
@@ -94,12 +96,17 @@ impl ReportFile {
         }
     }
 
-    /// Whether writing the file needs the causes, or the fusions they are derived from.
+    /// Whether writing the file needs the causes, the fusions they are derived from, or the effects by replay.
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(
                 kind,
-                TableKind::Causes | TableKind::Changes | TableKind::ChangeSites | TableKind::Fusion
+                TableKind::Causes
+                    | TableKind::Changes
+                    | TableKind::ChangeSites
+                    | TableKind::Fusion
+                    | TableKind::WhatIf
+                    | TableKind::CriticalPath
             ),
             ReportFile::Other(name, _) => name.starts_with("report.") || *name == "summary.json",
         }
@@ -200,6 +207,11 @@ impl Report {
     /// The content of `summary.json`; computed once.
     pub fn summary(&self) -> &Summary {
         self.shared.summary()
+    }
+
+    /// The answer in words and figures; computed once.
+    pub fn narrative(&self) -> &Narrative {
+        self.shared.narrative()
     }
 
     /// The largest differences of time by name and lowest common node, largest first; computed once.

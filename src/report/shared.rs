@@ -3,7 +3,7 @@
 use super::lists::{self, List};
 use super::nodes::facets::{self, Facet};
 use super::summary::{LargeDifference, Summary, largest_differences, summarise_with};
-use super::text::Unit;
+use super::text::{Narrative, Unit};
 use crate::analysis::Analysis;
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) analysis: Arc<Analysis>,
+    narrative: OnceLock<Narrative>,
     summary: OnceLock<Summary>,
     largest: OnceLock<Vec<LargeDifference>>,
     lists: OnceLock<Vec<List>>,
@@ -21,6 +22,7 @@ impl Shared {
     pub(super) fn new(analysis: Arc<Analysis>) -> Shared {
         Shared {
             analysis,
+            narrative: OnceLock::new(),
             summary: OnceLock::new(),
             largest: OnceLock::new(),
             lists: OnceLock::new(),
@@ -31,6 +33,11 @@ impl Shared {
     /// The unit that fits the totals.
     pub(super) fn unit(&self) -> Unit {
         Unit::fitting(self.analysis.account().totals.map(|totals| totals.time))
+    }
+
+    /// The answer in words and figures.
+    pub(super) fn narrative(&self) -> &Narrative {
+        self.narrative.get_or_init(|| Narrative::of(&self.analysis))
     }
 
     pub(super) fn summary(&self) -> &Summary {

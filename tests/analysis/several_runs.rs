@@ -370,9 +370,8 @@ fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
         let (analysis, summary) = (comparison.analysis(), summarise(comparison.analysis()));
         let single = compare(runs(&[104.0]), runs(&[200.0]));
         let headline = answer(single.analysis());
-        let (figures, parts) = headline.split_once(": ").expect("a step and its parts");
         let told = answer(analysis);
-        assert!(told.starts_with(figures) && told.ends_with(parts), "{told} / {headline}");
+        assert!(told.starts_with(&headline), "{told} / {headline}");
         let spread = format!("medians of {} runs each, spread 30.00 µs and 40.00 µs", before.len());
         assert!(told.contains(&spread), "{told}");
         for side in [&summary.trace1, &summary.trace2]

@@ -61,7 +61,10 @@ fn ends(code: i32, mut command: Command) -> (String, String) {
 fn fails(place: &Place, arguments: &[&str]) -> String {
     let (out, err) = ends(2, place.diff(arguments));
     assert_eq!(out, "");
-    assert_eq!(err.lines().count(), 1, "{err}");
+    // A common mistake has a second line: the command to run instead.
+    let mut others = err.lines().skip(1);
+    assert!(others.next().is_none_or(|line| line.starts_with("tracetree: try: ")), "{err}");
+    assert_eq!(others.next(), None, "{err}");
     assert!(err.starts_with("tracetree: error: "), "{err}");
     assert!(!place.at("report").exists(), "a failed run leaves no report");
     err
@@ -79,7 +82,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     let place = Place::new();
-    let (out, err) = ends(0, place.diff(&[ROCM, CUDA]));
+    let (out, err) = ends(0, place.diff(&[ROCM, CUDA, "-v"]));
     for part in
         ["GPU time", "exactly", "aten::convolution_backward", "MI300X ms", "points of difference"]
     {
@@ -101,7 +104,7 @@ fn the_printed_totals_of_each_side_add_up_to_the_last_digit() {
     let unlinked = "tests/fixtures/unlinked_gpu_events";
     let fixture = ["baseline", "candidate"].map(|side| format!("{unlinked}/{side}.json"));
     for pair in [[ROCM, CUDA], [CNN, CNN_RERUN], [&fixture[0], &fixture[1]]] {
-        let (out, _) = ends(0, Place::new().diff(&pair));
+        let (out, _) = ends(0, Place::new().diff(&[&pair[..], &["-v"]].concat()));
         let lines: Vec<&str> = out.lines().filter(|line| line.contains(" = ")).collect();
         assert_eq!(lines.len(), 2, "{out}");
         for line in lines {
@@ -128,14 +131,14 @@ fn the_screen_has_ten_differences_each_once_and_fits_its_width() {
     assert_eq!(names.len(), 10, "{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
     assert!(out.contains("└ aten::miopen_convolution | aten::cudnn_convolution ×45"), "{out}");
-    let (few, _) = ends(0, Place::new().diff(&[ROCM, CUDA, "--top", "2"]));
+    let (few, _) = ends(0, Place::new().diff(&[ROCM, CUDA, "-v", "--top", "2"]));
     assert!(few.contains("… and 21 more"), "{few}");
 }
 
 #[test]
 fn the_sides_have_the_names_that_the_user_gives() {
     let place = Place::new();
-    let names = ["--base-name", "main", "--new-name", "branch"];
+    let names = ["-v", "--base-name", "main", "--new-name", "branch"];
     let (out, err) = ends(0, place.diff(&[&[ROCM, CUDA], &names[..]].concat()));
     for part in ["main    examples", "branch takes 0.85x the GPU time of main", "main ms"] {
         assert!(out.contains(part), "{part}\n{out}");
@@ -164,7 +167,7 @@ const VENDORS: &[u8] =
 fn aliases_from_a_file_are_one_op_in_diff_uid_and_explain() {
     let place = Place::new();
     let file = place.file("vendors.toml", VENDORS);
-    let (out, _) = ends(0, place.diff(&[ROCM, CUDA, "--alias", &file]));
+    let (out, _) = ends(0, place.diff(&[ROCM, CUDA, "-v", "--alias", &file]));
     assert!(out.contains("aten::miopen_batch_norm | aten::cudnn_batch_norm"), "{out}");
     assert!(!out.contains("└ aten::miopen"), "no point of difference: {out}");
     let tree = fs::read_to_string(place.at("report/merged_tree_output.txt")).expect("the tree");
@@ -239,8 +242,12 @@ fn the_picture_in_the_readme_is_what_the_command_prints() {
     let readme = fs::read_to_string("README.md").expect("the README");
     let (head, rest) = readme.split_once("```text\n").expect("a picture");
     let (picture, rest) = rest.split_once("```").expect("its end");
-    let printed: String =
-        screen(EAGER, TF32_OFF, 100).lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    let options = tracetree::ComparisonOptions::default();
+    let comparison = tracetree::Comparison::open(EAGER, TF32_OFF, &options).expect("two traces");
+    let printed: String = tracetree::cli::answer_text(&comparison, 100)
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let updated = format!("{head}```text\n{printed}```{rest}");
         return fs::write("README.md", updated).expect("a writable README");
@@ -334,7 +341,7 @@ fn a_truncated_gzip_gives_its_readable_events_and_a_warning() {
     let place = Place::new();
     let whole = fs::read(CNN).expect("an example trace");
     let cut = place.file("cut.json.gz", &whole[..whole.len() / 2]);
-    let (out, err) = ends(0, place.diff(&[&cut, CNN]));
+    let (out, err) = ends(0, place.diff(&[&cut, CNN, "-v"]));
     assert!(err.contains("TRUNCATED"), "{err}");
     assert!(out.contains("exact"), "{out}");
     assert!(
@@ -558,7 +565,7 @@ fn explain_says_if_a_report_was_made_with_different_options() {
 fn no_report_writes_nothing() {
     let folder = TempDir::new().expect("a temporary folder");
     let here = |path: &str| fs::canonicalize(path).expect("a trace").display().to_string();
-    let mut command = program(&["diff", &here(CNN), &here(CNN_RERUN), "--no-report"]);
+    let mut command = program(&["diff", &here(CNN), &here(CNN_RERUN), "--no-report", "-v"]);
     command.current_dir(folder.path());
     let (out, err) = ends(0, command);
     assert!(out.contains("host self time") && !err.contains("report in"), "{err}");

@@ -12,5 +12,6 @@ mod fail_on;
 mod hostile;
 mod interrupted;
 mod killed;
+mod mistakes;
 mod options;
 mod terminal;

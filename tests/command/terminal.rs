@@ -1,10 +1,10 @@
-//! The screen of `tracetree diff` at 60, 80 and 200 columns, and through a pipe.
+//! The screen of `tracetree diff` at 60, 80, 100 and 200 columns, with all details, and through a pipe.
 #![cfg(feature = "cli")]
 
 use crate::support::snapshot::assert_snapshot;
 use std::process::Command;
-use tracetree::cli::summary_text;
-use tracetree::report::cause_lines;
+use tracetree::cli::{answer_text, summary_text};
+use tracetree::report::{LONGEST_BRIEF, cause_lines};
 use tracetree::{Comparison, ComparisonOptions};
 
 const BUNDLED: [&str; 2] =
@@ -12,14 +12,108 @@ const BUNDLED: [&str; 2] =
 const CPU: [&str; 2] =
     ["examples/traces/cnn.pt.trace.json.gz", "examples/traces/cnn_extra_op.pt.trace.json.gz"];
 
-fn screens([baseline, candidate]: [&str; 2]) -> Vec<(usize, String)> {
-    let options = ComparisonOptions::default();
-    let comparison = Comparison::open(baseline, candidate, &options).expect("two traces");
-    [60, 80, 200].map(|width| (width, summary_text(&comparison, 6, width))).into()
+const WIDTHS: [usize; 4] = [60, 80, 100, 200];
+const H100: [[&str; 2]; 4] = [
+    ["resnet_eager", "resnet_tf32_off"],
+    ["train_base", "train_again"],
+    ["decode_eager", "decode_eager_streams"],
+    ["train_base", "train_clip"],
+];
+
+/// The screens that answer, of the bundled pairs and of pairs recorded on an H100.
+fn answers() -> Vec<(usize, String)> {
+    let pair = |[one, two]: [&str; 2]| {
+        [one, two].map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"))
+    };
+    let bundled = [BUNDLED, CPU].map(|pair| pair.map(str::to_owned));
+    bundled
+        .into_iter()
+        .chain(H100.map(pair))
+        .flat_map(|[baseline, candidate]| {
+            let options = ComparisonOptions::default();
+            let comparison = Comparison::open(baseline.as_str(), candidate.as_str(), &options);
+            let comparison = comparison.expect("two traces");
+            WIDTHS.map(|width| (width, answer_text(&comparison, width)))
+        })
+        .collect()
 }
 
 #[test]
-fn the_screen_at_three_widths() {
+fn the_answer_at_four_widths() {
+    let options = ComparisonOptions::default();
+    let [baseline, candidate] =
+        H100[0].map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"));
+    let comparison = Comparison::open(baseline.as_str(), candidate.as_str(), &options);
+    let comparison = comparison.expect("two traces");
+    for width in WIDTHS {
+        assert_snapshot("", &format!("answer_{width}"), &answer_text(&comparison, width));
+    }
+}
+
+#[test]
+fn the_answer_fits_a_screen_and_has_the_three_parts() {
+    for (width, text) in answers() {
+        assert!(width < 100 || text.lines().count() <= 24, "{width}:\n{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+        // What changed or that nothing did, what it costs, what to do.
+        assert!(text.contains("Changed for certain") || text.contains("are identical"), "{text}");
+        assert!(text.contains(" per step") && text.contains("What to do\n1. "), "{text}");
+    }
+}
+
+/// The lines of `--format brief`, and its size.
+fn brief(pair: [&str; 2]) -> (Vec<(String, String)>, usize) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    command.args(["diff", "--no-report", "-q", "--format", "brief"]).args(pair);
+    let out = command.output().expect("the program runs").stdout;
+    let text = String::from_utf8(out).expect("UTF-8");
+    let line = |line: &str| {
+        let (key, value) = line.split_once(": ").expect("key: value");
+        (key.to_owned(), value.to_owned())
+    };
+    (text.lines().map(line).collect(), text.len())
+}
+
+#[test]
+fn a_brief_has_the_figures_of_the_summary_and_the_next_commands() {
+    for [one, two] in H100 {
+        let paths = [one, two].map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"));
+        let (lines, size) = brief([&paths[0], &paths[1]]);
+        assert!(size <= LONGEST_BRIEF, "{size} bytes");
+        let value = |key: &str| {
+            let found = lines.iter().find(|(own, _)| own == key);
+            found.map(|(_, value)| value.as_str())
+        };
+        let number = |key: &str| value(key).and_then(|text| text.parse::<f64>().ok());
+        let comparison =
+            Comparison::open(paths[0].as_str(), paths[1].as_str(), &ComparisonOptions::default());
+        let summary = tracetree::report::summarise(comparison.expect("two traces").analysis());
+        let step = summary.wall.trace2.step_wall_us / 1e3;
+        assert!((number("step_candidate_ms").expect("a time") - step).abs() < 1e-3);
+        assert_eq!(value("changes"), Some(summary.changes.len().to_string().as_str()));
+        // The effects, the rest and the noise are the difference of the step.
+        let costs: f64 = (1..).map_while(|at| number(&format!("change_{at}_cost_ms"))).sum();
+        let all = costs
+            + number("together_ms").unwrap_or_default()
+            + number("other_speed_ms").expect("a sum")
+            + number("noise_or_not_tested_ms").expect("a sum");
+        let difference = number("step_difference_ms").expect("a difference");
+        assert!((all - difference).abs() < 0.01, "{all} of {difference}: {lines:?}");
+        let known = lines.iter().any(|(_, value)| value.starts_with("tracetree diff "));
+        assert!(known, "a command: {lines:?}");
+    }
+}
+
+fn screens([baseline, candidate]: [&str; 2]) -> Vec<(usize, String)> {
+    let options = ComparisonOptions::default();
+    let comparison = Comparison::open(baseline, candidate, &options).expect("two traces");
+    WIDTHS.map(|width| (width, summary_text(&comparison, 6, width))).into()
+}
+
+#[test]
+fn all_details_at_four_widths() {
     for (width, text) in screens(BUNDLED) {
         assert_snapshot("", &format!("terminal_{width}"), &text);
     }
@@ -27,7 +121,7 @@ fn the_screen_at_three_widths() {
 
 #[test]
 fn no_line_is_wider_than_the_terminal_and_no_figure_is_broken() {
-    for (width, text) in [screens(BUNDLED), screens(CPU)].concat() {
+    for (width, text) in [screens(BUNDLED), screens(CPU), answers()].concat() {
         for (line, next) in text.lines().zip(text.lines().skip(1)) {
             assert!(line.chars().count() <= width, "{width}: {line}");
             let ends_in_digit = line.ends_with(|c: char| c.is_ascii_digit());
@@ -43,15 +137,18 @@ fn no_line_is_wider_than_the_terminal_and_no_figure_is_broken() {
 fn a_wide_screen_uses_its_full_width() {
     let screens = screens(BUNDLED);
     let widest = |at: usize| screens[at].1.lines().map(|line| line.chars().count()).max();
-    assert!(widest(2) > Some(150), "{}", screens[2].1);
+    assert!(widest(3) > Some(150), "{}", screens[3].1);
     let elided = |at: usize| screens[at].1.matches('…').count();
-    assert!(elided(2) < elided(1) && elided(1) <= elided(0));
+    assert!(elided(3) < elided(1) && elided(1) <= elided(0));
 }
 
 /// Stdout of a run through a pipe, with `COLUMNS` set to `columns`.
 fn piped(columns: Option<&str>) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
-    command.args(["diff", "--no-report", "-q", "--top", "100"]).args(BUNDLED).env_remove("COLUMNS");
+    command
+        .args(["diff", "--no-report", "-q", "-v", "--top", "100"])
+        .args(BUNDLED)
+        .env_remove("COLUMNS");
     if let Some(columns) = columns {
         command.env("COLUMNS", columns);
     }

@@ -122,7 +122,7 @@ fn the_markdown_on_stdout_is_the_file() {
 fn the_summary_fits_its_width_and_has_no_colour_in_a_pipe() {
     for pair in [model_pair(), hostile_pair()] {
         let folder = folder_of(&pair);
-        let text = String::from_utf8(run(&folder, &[]).stdout).expect("UTF-8");
+        let text = String::from_utf8(run(&folder, &["-v"]).stdout).expect("UTF-8");
         // Output to a pipe is not shortened, so a long name has its own line.
         let fits = |line: &str| line.chars().count() <= 100 || line.starts_with("void kernel<long");
         assert!(text.lines().all(fits), "{text}");
@@ -135,7 +135,7 @@ fn the_summary_fits_its_width_and_has_no_colour_in_a_pipe() {
 #[test]
 fn more_time_is_red_and_less_is_blue_and_both_have_a_sign() {
     let folder = folder_of(&model_pair());
-    let text = String::from_utf8(run(&folder, &["--color", "always"]).stdout).expect("UTF-8");
+    let text = String::from_utf8(run(&folder, &["-v", "--color", "always"]).stdout).expect("UTF-8");
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).expect("a line");
     let (slower, faster) = (line("aten::_convolution"), line("aten::addmm"));
     assert!(slower.contains("\u{1b}[31m") && slower.contains(" +"), "{slower}");

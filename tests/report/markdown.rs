@@ -18,7 +18,8 @@ fn markdown(pair: &PerSide<String>, top: usize) -> String {
 #[test]
 fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
     let text = markdown(&model_pair(), 20);
-    assert!(text.starts_with("**step "), "{text}");
+    let headline = text.lines().next().unwrap_or_default();
+    assert!(headline.starts_with("**") && headline.ends_with(" per step**"), "{text}");
     assert!(text.contains("\n\nH100 takes 1."), "{text}");
     let (_, names) = text.split_once("### Differences").expect("the section");
     let first = names.lines().find(|line| line.starts_with("| `")).expect("a row");
@@ -137,7 +138,7 @@ fn it_fits_into_an_issue_whatever_the_names() {
 fn equal_traces_have_no_differences_to_list() {
     let pair = model_pair();
     let text = markdown(&PerSide::new(pair.baseline.clone(), pair.baseline), 20);
-    assert!(text.starts_with("**step ") && text.contains(" on both sides"), "{text}");
+    assert!(text.starts_with("**Unchanged: ") && text.contains(" on both sides"), "{text}");
     assert!(text.contains("None: the times of all rows are equal."), "{text}");
 }
 
@@ -159,7 +160,9 @@ fn the_parts_are_in_the_order_of_the_page() {
         found.unwrap_or_else(|| panic!("no {wanted} in {parts:?}"))
     };
     let order = [
-        "What changed",
+        "Changed for certain",
+        "Same program, other speed",
+        "What to do",
         "Where the time went",
         "Inputs",
         "Warnings",

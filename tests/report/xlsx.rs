@@ -42,7 +42,7 @@ fn a_sheet_that_explains_comes_first_and_then_every_table() {
     assert_eq!(sheets, tables);
     let cover = book.worksheet_range("report").expect("the first sheet");
     let verdict = cover.get((0, 0)).expect("the first cell").to_string();
-    assert!(verdict.starts_with("step "), "{verdict}");
+    assert!(verdict.contains(" → ") && verdict.ends_with(" per step"), "{verdict}");
     let texts: Vec<String> = cover.used_cells().map(|(_, _, cell)| cell.to_string()).collect();
     assert!(texts.iter().any(|text| text == "LAUNCH_NOT_CAPTURED"), "{texts:?}");
     assert!(texts.iter().any(|text| text == "difference per step, ms"), "the causes: {texts:?}");

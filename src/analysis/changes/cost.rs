@@ -4,6 +4,7 @@
 //! busy time of rows    ─ with a fact ─────────────▶ its change
 //!                      ─ same arguments, kernels ─▶ same program, kernel speed
 //! idle time of calls   ─ unmatched ───────────────▶ its change
+//!                      ─ captured on one side ────▶ the change that captured it
 //!                      ─ between calls ───────────▶ time between calls
 //!                      ─ matched, as far as the host time of the call changed ─▶ same program, host speed
 //!                      ─ the rest ────────────────▶ overlap of host and device
@@ -124,6 +125,10 @@ impl Costs {
         };
         if let Some(draft) = drafts.of_calls(owner) {
             self.of_drafts.entry(drafts.resolve(draft)).or_default().1 += idle;
+            return;
+        }
+        if let Some(graphs) = drafts.replayed_by(owner) {
+            self.of_drafts.entry(drafts.resolve(graphs)).or_default().1 += idle;
             return;
         }
         match row.kind {

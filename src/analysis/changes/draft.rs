@@ -217,6 +217,13 @@ impl<'a> Drafts<'a> {
         None
     }
 
+    /// The change that captured a matched call in a graph: where a graph replays it, the host does nothing.
+    pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
+        let diff = self.analysis.diff();
+        let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
+        is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
+    }
+
     /// The change of the optimizer, for matched calls in the optimizer: the update of one tensor may be
     /// matched with the update of several.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {

@@ -29,7 +29,8 @@ pub(super) fn top_counts(draft: &Draft) -> (u64, u64) {
     (number(one), number(two))
 }
 
-/// `at 22 ops per step`: the outermost ops of a change.
+/// `at 22 ops per step`: the outermost ops of a change; `at 2 calls per step` if it has none, such as graph
+/// launches.
 pub(super) fn sites(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
     let merged = analysis.diff().merged();
     let (mut count, mut end) = (0, 0);
@@ -48,9 +49,11 @@ pub(super) fn sites(analysis: &Analysis, draft: &Draft, scale: Scale) -> String 
         end = below.unwrap_or(merged.len());
         count += 1;
     }
+    let noun = if count == 0 { "call" } else { "op" };
+    let count = if count == 0 { draft.nodes.len() as u64 } else { count };
     let (unit, suffix) = scale.unit(&[PerSide::new(count, count)]);
     let per = per_step(scale, &suffix);
-    format!("at {}{per}", counted(count / unit.baseline, "op"))
+    format!("at {}{per}", counted(count / unit.baseline, noun))
 }
 
 pub(super) fn counts_of(draft: &Draft) -> Vec<PerSide<u64>> {

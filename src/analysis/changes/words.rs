@@ -56,7 +56,9 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
         ChangeKind::KernelSelection => {
             let family = first(&draft.names.baseline);
             let runs = if family.ends_with('s') { "run" } else { "runs" };
-            let other = "other kernels for the same tensors";
+            let is_launch = sites.contains(" call");
+            let same = if is_launch { "" } else { " for the same tensors" };
+            let other = format!("other kernels{same}");
             format!("{family} {runs} {other} {sites}") + &switched(draft)
         }
         ChangeKind::Shapes => sizes(draft, &sites),

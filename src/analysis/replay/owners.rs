@@ -1,7 +1,7 @@
 //! The changes of a comparison → the change that each item of the host line and each work belongs to.
 
 use super::parts::{Item, Point, Work};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Change, ChangeKind};
 use crate::program::Measure;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
@@ -12,6 +12,8 @@ pub(super) struct Owners<'a> {
     analysis: &'a Analysis,
     of_node: Vec<Option<u32>>,
     of_row: Vec<Option<u32>>,
+    /// The change that captured calls in a graph, if there is one.
+    graphs: Option<u32>,
 }
 
 impl<'a> Owners<'a> {
@@ -30,10 +32,13 @@ impl<'a> Owners<'a> {
                 of_row[row] = Some(at);
             }
         }
+        let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
+        let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
         // What is inside an unmatched call, or inside an op, belongs to the change of that call.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
-            let own = claimed[id.index()];
+            let own = claimed[id.index()]
+                .or(graphs.filter(|_| analysis.diff().is_captured_on_one_side(node)));
             of_node[id.index()] = match merged.parent(id) {
                 Some(above) if own.is_none() => {
                     let is_matched = Side::BOTH.iter().all(|&side| node.call(side).is_some());
@@ -46,7 +51,7 @@ impl<'a> Owners<'a> {
                 Some(_) | None => own,
             };
         }
-        Owners { analysis, of_node, of_row }
+        Owners { analysis, of_node, of_row, graphs }
     }
 
     /// Whether the start and end of a call are points of the graph: it launches work, waits for the GPU, or is
@@ -69,11 +74,15 @@ impl<'a> Owners<'a> {
     }
 
     /// The change of the host time of a call. That of a matched call belongs to no change, unless host
-    /// time is what is measured.
+    /// time is what is measured, or the call takes none on one side because a graph replays it.
     fn host(&self, side: Side, call: CallId) -> Option<u32> {
         match (self.analysis.diff().partner(side, call), self.analysis.measure()) {
             (None, _) => self.call(side, call),
-            (Some(_), Measure::GpuTime) => None,
+            (Some(_), Measure::GpuTime) => {
+                let node = self.analysis.diff().merged().of(side, call);
+                let node = self.analysis.diff().merged().node(node);
+                self.graphs.filter(|_| self.analysis.diff().is_captured_on_one_side(node))
+            }
             (Some(_), Measure::HostSelfTime) => {
                 let row = self.analysis.row_index(side, call);
                 row.and_then(|row| self.of_row[row])

@@ -2,7 +2,7 @@
 //! too wide, one line per part.
 
 use super::super::columns::pad;
-use super::super::wrap::Width;
+use tracetree::report::Width;
 
 /// The parts of the total, and the total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];

@@ -4,20 +4,21 @@
 //! that can be checked by eye, and the largest differences with what the ops became.
 
 mod account;
+mod screen;
 mod table;
 
 use super::columns::{fit, pad};
 use super::words::counted;
-use super::wrap::Width;
 use account::Account;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use table::Columns;
 use tracetree::analysis::{Analysis, Totals};
 use tracetree::program::Measure;
+use tracetree::report::Width;
 use tracetree::report::{
-    CauseLine, ChangeLine, LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit,
-    answer, answer_remarks, cause_lines, change_lines, evidence, one_line, verdict,
+    CauseLine, LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit, cause_lines,
+    evidence, one_line, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
@@ -36,7 +37,12 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
-/// Writes the summary in lines of the given width, with the `top` largest differences.
+/// Writes the answer, at most 24 lines on a screen of 100 columns.
+pub(super) fn answer(report: &Report, width: Width, out: &mut dyn Write) -> io::Result<()> {
+    screen::write(report.narrative(), screen::Extent::Screen, width, out)
+}
+
+/// Writes the answer and all details in lines of the given width, with the `top` largest differences.
 pub(super) fn text(
     analysis: &Analysis,
     report: &Report,
@@ -49,6 +55,7 @@ pub(super) fn text(
     let room = if width.columns() < NARROW { SHORT_SIDE_NAME } else { SIDE_NAME };
     let mut screen = Screen {
         analysis,
+        report,
         summary,
         unit: Unit::fitting(analysis.account().totals.map(|totals| totals.time)),
         names: names.map(|name| match width.is_whole() {
@@ -66,6 +73,7 @@ pub(super) fn text(
 /// The output and its settings.
 struct Screen<'a> {
     analysis: &'a Analysis,
+    report: &'a Report,
     summary: &'a Summary,
     unit: Unit,
     /// Names of the sides, shortened to fit a column.
@@ -81,7 +89,9 @@ impl Screen<'_> {
             let (label, input) = (pad(&self.names[side as usize], room), input(self.summary, side));
             self.input(&label, input)?;
         }
-        self.answer()?;
+        writeln!(self.out)?;
+        screen::write(self.report.narrative(), screen::Extent::Whole, self.width, self.out)?;
+        self.causes()?;
         let points = match self.summary.points_of_difference {
             1 => "1 point of difference".to_owned(),
             points => format!("{points} points of difference"),
@@ -128,14 +138,9 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// Writes the end-to-end result and the causes that explain most of it.
-    fn answer(&mut self) -> io::Result<()> {
+    /// Writes the causes that explain most of the difference.
+    fn causes(&mut self) -> io::Result<()> {
         writeln!(self.out)?;
-        self.wrapped(BOLD, 0, &answer(self.analysis))?;
-        for remark in answer_remarks(self.analysis) {
-            self.wrapped(DIM, 0, &remark)?;
-        }
-        self.changes()?;
         let (causes, rest) = cause_lines(self.analysis);
         if !causes.is_empty() {
             writeln!(self.out, "{BOLD}Where the time went{BOLD:#}")?;
@@ -151,42 +156,6 @@ impl Screen<'_> {
             Some(rest) => writeln!(self.out, "  {DIM}{rest}{DIM:#}\n"),
             None => writeln!(self.out),
         }
-    }
-
-    /// Writes what changed with its cost, and what the same program costs at another speed.
-    fn changes(&mut self) -> io::Result<()> {
-        let lines = change_lines(self.analysis);
-        let all = || lines.changes.iter().chain(&lines.same_program);
-        let figures = all().map(|line| line.difference.chars().count()).max().unwrap_or_default();
-        writeln!(self.out, "\n{BOLD}What changed{BOLD:#}")?;
-        if let Some(headline) = &lines.headline {
-            self.wrapped(PLAIN, 2, headline)?;
-        }
-        for line in &lines.changes {
-            self.change(line, figures)?;
-        }
-        if let Some(rest) = &lines.rest {
-            writeln!(self.out, "  {DIM}{rest}{DIM:#}")?;
-        }
-        if !lines.same_program.is_empty() {
-            writeln!(self.out, "{BOLD}The same program at another speed{BOLD:#}")?;
-        }
-        for line in &lines.same_program {
-            self.change(line, figures)?;
-        }
-        writeln!(self.out)
-    }
-
-    /// Writes `+4.73 ms  Convolutions run in FP32 instead of TF32`, and the usual cause below it.
-    fn change(&mut self, change: &ChangeLine, figures: usize) -> io::Result<()> {
-        let style = colour(change.time);
-        write!(self.out, "  {style}{:>figures$}{style:#}  ", change.difference)?;
-        let indent = figures + 4;
-        self.hanging(indent, &self.width.lines(&change.sentence, indent, usize::MAX))?;
-        for line in self.width.lines(&change.detail, indent, usize::MAX) {
-            writeln!(self.out, "{DIM}{:indent$}{line}{DIM:#}", "")?;
-        }
-        Ok(())
     }
 
     /// Writes `−0.403 ms  queue  queued work`, and the evidence below it.

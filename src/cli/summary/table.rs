@@ -2,9 +2,9 @@
 //! its figures.
 
 use super::super::columns::{fit, pad};
-use super::super::wrap::Width;
 use anstyle::{AnsiColor, Style};
 use tracetree::PerSide;
+use tracetree::report::Width;
 use tracetree::report::{LargeDifference, Unit, one_line, times};
 
 /// Title of the table of differences.

@@ -332,13 +332,25 @@ impl<'a> Judge<'a> {
         (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
     }
 
+    /// What a change alone does to the baseline's step, by replay; `None` if the runs cannot be replayed.
+    fn effect(&self, change: &Change) -> Option<String> {
+        let mut changes = self.analysis.changes().list().iter();
+        let at = changes.position(|known| std::ptr::eq(known, change))?;
+        let effect = self.analysis.effect_of_change(at)?;
+        Some(signed(effect.alone.as_micros()))
+    }
+
     fn evidence(
         &self,
         change: &Change,
         work: &PerSide<Work>,
         varies: Option<String>,
     ) -> Vec<String> {
-        let mut evidence = vec![format!("cost {} per step", signed(change.cost.as_micros()))];
+        let cost = signed(change.cost.as_micros());
+        let mut evidence = vec![format!("cost {cost} per step")];
+        evidence.extend(self.effect(change).filter(|effect| *effect != cost).map(|effect| {
+            format!("effect {effect} of the step, by replay: the rest overlaps with other work")
+        }));
         evidence.extend(varies);
         for (one, several, count) in [
             ("launch", "launches", work.as_ref().map(|work| work.launches)),

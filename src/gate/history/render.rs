@@ -3,6 +3,7 @@
 use super::{ChangePoint, History, Series};
 use crate::escape::one_line;
 use crate::program::counted;
+use crate::report::Width;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -34,24 +35,30 @@ impl History {
     /// If `out` cannot be written to.
     pub fn write(&self, format: HistoryFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
-            HistoryFormat::Text => self.write_text(out),
+            HistoryFormat::Text => self.write_text(Width::Pipe(100), out),
             HistoryFormat::Json => self.write_json(out),
             HistoryFormat::Html => self.write_html(out),
         }
     }
 
-    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the history as lines of a width.
+    pub(crate) fn write_text(&self, width: Width, out: &mut dyn Write) -> io::Result<()> {
         let changes = self.changes();
-        writeln!(
-            out,
-            "{}, {} series, {}",
-            counted(self.points.len() as u64, "baseline"),
-            self.series.len(),
-            counted(changes.len() as u64, "change")
-        )?;
+        let mut paragraph = |indent: usize, text: &str| {
+            let lines = width.lines(text, indent + 2, usize::MAX);
+            lines.iter().enumerate().try_for_each(|(at, line)| {
+                let indent = if at == 0 { indent } else { indent + 2 };
+                writeln!(out, "{:indent$}{line}", "")
+            })
+        };
+        let baselines = counted(self.points.len() as u64, "baseline");
+        let found = counted(changes.len() as u64, "change");
+        paragraph(0, &format!("{baselines}, {} series, {found}", self.series.len()))?;
         for (series, change) in changes {
-            writeln!(out, "\n{} at {}", one_line(&series.name), one_line(&self.points[change.at]))?;
-            writeln!(out, "  {}", words(change))?;
+            paragraph(0, "")?;
+            let (name, point) = (one_line(&series.name), one_line(&self.points[change.at]));
+            paragraph(0, &format!("{name} at {point}"))?;
+            paragraph(2, &words(change))?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::program::nearest;
 use std::io::{self, Write};
 use std::str::FromStr;
+pub(crate) use text::Layout;
 
 /// An output format for gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,13 +76,19 @@ impl Gate {
         text::headline(self)
     }
 
+    /// Writes the result as text in a layout.
+    #[cfg(feature = "cli")]
+    pub(crate) fn write_text(&self, layout: Layout, out: &mut dyn Write) -> io::Result<()> {
+        text::write(self, layout, out)
+    }
+
     /// Writes the result of the gate.
     ///
     /// # Errors
     /// If `out` cannot be written to.
     pub fn write(&self, format: GateFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
-            GateFormat::Text => text::write(self, out),
+            GateFormat::Text => text::write(self, Layout::default(), out),
             GateFormat::Json => json::write(self, out),
             #[cfg(feature = "junit")]
             GateFormat::Junit => junit::write(self, out),

@@ -1,18 +1,14 @@
 //! [`Analysis`] → the first screen of the page: both sides, what changed, one step to scale, what to do next.
 
-use super::chips::{Chip, RUNS, chips};
+use super::chips::{Chip, chips};
 use super::page_tree::PageTree;
 use super::scale::Scale;
 use super::sides::{SideLine, sides};
-use crate::analysis::{Analysis, Certainty, Change, Verdict};
-use crate::escape::one_line;
-use crate::program::counted;
+use crate::analysis::{Analysis, Certainty, Verdict};
 use crate::report::lists::change as style_of;
 use crate::report::summary::Summary;
-use crate::report::text::{Figures, change_lines};
-use crate::side::{PerSide, Side};
+use crate::report::text::{Figures, Line, Narrative};
 use crate::trace::Nanos;
-use std::path::Path;
 
 /// Maximum number of changes that are listed; `changes.csv` has all of them.
 const LISTED: usize = 8;
@@ -61,7 +57,7 @@ pub(super) struct ChangeRow {
     pub(super) sentence: String,
     pub(super) details: Vec<String>,
     /// The usual switch; empty if there is none.
-    pub(super) usual: &'static str,
+    pub(super) usual: String,
     pub(super) sites: usize,
     /// Its first node, if the page's tree contains it.
     pub(super) node: Option<usize>,
@@ -93,35 +89,27 @@ pub(super) struct Action {
 }
 
 impl First {
-    pub(super) fn of(analysis: &Analysis, summary: &Summary, tree: &PageTree<'_>) -> First {
-        let figures = Figures::of(PerSide::from_fn(|side| analysis.wall().totals(side)));
-        let lines = change_lines(analysis);
-        let answer = crate::report::text::answer(analysis);
-        let end = answer.find([',', ':', ';']).unwrap_or(answer.len());
-        let changes = analysis.changes().list();
-        let listed: Vec<Row<'_>> = changes
-            .iter()
-            .zip(0..LISTED)
-            .map(|(change, at)| Row::of(analysis, change, at))
-            .collect();
-        let parts = lines.same_program.iter().map(|line| line.time);
+    pub(super) fn of(
+        analysis: &Analysis,
+        narrative: &Narrative,
+        summary: &Summary,
+        tree: &PageTree<'_>,
+    ) -> First {
+        let figures = Figures::of_steps(analysis);
+        let certain = &narrative.certain.lines;
+        let parts: Vec<&Line> =
+            narrative.other_speed.lines.iter().chain(&narrative.within_noise.lines).collect();
         let difference = analysis.changes().difference();
-        let shown = listed.iter().flat_map(|row| [row.lead(), row.change.cost]);
-        let axis = Axis::of(shown.chain(parts).chain([difference]));
-        let lead = match (&lines.headline, listed.first()) {
-            (Some(headline), _) => headline.clone(),
-            (None, Some(row)) => row.words(figures),
-            (None, None) => String::new(),
-        };
+        let listed = || certain.iter().take(LISTED);
+        let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
+        let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
         // Without a change of the program, one run per side cannot show that anything became slower.
         let changes_nothing = analysis.changes().is_identical() && !analysis.has_runs();
-        let others = &changes[listed.len()..];
-        let sum: Nanos = others.iter().map(|change| change.cost).sum();
         let (sides, shared) = sides(analysis);
         First {
             sides,
             shared,
-            headline: capitalised(&answer[..end]),
+            headline: capitalised(&narrative.headline),
             style: match is_noise(analysis) || changes_nothing {
                 true => "",
                 false => shown_style(figures, difference),
@@ -131,26 +119,22 @@ impl First {
                 (false, true) => "same program: noise, or the machine",
                 (false, false) => "",
             },
-            lead,
-            rest: answer[end..].trim_start_matches([',', ':', ';', ' ']).to_owned(),
+            lead: narrative.state.clone().unwrap_or_else(|| narrative.leading.clone()),
+            rest: narrative.split.clone(),
             chips: chips(analysis, summary),
-            unit: figures.unit(),
-            has_effects: listed.iter().any(|row| row.effect.is_some()),
-            actions: actions(analysis, &listed, tree),
+            unit: figures.unit,
+            has_effects: narrative.has_effects,
+            actions: actions(narrative, tree),
             scale: Scale::of(analysis, figures),
-            changes: listed.into_iter().map(|row| row.shown(figures, &axis, tree)).collect(),
-            others: (!others.is_empty()).then(|| {
-                let count = counted(others.len() as u64, "smaller change");
-                format!("and {count}, together {}", figures.signed(sum.0 as f64))
-            }),
-            same_program: lines
-                .same_program
+            changes: listed().map(|line| row(analysis, line, (figures, &axis, tree))).collect(),
+            others: narrative.rest(&narrative.certain, LISTED),
+            same_program: parts
                 .into_iter()
                 .map(|line| PartRow {
-                    bar: axis.bar(line.time),
-                    style: shown_style(figures, line.time),
-                    difference: figures.signed_bare(line.time.0 as f64),
-                    sentence: line.sentence,
+                    bar: axis.bar(line.cost),
+                    style: shown_style(figures, line.cost),
+                    difference: figures.signed_bare(line.cost.0 as f64),
+                    sentence: line.sentence.clone(),
                 })
                 .collect(),
             difference: PartRow {
@@ -183,56 +167,45 @@ fn capitalised(text: &str) -> String {
     })
 }
 
-/// A change with its effect by replay.
-struct Row<'a> {
-    change: &'a Change,
-    effect: Option<crate::analysis::replay::Effect>,
+/// The attributed time of a change.
+fn attributed(analysis: &Analysis, line: &Line) -> Nanos {
+    let change = line.number.map(|number| &analysis.changes().list()[number]);
+    change.map_or(line.cost, |change| change.cost)
 }
 
-impl<'a> Row<'a> {
-    fn of(analysis: &Analysis, change: &'a Change, at: usize) -> Row<'a> {
-        Row { change, effect: analysis.effect_of_change(at) }
-    }
-
-    /// The sentence with its leading figure.
-    fn words(&self, figures: Figures) -> String {
-        let by = if self.effect.is_some() { ", by replay" } else { "" };
-        let figure = figures.signed(self.lead().0 as f64);
-        format!("{}: {figure} per step{by}", one_line(&self.change.sentence))
-    }
-
-    fn lead(&self) -> Nanos {
-        self.effect.map_or(self.change.cost, |effect| effect.alone)
-    }
-
-    fn shown(&self, figures: Figures, axis: &Axis, tree: &PageTree<'_>) -> ChangeRow {
-        let change = self.change;
-        let place =
-            if change.sentence.contains(&change.place) { "" } else { change.place.as_str() };
-        let mut details = Vec::new();
-        if !place.is_empty() {
-            details.push(format!("first {}", one_line(place)));
-        }
-        if change.certainty == Certainty::Likely {
-            details.push("inferred from kernel names".to_owned());
-        }
-        let signed = |time: Nanos| figures.signed(time.0 as f64);
-        ChangeRow {
-            leading: figures.signed_bare(self.lead().0 as f64),
-            style: shown_style(figures, self.lead()),
-            bar: axis.bar(self.lead()),
-            cost: self.effect.map_or_else(String::new, |_| figures.signed_bare(change.cost.0 as f64)),
-            reading: self.effect.map_or_else(String::new, |effect| format!(
+fn row(
+    analysis: &Analysis,
+    line: &Line,
+    (figures, axis, tree): (Figures, &Axis, &PageTree<'_>),
+) -> ChangeRow {
+    let first = format!("first {}", line.place);
+    let inferred = "inferred from kernel names".to_owned();
+    let details = [
+        Some(first).filter(|_| !line.place.is_empty()),
+        Some(inferred).filter(|_| line.certainty == Certainty::Likely),
+        Some(line.remark.clone()).filter(|remark| !remark.is_empty()),
+    ];
+    let nodes = line.number.map(|number| &analysis.changes().list()[number].nodes);
+    ChangeRow {
+        leading: figures.signed_bare(line.cost.0 as f64),
+        style: shown_style(figures, line.cost),
+        bar: axis.bar(line.cost),
+        cost: line.attributed.as_ref().map_or_else(String::new, |_| {
+            figures.signed_bare(attributed(analysis, line).0 as f64)
+        }),
+        reading: line.attributed.as_ref().map_or_else(String::new, |attributed| {
+            format!(
                 "By replay: {} if only this changes in the baseline, {} if it is the last change to the candidate. \
-                 {} of the step difference are at its call sites.",
-                signed(effect.alone), signed(effect.last), signed(change.cost)
-            )),
-            sentence: one_line(&change.sentence).into_owned(),
-            details,
-            usual: change.kind.usual(),
-            sites: change.nodes.len(),
-            node: tree.target(change.nodes.iter().copied().find(|&node| tree.target(Some(node)).is_some())),
-        }
+                 {attributed} of the step difference are at its call sites.",
+                line.shown,
+                line.last.as_ref().unwrap_or(&line.shown),
+            )
+        }),
+        sentence: line.sentence.clone(),
+        details: details.into_iter().flatten().collect(),
+        usual: line.usual.clone(),
+        sites: line.sites,
+        node: nodes.into_iter().flatten().find_map(|&node| tree.target(Some(node))),
     }
 }
 
@@ -258,52 +231,22 @@ impl Axis {
     }
 }
 
-/// At most three things to do next.
-fn actions(analysis: &Analysis, rows: &[Row<'_>], tree: &PageTree<'_>) -> Vec<Action> {
-    let mut actions = Vec::new();
-    let switch = rows.iter().position(|row| !row.change.kind.usual().is_empty());
-    if let Some(at) = switch {
-        let which =
-            if rows.len() == 1 { "the change".to_owned() } else { format!("change {}", at + 1) };
-        let text = format!("If {which} is not wanted, check: {}", rows[at].change.kind.usual());
-        actions.push(Action { text, ..Action::default() });
-    }
-    let nodes = rows.iter().flat_map(|row| row.change.nodes.iter().copied());
-    if let Some(node) = nodes.into_iter().find_map(|node| tree.target(Some(node))) {
-        let text = "See the first call of the change, both sides".to_owned();
-        actions.push(Action { text, node: Some(node), ..Action::default() });
-    }
-    let [base, new] = Side::BOTH.map(|side| file(analysis, side));
-    let few = Side::BOTH.iter().any(|&side| analysis.runs(side).len() + 1 < RUNS);
-    if few {
-        actions.push(Action {
-            text: format!("Record {RUNS} runs per side, to separate the difference from noise:"),
-            code: format!("tracetree diff --base {} … --new {} …", quoted(&base), quoted(&new)),
-            node: None,
-        });
-    }
-    actions.push(Action {
-        text: "Let CI find the next such change:".to_owned(),
-        code: format!("tracetree gate --base {} --new {}", quoted(&base), quoted(&new)),
+/// At most three things to do next: those of the narrative, and the first call of the change.
+fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
+    let action = |next: &crate::report::text::Action| Action {
+        text: capitalised(&next.text),
+        code: next.command.clone(),
         node: None,
-    });
+    };
+    // The reader of the page has opened it already.
+    let next = narrative.next.iter().filter(|next| !next.command.ends_with("--open"));
+    let mut actions: Vec<Action> = next.map(action).collect();
+    let mut lines = narrative.certain.lines.iter();
+    if let Some(node) = lines.find_map(|line| tree.target(line.node)) {
+        let text = "See the first call of the change, both sides".to_owned();
+        actions
+            .insert(actions.len().min(1), Action { text, node: Some(node), ..Action::default() });
+    }
     actions.truncate(ACTIONS);
     actions
-}
-
-/// The name of a trace without its folders.
-fn file(analysis: &Analysis, side: Side) -> String {
-    let path = analysis.tree(side).trace().source();
-    Path::new(path)
-        .file_name()
-        .map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// A file name as one argument of a shell.
-fn quoted(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./+=".contains(c);
-    match name.chars().all(is_plain) {
-        true => name.to_owned(),
-        false => format!("'{}'", name.replace('\'', "'\\''")),
-    }
 }

@@ -30,7 +30,7 @@ pub use fleet::{
 use super::lists::List;
 use super::shared::Shared;
 use super::summary::Summary;
-use crate::analysis::Analysis;
+use super::text::Narrative;
 use crate::escape::JsonWriter;
 use crate::side::Side;
 use askama::Template;
@@ -119,7 +119,8 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let ((data, left_out), ()) =
         rayon::join(|| data::embed(analysis, facets, unit), || prepare(shared));
     let summary = shared.summary();
-    let first = First::of(analysis, summary, &data.tree);
+    let narrative = Narrative::of(analysis);
+    let first = First::of(analysis, &narrative, summary, &data.tree);
     let causes = causes::list(analysis, &data.tree);
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
@@ -140,7 +141,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         regions: regions::lines(analysis),
         files: paths.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)),
         changes_are_summed: !analysis.has_runs(),
-        remarks: remarks(analysis),
+        remarks: remarks(&narrative),
         causes,
         lists: shared.lists(),
         gpu_time: super::text::sentence(analysis),
@@ -163,10 +164,8 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The remarks about the answer, without those that are among the chips.
-fn remarks(analysis: &Analysis) -> Vec<String> {
-    let mut remarks = super::text::answer_remarks(analysis);
-    remarks.retain(|remark| !remark.ends_with("run-to-run noise is unknown"));
-    remarks
+fn remarks(narrative: &Narrative) -> Vec<String> {
+    narrative.remarks.iter().chain(&narrative.runs).cloned().collect()
 }
 
 /// Computes what the page shows besides its data, so that it is cached.

@@ -72,7 +72,7 @@ impl Scale {
             }
             StepBar {
                 name: analysis.side_name(side).to_owned(),
-                total: format!("{} {}", figures.show((step[0] + step[1]).0 as f64), figures.unit()),
+                total: format!("{} {}", figures.show((step[0] + step[1]).0 as f64), figures.unit),
                 parts,
             }
         };

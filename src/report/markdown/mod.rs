@@ -26,7 +26,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     let (analysis, unit) = (&shared.analysis, shared.unit());
     let (summary, largest) = (shared.summary(), shared.largest());
     let mut paper = Paper::default();
-    paper.write(&opening::answer(analysis, summary));
+    paper.write(&opening::answer(shared));
     // Room for the last section is reserved from the start.
     let account = tables::account(analysis, summary, unit);
     paper.reserved = account.len();

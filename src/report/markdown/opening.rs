@@ -3,23 +3,84 @@
 
 use super::{CELL, Section, cell, side_names, whole, wrapped};
 use crate::analysis::{Analysis, INCOMPLETE};
+use crate::report::shared::Shared;
 use crate::report::summary::Summary;
-use crate::report::text::{ChangeLine, answer_remarks, cause_lines, change_lines, evidence, plain};
+use crate::report::text::{Line, Narrative, cause_lines, evidence, plain};
 use crate::side::Side;
 use std::fmt::Write as _;
 
-/// The answer in one sentence, an alert if the traces are not comparable, and the causes.
-pub(super) fn answer(analysis: &Analysis, summary: &Summary) -> String {
-    let mut text = format!("**{}**\n\n", wrapped(&crate::report::text::answer(analysis)));
-    for remark in answer_remarks(analysis) {
-        let _ = writeln!(text, "{}\n", wrapped(&remark));
+/// Maximum number of lines of each layer.
+const CHANGES: usize = 12;
+
+/// The headline, an alert if the traces are not comparable, the layers, what to do next, and the causes.
+pub(super) fn answer(shared: &Shared) -> String {
+    let (analysis, summary, narrative) = (&shared.analysis, shared.summary(), shared.narrative());
+    let mut text = format!("**{}**\n\n", wrapped(&narrative.headline));
+    let names = narrative.names.as_ref();
+    let inputs = &narrative.inputs;
+    let inputs = format!("{} → {}: {inputs}", names.baseline, names.candidate);
+    let about = [&narrative.leading, &narrative.split, &narrative.confidence, &inputs];
+    for line in about.into_iter().chain(&narrative.remarks).chain(&narrative.runs) {
+        if !line.is_empty() {
+            let _ = writeln!(text, "{}\n", wrapped(line));
+        }
     }
     let _ = writeln!(text, "Verdict: {}.\n", evidence(analysis, &summary.verdict));
     text += &alert(analysis, summary);
-    text += &changes(analysis);
+    for layer in narrative.layers() {
+        let is_certain = *layer == narrative.certain;
+        let measure = if is_certain { format!(": {}", narrative.measure()) } else { String::new() };
+        let _ = writeln!(text, "### {}{measure}\n", wrapped(&layer.title));
+        for line in layer.lines.iter().take(CHANGES) {
+            text += &bullet(line);
+        }
+        if let Some(rest) = narrative.rest(layer, CHANGES) {
+            let _ = writeln!(text, "- {rest}");
+        }
+        text.push('\n');
+    }
+    if let Some(why) = &narrative.no_effects {
+        let _ = writeln!(text, "Effects are unknown: {}.\n", wrapped(why));
+    }
+    text += &next(narrative);
+    text += &causes(analysis);
+    text
+}
+
+/// A part of the difference, with its cost.
+fn bullet(line: &Line) -> String {
+    let attributed = line.attributed.as_ref().map_or_else(String::new, |time| format!(" ({time})"));
+    let detail = match line.detail().as_str() {
+        "" => String::new(),
+        detail => format!(" ({})", wrapped(detail)),
+    };
+    let cost = match line.shown.as_str() {
+        "" => String::new(),
+        shown => format!("{shown}{attributed} "),
+    };
+    format!("- {cost}{}{detail}\n", wrapped(&line.sentence))
+}
+
+fn next(narrative: &Narrative) -> String {
+    if narrative.next.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("### What to do\n\n");
+    for (action, number) in narrative.next.iter().zip(1..) {
+        let command = match action.command.as_str() {
+            "" => String::new(),
+            command => format!(": {}", whole(command)),
+        };
+        let _ = writeln!(text, "{number}. {}{command}", wrapped(&action.text));
+    }
+    text + "\n"
+}
+
+fn causes(analysis: &Analysis) -> String {
     let (causes, rest) = cause_lines(analysis);
+    let mut text = String::new();
     if !causes.is_empty() {
-        text.push_str("\n### Where the time went\n\n");
+        text.push_str("### Where the time went\n\n");
     }
     for cause in &causes {
         let _ = writeln!(
@@ -33,31 +94,6 @@ pub(super) fn answer(analysis: &Analysis, summary: &Summary) -> String {
     }
     if let Some(rest) = rest {
         let _ = writeln!(text, "- {rest}");
-    }
-    text
-}
-
-/// What changed with its cost, and what the same program costs at another speed.
-fn changes(analysis: &Analysis) -> String {
-    let lines = change_lines(analysis);
-    let mut text = String::from("### What changed\n\n");
-    if let Some(headline) = &lines.headline {
-        let _ = writeln!(text, "{}.", wrapped(headline));
-    }
-    let bullet = |text: &mut String, line: &ChangeLine| {
-        let detail = match line.detail.as_str() {
-            "" => String::new(),
-            detail => format!(" ({})", wrapped(detail)),
-        };
-        let _ = writeln!(text, "- {} {}{detail}", line.difference, wrapped(&line.sentence));
-    };
-    lines.changes.iter().for_each(|line| bullet(&mut text, line));
-    if let Some(rest) = &lines.rest {
-        let _ = writeln!(text, "- {rest}");
-    }
-    if !lines.same_program.is_empty() {
-        text.push_str("\nThe same program at another speed:\n\n");
-        lines.same_program.iter().for_each(|line| bullet(&mut text, line));
     }
     text
 }

@@ -1,7 +1,7 @@
 //! [`Analysis`] → the wall time and the causes of its difference in `summary.json`.
 
 use crate::analysis::{Analysis, Cause, IdleKind, WallBasis};
-use crate::report::text::answer;
+use crate::report::text::Narrative;
 use crate::side::Side;
 use crate::trace::Nanos;
 use serde::Serialize;
@@ -86,7 +86,7 @@ pub(super) fn wall(analysis: &Analysis) -> WallSummary {
     let (wall, causes) = (analysis.wall(), analysis.causes());
     let step = |side: Side| wall.totals(side).step_ms() * 1e3;
     WallSummary {
-        answer: answer(analysis),
+        answer: Narrative::of(analysis).answer(),
         basis: match wall.basis() {
             WallBasis::Steps => "steps",
             WallBasis::Events => "events",

@@ -1,20 +1,20 @@
-//! [`Analysis`] → words: what happened end to end, figures, node names, the verdict, the merged tree.
+//! [`Analysis`] → words: the narrative, the causes, figures, node names, the verdict, the merged tree.
 
-mod answer;
-mod changes;
+mod causes;
 mod figures;
 mod labels;
 mod markup;
 pub(super) mod merged_tree;
+mod narrative;
+mod remarks;
+mod step_figures;
 mod verdict;
+mod wrap;
 
 pub(crate) use crate::escape::one_line;
 #[cfg(feature = "html")]
-pub(super) use answer::Figures;
-#[cfg(feature = "html")]
-pub(crate) use answer::cause_sums;
-pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
-pub use changes::{ChangeLine, ChangeLines, change_lines};
+pub(crate) use causes::cause_sums;
+pub use causes::{CauseLine, cause_lines};
 #[cfg(feature = "html")]
 pub(crate) use figures::percent;
 pub(crate) use figures::{Unit, shorten, times};
@@ -22,4 +22,8 @@ pub use labels::node_name;
 #[cfg(feature = "html")]
 pub(super) use labels::{NamedBy, named_by};
 pub(crate) use markup::{code, plain};
+pub use narrative::{Action, Layer, Line, Narrative};
+#[cfg(feature = "html")]
+pub(super) use step_figures::Figures;
 pub use verdict::{evidence, sentence};
+pub(crate) use wrap::Width;

@@ -4,9 +4,7 @@ use super::sheet::Sheet;
 use crate::analysis::{Analysis, WallBasis, WallTotals};
 use crate::report::shared::Shared;
 use crate::report::summary::{SideSummary, Summary};
-use crate::report::text::{
-    answer, answer_remarks, cause_lines, change_lines, evidence, one_line, sentence, shorten,
-};
+use crate::report::text::{Narrative, cause_lines, evidence, one_line, sentence, shorten};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
@@ -42,7 +40,7 @@ pub(super) fn write(
         sheet.set_column_width(column, width)?;
     }
     let mut cover = Cover { sheet, row: 0, bold: Format::new().set_bold() };
-    cover.answer(&shared.analysis, summary)?;
+    cover.answer(shared)?;
     cover.totals(summary)?;
     cover.row += 1;
     cover.sheets(sheets)?;
@@ -91,15 +89,19 @@ impl Cover<'_> {
     }
 
     /// What happened end to end and why, then the GPU time.
-    fn answer(&mut self, analysis: &Analysis, summary: &Summary) -> Result<(), XlsxError> {
-        self.heading(&[&answer(analysis)])?;
-        for remark in answer_remarks(analysis) {
-            self.line(&[&remark])?;
+    fn answer(&mut self, shared: &Shared) -> Result<(), XlsxError> {
+        let (analysis, summary) = (&shared.analysis, shared.summary());
+        let narrative = shared.narrative();
+        self.heading(&[&narrative.headline])?;
+        let about = [&narrative.leading, &narrative.split, &narrative.confidence];
+        let remarks = narrative.remarks.iter().chain(&narrative.runs);
+        for line in about.into_iter().chain(remarks).filter(|line| !line.is_empty()) {
+            self.line(&[line])?;
         }
         self.row += 1;
         self.wall(analysis)?;
         self.row += 1;
-        self.changes(analysis)?;
+        self.layers(narrative)?;
         self.causes(analysis)?;
         self.line(&[&evidence(analysis, &summary.verdict)])?;
         self.line(&[&sentence(analysis)])?;
@@ -150,21 +152,30 @@ impl Cover<'_> {
         Ok(())
     }
 
-    fn changes(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
-        let lines = change_lines(analysis);
-        self.heading(&["what changed", "usual cause", "", "difference per step, ms"])?;
-        if let Some(headline) = &lines.headline {
-            self.line(&[headline])?;
-        }
-        for line in lines.changes.iter().chain(&lines.same_program) {
-            self.text(&[&line.sentence, &line.detail])?;
-            self.numbers(3, DIFFERENCE, &[line.time.as_millis()])?;
+    fn layers(&mut self, narrative: &Narrative) -> Result<(), XlsxError> {
+        let cost = match narrative.has_effects {
+            true => "effect per step by replay, ms",
+            false => "attributed per step, ms",
+        };
+        for layer in narrative.layers() {
+            self.heading(&[&layer.title, "details", "attributed per step", cost])?;
+            for line in &layer.lines {
+                let attributed = line.attributed.as_deref().unwrap_or_default();
+                self.text(&[&line.sentence, &line.detail(), attributed])?;
+                if !line.shown.is_empty() {
+                    self.numbers(3, DIFFERENCE, &[line.cost.as_millis()])?;
+                }
+                self.row += 1;
+            }
             self.row += 1;
         }
-        if let Some(rest) = &lines.rest {
-            self.line(&[rest])?;
+        if !narrative.next.is_empty() {
+            self.heading(&["what to do", "command"])?;
+            for action in &narrative.next {
+                self.line(&[&action.text, &action.command])?;
+            }
+            self.row += 1;
         }
-        self.row += 1;
         Ok(())
     }
 

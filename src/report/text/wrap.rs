@@ -3,7 +3,7 @@
 //! A figure is a number with its unit and its arrow, such as `22 → 30 %`, which is hard to read across two
 //! lines.
 
-use tracetree::report::shorten;
+use super::figures::shorten;
 
 /// Units that belong to the number before them.
 const UNITS: [&str; 10] =
@@ -11,7 +11,7 @@ const UNITS: [&str; 10] =
 
 /// The line width of an output, and whether wider texts may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Width {
+pub(crate) enum Width {
     /// A screen with this many columns; texts that do not fit are shortened.
     Screen(usize),
     /// Lines of about this many columns for a file or another program; nothing is left out.
@@ -20,20 +20,20 @@ pub(super) enum Width {
 
 impl Width {
     /// The columns that lines should fit in, at least 40 because no layout works below that.
-    pub(super) fn columns(self) -> usize {
+    pub(crate) fn columns(self) -> usize {
         match self {
             Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),
         }
     }
 
     /// Whether everything is printed, however long it is.
-    pub(super) fn is_whole(self) -> bool {
+    pub(crate) fn is_whole(self) -> bool {
         matches!(self, Width::Pipe(_))
     }
 
     /// Splits a text into lines that start after `indent` columns. On a screen there are at most `most`,
     /// and the last ends with `…` if text was cut.
-    pub(super) fn lines(self, text: &str, indent: usize, most: usize) -> Vec<String> {
+    pub(crate) fn lines(self, text: &str, indent: usize, most: usize) -> Vec<String> {
         let room = self.columns().saturating_sub(indent).max(16);
         let mut lines = wrapped(text, room);
         if self.is_whole() {

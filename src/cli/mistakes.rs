@@ -1,0 +1,220 @@
+//! Common mistakes → two lines: what is wrong, and the command to run instead.
+//!
+//! An error of the library names the file and the remedy. This module knows more: the arguments of the
+//! command, and what else is in the folder.
+
+use std::ffi::OsString;
+use std::path::Path;
+use tracetree::program::nearest;
+use tracetree::report::one_line;
+use tracetree::{Error, ErrorKind};
+
+/// Number of names that are suggested for a misspelt file.
+const SUGGESTED: usize = 3;
+/// Endings of the files that are listed for a folder.
+const TRACES: [&str; 5] = [".json", ".json.gz", ".json.zst", ".gz", ".ttb"];
+
+/// What is wrong, and the command to run.
+pub(super) struct Mistake {
+    pub(super) what: String,
+    pub(super) command: String,
+}
+
+/// The mistake behind an error, if it is a common one.
+pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
+    let path = error.path()?;
+    let typed = Typed(arguments);
+    if error.message() == "no event was given" && !path.exists() {
+        return event_without_report(path, &typed);
+    }
+    if let Some(mistake) = of_another_tool(path).filter(|_| error.kind() != ErrorKind::Usage) {
+        return Some(mistake);
+    }
+    if path.is_dir() {
+        return of_folder(error, path, &typed);
+    }
+    match error.kind() == ErrorKind::Io && !path.exists() {
+        true => of_missing_file(error, path, &typed),
+        false => None,
+    }
+}
+
+/// `tracetree A B`: a file where a command is expected.
+pub(super) fn forgotten_command(arguments: &[OsString]) -> Option<Mistake> {
+    let first = arguments.get(1)?.to_str()?;
+    let is_file = Path::new(first).exists() || TRACES.iter().any(|end| first.ends_with(end));
+    let command = if arguments.len() == 2 { "info" } else { "diff" };
+    is_file.then(|| Mistake {
+        what: format!(
+            "`{}` is a file, not a command; did you forget `{command}`?",
+            one_line(first)
+        ),
+        command: Typed(arguments).with_command(command),
+    })
+}
+
+/// The same file on both sides of a comparison.
+pub(super) fn same_file(baseline: &Path, candidate: &Path) -> Option<Mistake> {
+    let whole = |path: &Path| std::fs::canonicalize(path).ok().filter(|path| path.is_file());
+    (whole(baseline)? == whole(candidate)?).then(|| Mistake {
+        what: format!(
+            "baseline and candidate are the same file: {}",
+            one_line(&baseline.display().to_string())
+        ),
+        command: format!("tracetree diff {} CANDIDATE", quoted(&baseline.display().to_string())),
+    })
+}
+
+/// The arguments of the command.
+struct Typed<'a>(&'a [OsString]);
+
+impl Typed<'_> {
+    /// The name of the subcommand.
+    fn command(&self) -> &str {
+        self.0.get(1).and_then(|word| word.to_str()).unwrap_or_default()
+    }
+
+    /// The command with one argument replaced.
+    fn with(&self, old: &Path, new: &str) -> String {
+        let word = |argument: &OsString| match Path::new(argument) == old {
+            true => new.to_owned(),
+            false => quoted(&argument.to_string_lossy()),
+        };
+        let words: Vec<String> = self.0.iter().skip(1).map(word).collect();
+        format!("tracetree {}", words.join(" "))
+    }
+
+    fn with_command(&self, command: &str) -> String {
+        let words = self.0.iter().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
+        format!("tracetree {command} {}", words.collect::<Vec<_>>().join(" "))
+    }
+}
+
+fn event_without_report(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
+    let number = path.to_str().filter(|text| text.parse::<u64>().is_ok())?;
+    Some(Mistake {
+        what: format!("{number} is an event, but no report folder was given"),
+        command: format!("tracetree {} tracetree_report {number}", typed.command()),
+    })
+}
+
+/// Files of other tools: what they are, and how to get a trace instead.
+fn of_another_tool(path: &Path) -> Option<Mistake> {
+    let name = path.file_name()?.to_str()?;
+    let shown = one_line(name);
+    let mistake =
+        |what: &str, command: String| Some(Mistake { what: format!("{shown} is {what}"), command });
+    if !path.is_file() {
+        return None;
+    }
+    let file = quoted(&path.display().to_string());
+    if name.ends_with(".nsys-rep") || name.ends_with(".qdrep") {
+        return mistake(
+            "an Nsight Systems report; record a trace with torch.profiler instead",
+            RECORD.to_owned(),
+        );
+    }
+    if [".pftrace", ".perfetto-trace", ".perfetto"].iter().any(|end| name.ends_with(end)) {
+        return mistake(
+            "a Perfetto trace; convert it to JSON",
+            format!("traceconv json {file} trace.json"),
+        );
+    }
+    let stem = name.strip_suffix(".gz").unwrap_or(name);
+    if stem.ends_with(".pickle") || stem.ends_with(".pkl") {
+        return mistake(
+            "a memory snapshot, not a trace; record a trace with torch.profiler too",
+            RECORD.to_owned(),
+        );
+    }
+    None
+}
+
+/// How to record a trace, in Python.
+const RECORD: &str =
+    "with torch.profiler.profile() as p: step()  # then p.export_chrome_trace('trace.json')";
+
+fn of_folder(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
+    let traces = files(path, |name| TRACES.iter().any(|end| name.ends_with(end)));
+    let is_one_trace = error.kind() == ErrorKind::Io;
+    let shown = one_line(&path.display().to_string()).into_owned();
+    match (traces.first(), is_one_trace) {
+        (None, _) if !is_one_trace && !error.message().starts_with("no trace") => None,
+        (None, _) => {
+            let all = files(path, |_| true);
+            let what = match all.first() {
+                None => format!("{shown} is an empty folder"),
+                Some(first) => {
+                    format!("{shown} contains no trace; it contains {}", one_line(first))
+                }
+            };
+            Some(Mistake { what, command: typed.with(path, "TRACE.json.gz") })
+        }
+        (Some(first), true) => {
+            let count = match traces.len() {
+                1 => "1 trace".to_owned(),
+                count => format!("{count} traces"),
+            };
+            let one = quoted(&path.join(first).display().to_string());
+            Some(Mistake {
+                what: format!("{shown} is a folder with {count}"),
+                command: typed.with(path, &one),
+            })
+        }
+        (Some(_), false) => None,
+    }
+}
+
+fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let shown = one_line(&path.display().to_string()).into_owned();
+    if !folder.is_dir() {
+        return None;
+    }
+    let mut names = files(folder, |_| true);
+    let mut near: Vec<String> = Vec::new();
+    while near.len() < SUGGESTED
+        && let Some(found) = nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+    {
+        names.retain(|known| *known != found);
+        near.push(found);
+    }
+    let first = near.first()?;
+    let place = match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => folder.join(first).display().to_string(),
+        None => first.clone(),
+    };
+    let list: Vec<String> = near.iter().map(|name| one_line(name).into_owned()).collect();
+    Some(Mistake {
+        what: format!(
+            "{shown}: {}; the nearest names are {}",
+            one_line(error.message()),
+            list.join(", ")
+        ),
+        command: typed.with(path, &quoted(&place)),
+    })
+}
+
+/// The names of the files of a folder that are wanted, sorted.
+fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter(|entry| entry.path().is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| is_wanted(name))
+        .collect();
+    names.sort();
+    names
+}
+
+/// An argument as a word of a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
+    let text = one_line(text);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}

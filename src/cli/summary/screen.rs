@@ -1,0 +1,188 @@
+//! [`Narrative`] → the screen that answers the question: what changed, what it costs, what to do.
+
+use super::{BOLD, DIM, colour};
+use std::io::{self, Write};
+use tracetree::report::Width;
+use tracetree::report::{Layer, Line, Narrative};
+
+/// Maximum number of lines of the screen.
+const LINES: usize = 24;
+
+/// How much is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// What fits a screen.
+    Screen,
+    /// Everything.
+    Whole,
+}
+
+/// How much of each layer is written.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Number of changes.
+    changes: usize,
+    /// Number of lines below each change.
+    details: usize,
+    /// Number of parts in each of the other layers.
+    others: usize,
+}
+
+/// From the most detailed to the shortest screen.
+const SHORTER: [Limits; 6] = [
+    Limits { changes: 6, details: 3, others: 5 },
+    Limits { changes: 6, details: 2, others: 4 },
+    Limits { changes: 6, details: 1, others: 4 },
+    Limits { changes: 6, details: 0, others: 3 },
+    Limits { changes: 4, details: 0, others: 2 },
+    Limits { changes: 2, details: 0, others: 1 },
+];
+const WHOLE: Limits = Limits { changes: usize::MAX, details: usize::MAX, others: usize::MAX };
+
+/// Writes the answer.
+pub(super) fn write(
+    narrative: &Narrative,
+    extent: Extent,
+    width: Width,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let lines = match extent {
+        Extent::Whole => lines(narrative, WHOLE, width),
+        Extent::Screen => {
+            let mut all = SHORTER.into_iter().map(|limits| lines(narrative, limits, width));
+            let first = all.next().unwrap_or_default();
+            match first.len() <= LINES {
+                true => first,
+                false => all.fold(first, |best, next| match best.len() <= LINES {
+                    true => best,
+                    false => next,
+                }),
+            }
+        }
+    };
+    lines.iter().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
+}
+
+fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
+    let mut page = Page { width, lines: Vec::new() };
+    let names = narrative.names.as_ref();
+    let names = format!("{} → {}", names.baseline, names.candidate);
+    page.text("", &format!("{names}: {}", narrative.inputs), 0);
+    page.text("bold", &narrative.headline, 0);
+    page.text("dim", &narrative.confidence, 2);
+    // The leading change is the first line of the first layer.
+    page.text("", narrative.state.as_deref().unwrap_or_default(), 2);
+    page.text("dim", &narrative.split, 2);
+    let runs = if limits.details == usize::MAX { narrative.runs.as_slice() } else { &[] };
+    for remark in narrative.remarks.iter().chain(runs) {
+        page.text("dim", remark, 2);
+    }
+    let all = || narrative.layers().flat_map(|layer| &layer.lines);
+    let widest = |text: fn(&Line) -> &str| {
+        all().map(|line| text(line).chars().count()).max().unwrap_or_default()
+    };
+    let columns =
+        (widest(|line| &line.shown), widest(|line| line.attributed.as_deref().unwrap_or("")));
+    for layer in narrative.layers() {
+        page.lines.push(String::new());
+        let is_certain = *layer == narrative.certain;
+        page.title(narrative, layer, is_certain);
+        let (most, details) = match is_certain {
+            true => (limits.changes, limits.details),
+            false if limits.details == usize::MAX => (limits.others, limits.details),
+            false => (limits.others, limits.details.min(1)),
+        };
+        for line in layer.lines.iter().take(most) {
+            page.part(line, columns, details);
+        }
+        if let Some(rest) = narrative.rest(layer, most) {
+            page.text("dim", &format!("{rest} (--verbose)"), 2);
+        }
+    }
+    if let Some(why) = &narrative.no_effects {
+        page.text("dim", &format!("effects are unknown: {why}"), 2);
+    }
+    if !narrative.next.is_empty() {
+        page.lines.push(String::new());
+        page.lines.push(format!("{BOLD}What to do{BOLD:#}"));
+    }
+    for (action, number) in narrative.next.iter().zip(1..) {
+        let separator = if action.command.is_empty() { "" } else { ": " };
+        page.hanging(
+            "",
+            &format!("{number}. "),
+            &format!("{}{separator}{}", action.text, action.command),
+        );
+    }
+    page.lines
+}
+
+/// The lines so far.
+struct Page {
+    width: Width,
+    lines: Vec<String>,
+}
+
+impl Page {
+    /// Adds a text, wrapped; all but its first line are indented by two more columns.
+    fn text(&mut self, style: &str, text: &str, indent: usize) {
+        self.hanging(style, &" ".repeat(indent), text);
+    }
+
+    fn hanging(&mut self, style: &str, start: &str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let indent = start.chars().count().max(2);
+        for (at, line) in self.width.lines(text, indent, usize::MAX).iter().enumerate() {
+            let start = if at == 0 { start.to_owned() } else { " ".repeat(indent) };
+            self.lines.push(match style {
+                "bold" => format!("{BOLD}{start}{line}{BOLD:#}"),
+                "dim" => format!("{DIM}{start}{line}{DIM:#}"),
+                _ => format!("{start}{line}"),
+            });
+        }
+    }
+
+    fn title(&mut self, narrative: &Narrative, layer: &Layer, is_certain: bool) {
+        let measure = if is_certain { narrative.measure() } else { "" };
+        let title = &layer.title;
+        let beside = title.chars().count() + measure.chars().count() + 2;
+        match measure.is_empty() || beside > self.width.columns() {
+            true => self.text("bold", title, 0),
+            false => self.lines.push(format!("{BOLD}{title}{BOLD:#}{DIM}: {measure}{DIM:#}")),
+        }
+    }
+
+    /// `  +2.65 ms (+4.72 ms)  Convolutions run in FP32 …`, and the details below it.
+    fn part(&mut self, part: &Line, (figures, others): (usize, usize), details: usize) {
+        let style = colour(part.cost);
+        let attributed = match (&part.attributed, others) {
+            (_, 0) => String::new(),
+            (Some(time), others) => format!(" {:>room$}", format!("({time})"), room = others + 2),
+            (None, others) => " ".repeat(others + 3),
+        };
+        let indent = figures + 4 + attributed.chars().count();
+        for (at, line) in self.width.lines(&part.sentence, indent, usize::MAX).iter().enumerate() {
+            self.lines.push(match at {
+                0 => {
+                    let shown = &part.shown;
+                    format!("  {style}{shown:>figures$}{style:#}{DIM}{attributed}{DIM:#}  {line}")
+                }
+                _ => format!("{:indent$}{line}", ""),
+            });
+        }
+        let detail = part.detail();
+        if details == 0 || detail.is_empty() {
+            return;
+        }
+        // Also in a pipe, a short screen shows the start of the details.
+        let width = match details {
+            usize::MAX => self.width,
+            _ => Width::Screen(self.width.columns()),
+        };
+        for line in width.lines(&detail, indent, details) {
+            self.lines.push(format!("{DIM}{:indent$}{line}{DIM:#}", ""));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! [`Narrative`] → `key: value` lines for scripts and coding agents: `tracetree diff --format brief`.
+//!
+//! Keys are stable. Numbers have a dot and no unit; the key names the unit. A value never contains a line
+//! break. `docs/start/agent.md` lists the keys.
+
+use super::Report;
+use super::text::{Layer, Line, one_line, shorten};
+use crate::analysis::{Analysis, Verdict};
+use crate::side::Side;
+use crate::trace::Nanos;
+use std::io::{self, Write};
+
+/// Maximum size in bytes.
+pub const LONGEST_BRIEF: usize = 2_000;
+/// Version of the keys; increased when a key changes its meaning or is removed.
+const VERSION: u32 = 1;
+/// Longest sentence and longest command, in characters.
+const SENTENCE: usize = 140;
+const COMMAND: usize = 200;
+
+/// Writes the answer of a comparison as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Changes that do
+/// not fit are counted in `changes` only.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut most = usize::MAX;
+    loop {
+        let text = text(report, most);
+        let shown = report.narrative().certain.lines.len().min(most);
+        if text.len() <= LONGEST_BRIEF || shown == 0 {
+            return out.write_all(text.as_bytes());
+        }
+        most = shown - 1;
+    }
+}
+
+/// The lines, with at most so many changes.
+fn text(report: &Report, most: usize) -> String {
+    let (analysis, narrative) = (&report.shared.analysis, report.narrative());
+    let mut brief = Brief::default();
+    brief.line("brief_version", &VERSION.to_string());
+    for side in Side::BOTH {
+        brief.line(side_key(side), &short(&narrative.names[side], SENTENCE));
+    }
+    brief.line("comparable", yes(analysis.comparability().obstacles().next().is_none()));
+    brief.line("headline", &short(&narrative.headline, SENTENCE));
+    let step = |side: Side| analysis.wall().totals(side).step_ms();
+    let [a, b] = Side::BOTH.map(step);
+    brief.line("step_baseline_ms", &millis(a));
+    brief.line("step_candidate_ms", &millis(b));
+    brief.line("step_difference_ms", &millis(b - a));
+    brief.line("significant", significant(analysis));
+    brief.line("noise", &short(&narrative.confidence, SENTENCE));
+    brief.line("identical", yes(analysis.changes().is_identical()));
+    brief.line("cost_is", if narrative.has_effects { "effect_by_replay" } else { "attributed" });
+    let changes = analysis.changes().list();
+    brief.line("changes", &changes.len().to_string());
+    for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
+        let Some(change) = line.number.map(|number| &changes[number]) else {
+            // The interaction of all changes, which comes last.
+            brief.line("together_ms", &cost(line));
+            continue;
+        };
+        let key = format!("change_{at}");
+        brief.line(&key, &short(&line.sentence, SENTENCE));
+        brief.line(&format!("{key}_kind"), change.kind.label());
+        brief.line(&format!("{key}_certainty"), change.certainty.label());
+        brief.line(&format!("{key}_cost_ms"), &cost(line));
+        brief.line(&format!("{key}_attributed_ms"), &millis(change.cost.as_millis()));
+        brief.line(&format!("{key}_where"), &short(&change.place, SENTENCE));
+    }
+    brief.line("other_speed_ms", &sum(&narrative.other_speed));
+    brief.line("noise_or_not_tested_ms", &sum(&narrative.within_noise));
+    let notes = &report.summary().notes;
+    let codes: Vec<&str> = notes.iter().map(|note| note.note.code).collect();
+    brief.line("warnings", &short(&codes.join(" "), SENTENCE));
+    for (action, at) in narrative.next.iter().zip(1..) {
+        let key = format!("next_{at}");
+        brief.line(&key, &short(&action.text, SENTENCE));
+        if !action.command.is_empty() && action.command.chars().count() <= COMMAND {
+            brief.line(&format!("{key}_command"), &one_line(&action.command));
+        }
+    }
+    brief.text
+}
+
+#[derive(Default)]
+struct Brief {
+    text: String,
+}
+
+impl Brief {
+    /// Adds a line, unless the value is empty.
+    fn line(&mut self, key: &str, value: &str) {
+        if !value.is_empty() {
+            self.text.extend([key, ": ", value, "\n"]);
+        }
+    }
+}
+
+fn side_key(side: Side) -> &'static str {
+    match side {
+        Side::Baseline => "baseline",
+        Side::Candidate => "candidate",
+    }
+}
+
+fn short(text: &str, longest: usize) -> String {
+    shorten(&one_line(text), longest).into_owned()
+}
+
+fn yes(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
+}
+
+fn cost(line: &Line) -> String {
+    millis(line.cost.as_millis())
+}
+
+fn sum(layer: &Layer) -> String {
+    let sum: Nanos = layer.lines.iter().map(|line| line.cost).sum();
+    millis(sum.as_millis())
+}
+
+/// A time in ms; never `-0.000`.
+fn millis(time: f64) -> String {
+    let text = format!("{time:.3}");
+    if text == "-0.000" { "0.000".to_owned() } else { text }
+}
+
+/// Whether the runs support a difference of the step: `yes`, `no`, or `unknown` with one run on a side.
+fn significant(analysis: &Analysis) -> &'static str {
+    match analysis.judged().step.map(|step| step.verdict) {
+        Some(Verdict::Slower | Verdict::Faster) => "yes",
+        Some(Verdict::Similar | Verdict::WithinNoise) => "no",
+        Some(Verdict::NotTested) | None => "unknown",
+    }
+}

@@ -1,0 +1,232 @@
+//! The headline, what supports it, and the sentence about the leading change.
+
+use super::super::step_figures::Figures;
+use super::Layer;
+use crate::analysis::{Analysis, Change, ChangeKind, Repeats, Verdict, WallBasis, WallTotals};
+use crate::escape::one_line;
+use crate::program::{Measure, counted};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+
+/// Below this share of the step, two step times are reported as unchanged.
+const UNCHANGED: f64 = 0.005;
+/// Below this share of matched ops, the list of changes is not worth reading.
+const LITTLE_IN_COMMON: f64 = 0.5;
+
+/// The mean wall time of a compared step of each side, in ns.
+fn step_times(analysis: &Analysis) -> PerSide<f64> {
+    PerSide::from_fn(|side| {
+        let totals = analysis.wall().totals(side);
+        totals.own().0 as f64 / totals.steps.max(1) as f64
+    })
+}
+
+/// `37% slower: 9.48 → 13.03 ms per step`.
+pub(super) fn headline(analysis: &Analysis, figures: Figures) -> String {
+    let time = step_times(analysis);
+    let per = match analysis.wall().basis() {
+        WallBasis::Steps => "per step",
+        WallBasis::Events => "for the whole recording",
+    };
+    let is_noise = analysis.judged().step.is_some_and(|step| step.verdict == Verdict::WithinNoise);
+    let words = match is_noise {
+        true => format!("No significant difference ({})", compared(time)),
+        false => compared(time),
+    };
+    let is_identical = analysis.changes().is_identical();
+    let same = match (is_identical, is_noise || is_unchanged(time)) {
+        (true, true) => ", and the programs are identical",
+        (true, false) => ", although the programs are identical",
+        (false, _) => "",
+    };
+    format!("{words}: {} {per}{same}", figures.change(time))
+}
+
+fn is_unchanged(time: PerSide<f64>) -> bool {
+    (time.candidate - time.baseline).abs() <= UNCHANGED * time.baseline
+}
+
+/// `37% slower`, `2.7 times as long`, `12% faster`, `19 times as fast`, `unchanged`.
+fn compared(time: PerSide<f64>) -> String {
+    let ratio = time.candidate / time.baseline;
+    let percent = |share: f64| match 100.0 * share {
+        percent if percent < 9.95 => format!("{percent:.1}%"),
+        percent => format!("{percent:.0}%"),
+    };
+    let factor = |factor: f64| match factor {
+        10.0.. => format!("{factor:.0}"),
+        _ => format!("{factor:.1}"),
+    };
+    match ratio {
+        _ if is_unchanged(time) => "Unchanged".to_owned(),
+        _ if time.baseline <= 0.0 || time.candidate <= 0.0 => "Not comparable".to_owned(),
+        2.0.. => format!("{} times as long", factor(ratio)),
+        1.0.. => format!("{} slower", percent(ratio - 1.0)),
+        0.5.. => format!("{} faster", percent(1.0 - ratio)),
+        _ => format!("{} times as fast", factor(1.0 / ratio)),
+    }
+}
+
+/// `GPU busy +4.72 ms, GPU idle −1.17 ms; the device was idle 31 → 13% of the step`.
+pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
+    let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+    let what = match analysis.wall().basis() {
+        WallBasis::Steps => "step",
+        WallBasis::Events => "window",
+    };
+    let (busy, idle, device) = match analysis.measure() {
+        Measure::GpuTime => ("GPU busy", "GPU idle", "the device was idle"),
+        Measure::HostSelfTime => ("in ops", "outside ops", "no op ran"),
+    };
+    let part = |pick: fn(&WallTotals) -> Nanos| {
+        let time = totals.map(|of| pick(&of).0 as f64 / of.steps.max(1) as f64);
+        figures.signed(time.candidate - time.baseline)
+    };
+    let mut text = format!("{busy} {}, {idle} {}", part(|of| of.busy), part(|of| of.idle));
+    let shares = totals.map(|of| of.idle_share().map(|share| format!("{:.0}", 100.0 * share)));
+    if let PerSide { baseline: Some(a), candidate: Some(b) } = shares {
+        text += &match a == b {
+            true => format!("; {device} {a}% of the {what}"),
+            false => format!("; {device} {a} → {b}% of the {what}"),
+        };
+    }
+    text
+}
+
+/// Whether the difference is significant, and against which noise.
+pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
+    let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
+    match (counts.baseline, counts.candidate) {
+        (1, 1) => return "one run per side: run-to-run noise is unknown".to_owned(),
+        (1, _) | (_, 1) => {
+            return "only one run on one side: run-to-run noise is unknown".to_owned();
+        }
+        _ => {}
+    }
+    let spread = |side: Side| match analysis.run_noise(side).and_then(|noise| noise.wall) {
+        Some(wall) => figures.with_unit(wall.spread_us * 1e3),
+        None => "unknown (some runs have no steps)".to_owned(),
+    };
+    let runs = match counts.baseline == counts.candidate {
+        true => format!("{} runs each", counts.baseline),
+        false => format!("{} and {} runs", counts.baseline, counts.candidate),
+    };
+    let [a, b] = Side::BOTH.map(spread);
+    let verdict = match (analysis.judged().repeats, analysis.judged().step) {
+        (Repeats::OtherOptions, _) => "; not tested: recorded with different options".to_owned(),
+        (_, Some(step)) => format!("; {}", step.words()),
+        (_, None) => String::new(),
+    };
+    format!("medians of {runs}, spread {a} and {b}{verdict}")
+}
+
+/// Whether the programs are identical, have little in common, or do nothing.
+pub(super) fn state(analysis: &Analysis) -> Option<String> {
+    let changes = analysis.changes();
+    if !changes.has_work() {
+        return Some("Nothing was compared: the windows have no op and no GPU event".to_owned());
+    }
+    if changes.is_identical() {
+        return Some(identical(analysis));
+    }
+    let is_rebuilt =
+        |change: &Change| matches!(change.kind, ChangeKind::Compilation | ChangeKind::Graphs);
+    let share = changes.matched_share();
+    (share < LITTLE_IN_COMMON && !changes.list().iter().any(is_rebuilt)).then(|| {
+        format!("These are different programs: {:.0}% of the ops have a counterpart", 100.0 * share)
+    })
+}
+
+fn identical(analysis: &Analysis) -> String {
+    let what = match (analysis.measure(), analysis.changes().has_arguments()) {
+        (Measure::GpuTime, true) => "every call, argument and kernel matches",
+        (Measure::GpuTime, false) => "every call and kernel matches (arguments were not recorded)",
+        (Measure::HostSelfTime, true) => "every call and argument matches",
+        (Measure::HostSelfTime, false) => "every call matches (arguments were not recorded)",
+    };
+    format!("The programs are identical: {what}")
+}
+
+/// `Convolutions run in FP32 instead of TF32 at 22 ops per step: +2.65 ms`.
+pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
+    if let Some(state) = state(analysis) {
+        return state;
+    }
+    match certain.lines.first() {
+        Some(line) if line.shown.is_empty() => line.sentence.clone(),
+        Some(line) => format!("{}: {} per step", line.sentence, line.shown),
+        None => "No change of the program was found".to_owned(),
+    }
+}
+
+/// The display names of the sides; where those are only `trace1` and `trace2`, the names of the files.
+pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
+    let names = PerSide::from_fn(|side| analysis.side_name(side).to_owned());
+    if Side::BOTH.iter().any(|&side| names[side] != side.label()) {
+        return names;
+    }
+    let paths = PerSide::from_fn(|side| analysis.tree(side).trace().source());
+    let files = paths.map(file_name);
+    match files.baseline == files.candidate || files.baseline.is_empty() {
+        true => names,
+        false => files.map(|file| one_line(file).into_owned()),
+    }
+}
+
+/// The name of a file without the endings of traces.
+fn file_name(path: &str) -> &str {
+    let mut name = path.rsplit('/').next().unwrap_or(path);
+    let endings = [".gz", ".zst", ".json", ".pt.trace", ".trace"];
+    while let Some(rest) = endings.iter().find_map(|ending| name.strip_suffix(ending)) {
+        name = rest;
+    }
+    name
+}
+
+/// `NVIDIA H100 80GB HBM3, 2 steps, 1 run per side`.
+pub(super) fn inputs(analysis: &Analysis) -> String {
+    let devices = PerSide::from_fn(|side| {
+        let devices = &analysis.tree(side).trace().header().devices;
+        devices.first().map(|device| one_line(&device.name).into_owned()).unwrap_or_default()
+    });
+    let device = match (devices.baseline.as_str(), devices.candidate.as_str()) {
+        ("", "") => String::new(),
+        (a, b) if a == b => a.to_owned(),
+        ("", b) => format!("unknown device → {b}"),
+        (a, "") => format!("{a} → unknown device"),
+        (a, b) => format!("{a} → {b}"),
+    };
+    let numbers = |counts: PerSide<u64>, noun: &str| match counts.baseline == counts.candidate {
+        true => counted(counts.baseline, noun),
+        false => format!("{} → {}", counts.baseline, counted(counts.candidate, noun)),
+    };
+    let steps = PerSide::from_fn(|side| analysis.steps(side).len() as u64);
+    let steps = match steps == PerSide::default() {
+        true => "no steps".to_owned(),
+        false => numbers(steps, "step"),
+    };
+    let runs = PerSide::from_fn(|side| analysis.runs(side).len() as u64 + 1);
+    let each = if runs.baseline == runs.candidate { " per side" } else { "" };
+    let runs = numbers(runs, "run") + each;
+    let parts = [device, steps, runs];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compared;
+    use crate::side::PerSide;
+
+    #[test]
+    fn a_ratio_is_told_as_people_say_it() {
+        let words = |a: f64, b: f64| compared(PerSide::new(a, b));
+        assert_eq!(words(10.0, 13.7), "37% slower");
+        assert_eq!(words(10.0, 10.36), "3.6% slower");
+        assert_eq!(words(10.0, 27.0), "2.7 times as long");
+        assert_eq!(words(10.0, 8.8), "12% faster");
+        assert_eq!(words(11.48, 0.59), "19 times as fast");
+        assert_eq!(words(10.0, 10.04), "Unchanged");
+        assert_eq!(words(0.0, 0.0), "Unchanged");
+        assert_eq!(words(0.0, 1.0), "Not comparable");
+    }
+}

@@ -1,0 +1,270 @@
+//! The parts of the difference of a step → what changed for certain, what is beyond the noise, and the rest.
+
+use super::super::step_figures::Figures;
+use super::{Layer, Line};
+use crate::analysis::replay::{Effect, Effects};
+use crate::analysis::{Analysis, Certainty, Change, ChangeKind, Changes, Repeats};
+use crate::escape::one_line;
+use crate::program::Measure;
+use crate::side::Side;
+use crate::trace::Nanos;
+use crate::tree::CallKind;
+use std::cmp::Reverse;
+
+/// Kernels whose times differ by less than this share are not mentioned.
+const SAME_SPEED: f64 = 0.03;
+
+/// The layers of a comparison.
+pub(super) struct Layers {
+    pub(super) certain: Layer,
+    pub(super) other_speed: Layer,
+    pub(super) within_noise: Layer,
+    /// Why the changes have no effects, if there are changes.
+    pub(super) no_effects: Option<String>,
+}
+
+pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
+    let changes = analysis.changes().list();
+    let effects = match changes.is_empty() {
+        true => None,
+        false => Some(analysis.effects()),
+    };
+    let no_effects = match effects {
+        Some(Err((side, reason))) => Some(match side {
+            Some(side) => format!("{}: {reason}", analysis.side_name(side)),
+            None => reason.to_string(),
+        }),
+        Some(Ok(_)) | None => None,
+    };
+    let effects = effects.and_then(Result::ok);
+    let mut certain: Vec<Line> = changes
+        .iter()
+        .enumerate()
+        .map(|(at, change)| {
+            of_change(analysis, figures, at, change, effects.map(|of| of.of_changes[at]))
+        })
+        .collect();
+    certain.sort_by_key(|line| (Reverse(line.cost.abs()), line.number));
+    certain.extend(effects.and_then(|effects| together(figures, effects)));
+    let rest = match effects {
+        Some(effects) => left_of_the_step(analysis, figures, effects).into_iter().collect(),
+        None => same_program(analysis, figures),
+    };
+    let noise = Noise::of(analysis, figures);
+    let (beyond, within) = rest.into_iter().partition(|line: &Line| noise.is_beyond(line));
+    Layers {
+        certain: Layer { title: "Changed for certain".to_owned(), lines: certain },
+        other_speed: Layer { title: noise.beyond, lines: beyond },
+        within_noise: Layer { title: noise.within, lines: within },
+        no_effects,
+    }
+}
+
+/// What the parts without a change are compared with.
+struct Noise {
+    /// Parts larger than this are not noise; `None` if the noise is unknown.
+    spread: Option<Nanos>,
+    /// Titles of the layers beyond and within the noise.
+    beyond: String,
+    within: String,
+}
+
+impl Noise {
+    fn of(analysis: &Analysis, figures: Figures) -> Noise {
+        let is_other = |change: &Change| change.kind == ChangeKind::Environment;
+        if analysis.changes().list().iter().any(is_other) {
+            // Another device or library explains another speed.
+            let beyond = "Same program, other speed: the environment differs".to_owned();
+            return Noise { spread: Some(Nanos::ZERO), beyond, within: String::new() };
+        }
+        let unknown = |why: &str| Noise {
+            spread: None,
+            beyond: String::new(),
+            within: format!("Same program, other speed: not tested ({why})"),
+        };
+        match analysis.judged().repeats {
+            Repeats::OtherOptions => return unknown("recorded with different options"),
+            Repeats::Runs | Repeats::Steps | Repeats::None => {}
+        }
+        if !analysis.has_runs() {
+            return unknown("one run on a side, so it may be noise");
+        }
+        let spread = |side: Side| analysis.run_noise(side).and_then(|noise| noise.wall);
+        let [Some(a), Some(b)] = Side::BOTH.map(spread) else {
+            return unknown("some runs have no steps");
+        };
+        let spread_us = a.spread_us.max(b.spread_us);
+        let shown = figures.with_unit(spread_us * 1e3);
+        let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
+        Noise {
+            // If the step time is within noise, so is each part of it that no change explains.
+            spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
+            beyond: format!("Same program, other speed: more than runs of a side differ ({shown})"),
+            within: format!("Same program, other speed: within noise (runs differ by {shown})"),
+        }
+    }
+
+    fn is_beyond(&self, line: &Line) -> bool {
+        self.spread.is_some_and(|spread| line.cost.abs() > spread)
+    }
+}
+
+fn plain(figures: Figures, cost: Nanos, sentence: String) -> Line {
+    Line {
+        number: None,
+        sentence,
+        cost,
+        shown: figures.signed(cost.0 as f64),
+        attributed: None,
+        last: None,
+        place: String::new(),
+        usual: String::new(),
+        remark: String::new(),
+        certainty: Certainty::Certain,
+        sites: 0,
+        node: None,
+    }
+}
+
+/// A change, with its effect if that is known: GPU time that overlaps with host time costs nothing, and work
+/// that delays other work costs more.
+fn of_change(
+    analysis: &Analysis,
+    figures: Figures,
+    at: usize,
+    change: &Change,
+    effect: Option<Effect>,
+) -> Line {
+    let shown = |time: Nanos| figures.signed(time.0 as f64);
+    let cost = effect.map_or(change.cost, |effect| effect.alone);
+    let sentence = one_line(&change.sentence).into_owned();
+    // Sentences about calls at one position already name it.
+    let place = if sentence.contains(&change.place) { "" } else { change.place.as_str() };
+    Line {
+        number: Some(at),
+        attributed: effect.map(|_| shown(change.cost)).filter(|time| *time != shown(cost)),
+        last: effect.map(|effect| shown(effect.last)).filter(|time| *time != shown(cost)),
+        place: one_line(place).into_owned(),
+        usual: usual(analysis, change).to_owned(),
+        certainty: change.certainty,
+        sites: change.nodes.len(),
+        node: change.nodes.first().copied(),
+        shown: match takes_no_time(change, cost) {
+            true => String::new(),
+            false => shown(cost),
+        },
+        ..plain(figures, cost, sentence)
+    }
+}
+
+/// Whether a change is a fact about the recording that takes no time itself.
+fn takes_no_time(change: &Change, cost: Nanos) -> bool {
+    let is_fact = matches!(change.kind, ChangeKind::Environment | ChangeKind::Recording);
+    is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
+}
+
+/// What usually causes a change. A graph with other kernels is another capture, whatever chose its kernels.
+fn usual(analysis: &Analysis, change: &Change) -> &'static str {
+    let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
+    let call = node.and_then(|node| node.calls().next());
+    let is_launch =
+        call.is_some_and(|(side, call)| analysis.tree(side).kind(call) == CallKind::Runtime);
+    match is_launch && change.kind == ChangeKind::KernelSelection {
+        true => "",
+        false => change.kind.usual(),
+    }
+}
+
+/// What all changes do together beyond what each does alone.
+fn together(figures: Figures, effects: &Effects) -> Option<Line> {
+    let sum: Nanos = effects.of_changes.iter().map(|effect| effect.alone).sum();
+    let more = effects.joint.alone - sum;
+    let word = if more > Nanos::ZERO { "more" } else { "less" };
+    let line = Line {
+        attributed: Some(figures.signed(0.0)),
+        ..plain(figures, more, format!("Together, the changes take {word} than each alone"))
+    };
+    is_shown(&line).then_some(line)
+}
+
+/// The difference of the step that the changes do not make.
+fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) -> Option<Line> {
+    let changes = analysis.changes();
+    let left = changes.difference() - effects.joint.alone;
+    let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
+    let is_other_speed =
+        |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
+    let kernels = changes.kernel_ratio().filter(is_other_speed);
+    let kernels = kernels.map_or_else(String::new, |ratio| {
+        format!("; the same kernels take {ratio:.2} times as long")
+    });
+    let parts: Vec<String> = changes
+        .without_change()
+        .into_iter()
+        .map(|part| (part.name.replace('_', " "), figures.signed(part.cost.0 as f64)))
+        .filter(|(_, shown)| !shown.starts_with('±'))
+        .map(|(name, shown)| match (name.as_str(), changes.between_calls_before()) {
+            ("between calls", Some(op)) => {
+                format!("{name} {shown} (most before {})", one_line(op))
+            }
+            _ => format!("{name} {shown}"),
+        })
+        .collect();
+    let attributed = figures.signed(attributed.0 as f64);
+    let line = plain(figures, left, format!("What the changes do not explain{kernels}"));
+    let line = Line {
+        attributed: Some(attributed).filter(|time| *time != line.shown),
+        remark: match parts.is_empty() {
+            true => String::new(),
+            false => format!("attributed: {}", parts.join(", ")),
+        },
+        ..line
+    };
+    is_shown(&line).then_some(line)
+}
+
+/// Whether the cost does not round to zero.
+fn is_shown(line: &Line) -> bool {
+    !line.shown.starts_with('±')
+}
+
+/// `The GPU waits more for the host between calls, most of it before aten::slice`.
+fn between_calls(changes: &Changes, device: &str) -> String {
+    let more = if changes.between_calls() > Nanos::ZERO { "more" } else { "less" };
+    let most = changes.between_calls_before().map(|op| format!(", most of it before {op}"));
+    let most = most.unwrap_or_default();
+    one_line(&format!("The {device} waits {more} for the host between recorded calls{most}"))
+        .into_owned()
+}
+
+/// The parts without a change, unless they are too small to show.
+fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
+    let changes = analysis.changes();
+    let is_gpu = analysis.measure() == Measure::GpuTime;
+    let ratio = changes
+        .kernel_ratio()
+        .map_or_else(String::new, |ratio| format!("{ratio:.2} times as long"));
+    let kernels = if is_gpu { "kernels" } else { "ops" };
+    let more = |time: Nanos| if time > Nanos::ZERO { "more" } else { "less" };
+    let device = if is_gpu { "GPU" } else { "step" };
+    let host = more(changes.host_speed());
+    let (overlap, slower, less) = match changes.overlap() > Nanos::ZERO {
+        true => ("more", "slower", "less"),
+        false => ("less", "faster", "more"),
+    };
+    let parts = [
+        (changes.kernel_speed(), format!("The same {kernels} take {ratio}")),
+        (changes.host_speed(), format!("The {device} waits {host} for the host in the same calls")),
+        (changes.between_calls(), between_calls(changes, device)),
+        (
+            changes.overlap(),
+            format!(
+                "The {device} waits {overlap} where the host is not {slower}: host and device \
+                 overlap {less}"
+            ),
+        ),
+        (changes.unexplained(), "Work without a known call".to_owned()),
+    ];
+    let lines = parts.into_iter().map(|(time, sentence)| plain(figures, time, sentence));
+    lines.filter(is_shown).collect()
+}

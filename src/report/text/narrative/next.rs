@@ -1,0 +1,97 @@
+//! The layers of a comparison → what to do next: at most three actions, with commands where one exists.
+
+use super::layers::Layers;
+use super::{Action, Line};
+use crate::analysis::Analysis;
+use crate::side::Side;
+
+/// Maximum number of actions.
+const MOST: usize = 3;
+
+pub(super) fn actions(analysis: &Analysis, layers: &Layers) -> Vec<Action> {
+    let mut actions = Vec::new();
+    if !analysis.damage().is_empty() {
+        actions.push(Action {
+            text: "record the incomplete trace again: its times are lower bounds".to_owned(),
+            command: String::new(),
+        });
+    }
+    actions.extend(layers.certain.lines.first().and_then(of_change));
+    if !analysis.has_runs() {
+        actions.push(more_runs(analysis));
+    }
+    if analysis.changes().has_work() {
+        let command = format!("{} -o report --open", diff(analysis));
+        actions.push(Action { text: "see every call site".to_owned(), command });
+    }
+    if layers.certain.lines.iter().any(|line| line.number.is_some()) && analysis.has_runs() {
+        let [a, b] = Side::BOTH.map(|side| quoted(analysis.tree(side).trace().source()));
+        let command = format!("tracetree what-if {a} {b}");
+        actions.push(Action { text: "replay the step without each change".to_owned(), command });
+    }
+    actions.truncate(MOST);
+    actions
+}
+
+/// What to check about a change.
+fn of_change(line: &Line) -> Option<Action> {
+    line.number?;
+    let text = match (line.usual.as_str(), line.place.as_str()) {
+        ("", "") => return None,
+        ("", place) => format!("look at {}", place.strip_prefix("in ").unwrap_or(place)),
+        (usual, _) => format!("check {usual}"),
+    };
+    Some(Action { text, command: String::new() })
+}
+
+/// How to learn the noise between runs.
+fn more_runs(analysis: &Analysis) -> Action {
+    let [a, b] = Side::BOTH.map(|side| {
+        let runs = analysis.runs(side).len() + 1;
+        let own = runs_of(analysis, side);
+        let side = if side == Side::Baseline { "BASE" } else { "NEW" };
+        (runs + 1..=3).fold(own, |all, run| format!("{all} {side}{run}"))
+    });
+    Action {
+        text: "record 3 runs per side to measure the noise".to_owned(),
+        command: format!("tracetree diff --base {a} --new {b}"),
+    }
+}
+
+/// The command that compares the same traces.
+fn diff(analysis: &Analysis) -> String {
+    let [a, b] = Side::BOTH.map(|side| runs_of(analysis, side));
+    match Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
+        true => format!("tracetree diff {a} {b}"),
+        false => format!("tracetree diff --base {a} --new {b}"),
+    }
+}
+
+/// The files of a side, the median run first.
+fn runs_of(analysis: &Analysis, side: Side) -> String {
+    let median = analysis.tree(side).trace().source();
+    let others = analysis.runs(side).iter().map(|run| run.name.as_str());
+    let all: Vec<String> = std::iter::once(median).chain(others).map(quoted).collect();
+    all.join(" ")
+}
+
+/// A path as a word of a shell.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
+    match !path.is_empty() && path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(quoted("a/b-c_1.json.gz"), "a/b-c_1.json.gz");
+        assert_eq!(quoted("my trace.json"), "'my trace.json'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}

@@ -1,0 +1,65 @@
+//! Times of a step → display text: all in the same unit, with about four digits.
+
+use crate::analysis::{Analysis, WallTotals};
+use crate::side::PerSide;
+
+/// How the figures of one answer are shown: all in the same unit, with about four digits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::report) struct Figures {
+    pub(in crate::report) unit: &'static str,
+    scale: f64,
+    decimals: usize,
+}
+
+impl Figures {
+    /// The unit and decimals that fit the step times of both sides.
+    pub(in crate::report) fn of_steps(analysis: &Analysis) -> Figures {
+        Figures::of(PerSide::from_fn(|side| analysis.wall().totals(side)))
+    }
+
+    fn of(totals: PerSide<WallTotals>) -> Figures {
+        let largest = totals.baseline.step_ms().max(totals.candidate.step_ms());
+        match largest {
+            1e5.. => Figures { unit: "s", scale: 1e9, decimals: 1 },
+            100.0.. => Figures { unit: "ms", scale: 1e6, decimals: 1 },
+            10.0.. => Figures { unit: "ms", scale: 1e6, decimals: 2 },
+            1.0.. => Figures { unit: "ms", scale: 1e6, decimals: 3 },
+            _ => Figures { unit: "µs", scale: 1e3, decimals: 2 },
+        }
+    }
+
+    pub(in crate::report) fn show(self, nanos: f64) -> String {
+        format!("{:.*}", self.decimals, nanos / self.scale)
+    }
+
+    /// With sign and unit.
+    pub(in crate::report) fn signed(self, nanos: f64) -> String {
+        format!("{} {}", self.signed_bare(nanos), self.unit)
+    }
+
+    /// With a sign, without the unit.
+    pub(in crate::report) fn signed_bare(self, nanos: f64) -> String {
+        let shown = self.show(nanos.abs());
+        let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+        let sign = match (is_zero, nanos < 0.0) {
+            (true, _) => "±",
+            (false, true) => "−",
+            (false, false) => "+",
+        };
+        format!("{sign}{shown}")
+    }
+
+    /// `177.6 → 141.1 ms`.
+    pub(super) fn change(self, time: PerSide<f64>) -> String {
+        let [a, b] = [time.baseline, time.candidate].map(|time| self.show(time));
+        match a == b {
+            true => format!("{a} {} on both sides", self.unit),
+            false => format!("{a} → {b} {}", self.unit),
+        }
+    }
+
+    /// A time with its unit.
+    pub(super) fn with_unit(self, nanos: f64) -> String {
+        format!("{} {}", self.show(nanos), self.unit)
+    }
+}
