@@ -294,6 +294,18 @@ impl Comparison {
         self.of_kind(TableKind::Graphs)
     }
 
+    /// All ops by name, those without GPU work included (`ops.csv`).
+    #[getter]
+    fn ops(&self) -> Table {
+        self.of_kind(TableKind::Ops)
+    }
+
+    /// All calls into the GPU runtime and driver by kind (`api_calls.csv`).
+    #[getter]
+    fn api_calls(&self) -> Table {
+        self.of_kind(TableKind::ApiCalls)
+    }
+
     /// The compared part of the baseline's trace.
     #[getter]
     fn baseline(&self) -> Trace {

@@ -1,0 +1,143 @@
+//! All ops, or all calls into the GPU runtime, grouped by name: what no row of GPU time shows, because most
+//! of these calls launch nothing.
+
+use super::Analysis;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// The calls of one name on both sides.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedCalls {
+    /// The name, without what may differ between two runs of the same code. For calls into the GPU runtime also
+    /// without the vendor's prefix; all kinds of kernel launches are `launch`.
+    pub name: String,
+    /// Number of calls.
+    pub calls: PerSide<u64>,
+    /// Number of those that are in a step.
+    pub in_steps: PerSide<u64>,
+    /// Number of those with a counterpart of the same name; the same on both sides, unless one of the two
+    /// names is an alias.
+    pub matched: PerSide<u64>,
+    /// Host time of the calls. A call inside a call of the same name does not count again.
+    pub host_total: PerSide<Nanos>,
+    /// Host time of the calls without the ops, frames and runtime calls in them.
+    pub host_self: PerSide<Nanos>,
+    /// Time of the GPU events that they launched: for ops, those below no other op in them.
+    pub gpu: PerSide<Nanos>,
+}
+
+impl Analysis {
+    /// All ops by name: largest difference of GPU time first, then of host self time.
+    pub fn ops_by_name(&self) -> Vec<NamedCalls> {
+        self.calls_by_name(CallKind::Op)
+    }
+
+    /// All calls into the GPU runtime and driver by name, in the same order as
+    /// [`Analysis::ops_by_name`].
+    pub fn api_calls_by_name(&self) -> Vec<NamedCalls> {
+        self.calls_by_name(CallKind::Runtime)
+    }
+
+    fn calls_by_name(&self, kind: CallKind) -> Vec<NamedCalls> {
+        let mut groups = Groups::default();
+        for side in Side::BOTH {
+            groups.add(self, side, kind);
+        }
+        let mut all = groups.all;
+        let distance = |times: PerSide<Nanos>| (times.candidate.0 - times.baseline.0).abs();
+        all.sort_by(|one, two| {
+            let order = |calls: &NamedCalls| {
+                (Reverse(distance(calls.gpu)), Reverse(distance(calls.host_self)))
+            };
+            order(one).cmp(&order(two)).then_with(|| one.name.cmp(&two.name))
+        });
+        all
+    }
+}
+
+#[derive(Debug, Default)]
+struct Groups {
+    all: Vec<NamedCalls>,
+    by_name: FxHashMap<String, usize>,
+}
+
+/// A host call that is not over at the current position in preorder.
+struct Open {
+    call: CallId,
+    /// Its group, if it is of the wanted kind.
+    group: Option<usize>,
+}
+
+impl Groups {
+    fn of(&mut self, name: &str) -> usize {
+        if let Some(&group) = self.by_name.get(name) {
+            return group;
+        }
+        self.all.push(NamedCalls { name: name.to_owned(), ..NamedCalls::default() });
+        self.by_name.insert(name.to_owned(), self.all.len() - 1);
+        self.all.len() - 1
+    }
+
+    /// Adds the calls of one kind of a side.
+    fn add(&mut self, analysis: &Analysis, side: Side, kind: CallKind) {
+        let (diff, tree) = (analysis.diff(), analysis.tree(side));
+        let steps = analysis.steps(side);
+        let mut open: Vec<Open> = Vec::new();
+        for call in tree.calls() {
+            while open.last().is_some_and(|above| tree.end(above.call) <= call) {
+                open.pop();
+            }
+            let duration = tree.duration(call);
+            match tree.kind(call) {
+                CallKind::Thread | CallKind::Unlinked => continue,
+                CallKind::Gpu => {
+                    // The nearest op, or the launch.
+                    let above = open.iter().rev().find_map(|above| above.group);
+                    if let Some(group) = above {
+                        self.all[group].gpu[side] += duration;
+                    }
+                    continue;
+                }
+                CallKind::Frame | CallKind::Op | CallKind::Runtime => {}
+            }
+            // The calls of a capture did not run on the host when the graph was launched.
+            let is_timed = !tree.is_captured(call);
+            if let Some(group) = open.last().and_then(|above| above.group).filter(|_| is_timed) {
+                self.all[group].host_self[side] -= duration;
+            }
+            let group = (tree.kind(call) == kind).then(|| {
+                let name = match diff.relation(side, call).is_common() {
+                    // An alias makes two names one.
+                    true => diff.plain_name(Side::Baseline, self::baseline(analysis, side, call)),
+                    false => diff.plain_name(side, call),
+                };
+                let group = self.of(name);
+                let is_inside_its_like = open.iter().any(|above| above.group == Some(group));
+                let calls = &mut self.all[group];
+                calls.calls[side] += 1;
+                calls.in_steps[side] += u64::from(steps.step(call).is_some());
+                calls.matched[side] += u64::from(diff.relation(side, call).is_common());
+                if is_timed {
+                    calls.host_self[side] += duration;
+                    calls.host_total[side] +=
+                        if is_inside_its_like { Nanos::ZERO } else { duration };
+                }
+                group
+            });
+            open.push(Open { call, group });
+        }
+    }
+}
+
+/// The call itself if it is of the baseline, otherwise its counterpart there.
+fn baseline(analysis: &Analysis, side: Side, call: CallId) -> CallId {
+    match side {
+        Side::Baseline => call,
+        Side::Candidate => {
+            analysis.diff().partner(side, call).expect("a common call has a counterpart")
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `ops` and `api_calls`: all ops, and all calls into the GPU runtime, by name.
+
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::{Analysis, NamedCalls};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use std::sync::Arc;
+
+/// `ops`.
+pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    columns(
+        "name of the op",
+        "time of the GPU events that the op launched itself, without those of the ops in it",
+    )
+    .table((name, "name of all ops, those without GPU work included"), analysis, |analysis| {
+        Box::new(analysis.ops_by_name().into_iter())
+    })
+}
+
+/// `api_calls`.
+pub(super) fn api_calls(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    columns(
+        "the call without the vendor's prefix: `launch`, `memcpy`, `StreamSynchronize`, `Malloc`, …",
+        "time of the GPU events that the calls launched",
+    )
+    .table(
+        (name, "kind of call into the GPU runtime or driver, across CUDA and HIP names"),
+        analysis,
+        |analysis| Box::new(analysis.api_calls_by_name().into_iter()),
+    )
+}
+
+fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, NamedCalls> {
+    const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
+    const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+    const DECIMAL: (ColumnType, &str) = (ColumnType::Decimal(3), "");
+    let difference = |times: PerSide<Nanos>| times.candidate - times.baseline;
+    Columns::new()
+        .text("name", name, |_: &Analysis, calls: &NamedCalls| calls.name.as_str().into())
+        .word("presence", "`both`, `trace1_only` or `trace2_only`", |_, calls| {
+            match (calls.calls.baseline, calls.calls.candidate) {
+                (_, 0) => "trace1_only",
+                (0, _) => "trace2_only",
+                (_, _) => "both",
+            }
+            .into()
+        })
+        .sides("calls_*", WHOLE, "number of calls in the whole trace", |_, calls, side| {
+            calls.calls[side].into()
+        })
+        .sides(
+            "calls_per_step_*",
+            DECIMAL,
+            "mean number of calls per step; empty if the side has no steps",
+            |analysis, calls, side| per_step(analysis, calls.in_steps[side], side).into(),
+        )
+        .sides("matched_*", WHOLE, "calls with a counterpart of this name", |_, calls, side| {
+            calls.matched[side].into()
+        })
+        .sides(
+            "host_total_*",
+            TIME,
+            "host time of the calls, whole trace; calls inside a call of the same name do not count",
+            |_, calls, side| calls.host_total[side].into(),
+        )
+        .sides(
+            "host_self_*",
+            TIME,
+            "host time without the calls in them, whole trace",
+            |_, calls, side| calls.host_self[side].into(),
+        )
+        .micros_difference(
+            "host_self_diff",
+            "host_self_trace2 − host_self_trace1",
+            move |_, calls| difference(calls.host_self).into(),
+        )
+        .sides("kernel_time_*", TIME, launched, |_, calls, side| calls.gpu[side].into())
+        .micros_difference(
+            "diff",
+            "kernel_time_trace2 − kernel_time_trace1",
+            move |_, calls| difference(calls.gpu).into(),
+        )
+}
+
+fn per_step(analysis: &Analysis, calls: u64, side: Side) -> Option<f64> {
+    let steps = analysis.steps(side).len();
+    (steps > 0).then(|| calls as f64 / steps as f64)
+}

@@ -1,0 +1,105 @@
+//! The tables of all ops and API calls, recounted from the JSON.
+
+use crate::support::files::unpacked;
+use crate::support::traces::{example, example_pairs, real_pairs};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use tracetree::analysis::NamedCalls;
+use tracetree::trace::Nanos;
+use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
+
+fn compared(paths: &PerSide<impl AsRef<Path>>) -> Comparison {
+    let options = ComparisonOptions::default();
+    Comparison::open(paths.baseline.as_ref(), paths.candidate.as_ref(), &options)
+        .expect("two traces")
+}
+
+/// The events of a category, by name.
+fn recount(path: &Path, category: &str) -> BTreeMap<String, u64> {
+    let document: Value = serde_json::from_slice(&unpacked(path).expect("a file")).expect("JSON");
+    let events =
+        document.get("traceEvents").unwrap_or(&document).as_array().expect("events").iter();
+    let mut counts = BTreeMap::new();
+    for event in events.filter(|event| event["ph"] == "X" && event["cat"] == category) {
+        *counts.entry(event["name"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+fn calls_of(all: &[NamedCalls], name: &str, side: Side) -> u64 {
+    all.iter().find(|calls| calls.name == name).map_or(0, |calls| calls.calls[side])
+}
+
+#[test]
+fn every_op_of_a_trace_is_counted() {
+    let pair = PerSide::new(example("resnet.rocm.json.gz"), example("resnet.cuda.json.gz"));
+    let comparison = compared(&pair);
+    let all = comparison.analysis().ops_by_name();
+    for side in Side::BOTH {
+        let counts = recount(&pair[side], "cpu_op");
+        assert!(counts.len() > 20);
+        for (name, count) in counts.iter().filter(|(name, _)| name.starts_with("aten::")) {
+            assert_eq!(calls_of(&all, name, side), *count, "{name}");
+        }
+    }
+    let gone = all.iter().find(|calls| calls.name == "aten::miopen_convolution").expect("a row");
+    assert!(gone.calls.candidate == 0 && gone.calls.baseline > 0 && gone.matched.baseline == 0);
+}
+
+#[test]
+fn api_calls_of_both_vendors_share_a_row() {
+    let pair = PerSide::new(example("resnet.rocm.json.gz"), example("resnet.cuda.json.gz"));
+    let all = compared(&pair).analysis().api_calls_by_name();
+    let launches: PerSide<u64> = PerSide::from_fn(|side| {
+        let counts = recount(&pair[side], "cuda_runtime");
+        counts
+            .iter()
+            .filter(|(name, _)| name.contains("LaunchKernel"))
+            .map(|(_, count)| count)
+            .sum()
+    });
+    for side in Side::BOTH {
+        assert_eq!(calls_of(&all, "launch", side), launches[side]);
+    }
+}
+
+#[test]
+fn times_of_names_add_up_to_those_of_the_trace() {
+    for pair in example_pairs().into_iter().chain(real_pairs()) {
+        let comparison = compared(&pair);
+        let analysis = comparison.analysis();
+        for side in Side::BOTH {
+            let tree = analysis.tree(side);
+            let gpu: Nanos = analysis.ops_by_name().iter().map(|calls| calls.gpu[side]).sum();
+            let events = tree.calls().filter(|&call| tree.event(call).is_some());
+            let below_ops = events.filter(|&call| {
+                tree.kind(call) == tracetree::tree::CallKind::Gpu
+                    && analysis.op_of(side, call).is_some()
+            });
+            assert_eq!(
+                gpu,
+                below_ops.map(|call| tree.duration(call)).sum(),
+                "{}",
+                pair[side].display()
+            );
+        }
+    }
+}
+
+#[test]
+fn exchanged_sides_exchange_the_figures() {
+    let pair = PerSide::new(example("resnet.rocm.json.gz"), example("resnet.cuda.json.gz"));
+    let mirrored = compared(&PerSide::new(pair.candidate.clone(), pair.baseline.clone()));
+    let mut one = compared(&pair).analysis().ops_by_name();
+    let mut two = mirrored.analysis().ops_by_name();
+    one.sort_by(|a, b| a.name.cmp(&b.name));
+    two.sort_by(|a, b| a.name.cmp(&b.name));
+    let swapped = |calls: &NamedCalls| {
+        (calls.calls.candidate, calls.gpu.candidate, calls.host_self.candidate)
+    };
+    let plain =
+        |calls: &NamedCalls| (calls.calls.baseline, calls.gpu.baseline, calls.host_self.baseline);
+    assert!(one.iter().map(swapped).eq(two.iter().map(plain)));
+    assert_eq!(one.len(), two.len());
+}
