@@ -300,7 +300,6 @@ fn named(contents: &Contents) -> [(bool, &'static str); 5] {
 #[cfg(test)]
 mod tests {
     use super::wrapped;
-    use std::io::Write;
     use tracetree::report::Width;
 
     #[test]
