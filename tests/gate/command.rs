@@ -60,9 +60,9 @@ fn a_gate_passes_fails_or_is_inconclusive_by_exit_code_and_says_why() {
     assert_eq!(code(&changed), 1);
     for part in [
         "failed: Added in Block (gen.py: forward): aten::add, aten::mul, aten::pow, aten::sin",
-        "  rule new_op",
-        "  at CNN_0.Sequential_0.Block_1",
-        "called in gen.py:8 forward",
+        "  rule        new_op",
+        "  example     CNN_0.Sequential_0.Block_1",
+        "called in   gen.py:8 forward",
         "added aten::sin",
         "--find 'module(\"Block_1\")'",
     ] {
@@ -262,7 +262,7 @@ fn a_diff_of_several_runs_judges_by_runs_and_shows_their_noise() {
     arguments.extend(["--fail-on", "10%", "-o", "report"]);
     let output = run(&folder, &arguments);
     assert_eq!(code(&output), 1, "{}", errors(&output));
-    assert!(text(&output).contains("3 runs of base_0"), "{}", text(&output));
+    assert!(text(&output).contains("medians of 3 runs each"), "{}", text(&output));
     let summary =
         std::fs::read_to_string(folder.path().join("report/summary.json")).expect("a file");
     let summary: Value = serde_json::from_str(&summary).expect("JSON");
@@ -424,14 +424,23 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
 #[test]
 fn a_finding_names_its_first_call_sites_and_counts_the_others() {
     let base = h100("resnet_eager");
-    let changed =
-        run(&folder(), &["gate", "--base", &base, "--new", &h100("resnet_channels_last")]);
+    let new = h100("resnet_channels_last");
+    let arguments = ["gate", "--base", &base, "--new", &new];
+    let changed = run(&folder(), &arguments);
     let told = text(&changed);
     assert_eq!(told.matches("\nfailed: Tensors are channels_last instead of").count(), 1, "{told}");
     let finding =
         told.split("\n\n").find(|part| part.contains("channels_last")).unwrap_or_default();
-    assert_eq!(finding.matches("\n  at ").count(), 5, "{told}");
-    assert!(finding.contains(" more call sites (--format json lists all)"), "{told}");
+    assert_eq!(finding.matches("\n  example ").count(), 1, "{told}");
+    assert!(finding.contains("--verbose lists 62 call sites"), "{told}");
+    let all = run(&folder(), &[&arguments[..], &["--verbose"]].concat());
+    assert_eq!(text(&all).matches("\n  at ").count(), 62, "{}", text(&all));
+    // What exceeds a limit, but could not be tested, is in the first line.
+    let loader = [h100("train_base"), h100("train_loader")];
+    let late = run(&folder(), &["gate", "--base", &loader[0], "--new", &loader[1]]);
+    assert_eq!(code(&late), 3);
+    let first = text(&late).lines().next().unwrap_or_default().to_owned();
+    assert!(first.contains("time inconclusive: step_wall 10.524 ms"), "{first}");
 }
 
 /// Names of the files in a folder.
