@@ -19,8 +19,8 @@ use tracetree::cli::summary_text;
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{
-    Emit, Existing, Layer, Line, Narrative, ReportOptions, answer, cause_lines, evidence,
-    node_name, summarise, verdict, write_merged_tree, write_summary,
+    Emit, Existing, Layer, Line, Narrative, ReportOptions, cause_lines, evidence, node_name,
+    summarise, verdict, write_merged_tree, write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
@@ -326,7 +326,7 @@ impl Comparison {
     /// What happened end to end, in one sentence.
     #[getter]
     fn answer(&self, py: Python<'_>) -> String {
-        py.detach(|| answer(self.comparison.analysis()))
+        py.detach(|| Narrative::of(self.comparison.analysis()).answer())
     }
 
     /// The uid of the event in the other trace that corresponds to `uid` of `side`; `None` if it has no

@@ -6,7 +6,7 @@ use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::traces::{example, h100};
 use crate::told;
 use tracetree::PerSide;
-use tracetree::report::change_lines;
+use tracetree::report::Narrative;
 use tracetree::trace::Nanos;
 
 #[test]
@@ -37,7 +37,7 @@ fn a_trace_is_identical_to_itself_and_costs_nothing() {
 fn an_identical_program_says_what_was_compared() {
     let text = steps_of(3, |t| t.op("aten::mm", |t| t.kernel("gemm", 40.0)));
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-        let told = change_lines(analysis).headline;
+        let told = Narrative::of(analysis).state;
         let expected = "The programs are identical: every call and kernel matches (arguments were \
                         not recorded)";
         assert_eq!(told.as_deref(), Some(expected));
@@ -49,7 +49,7 @@ fn traces_without_ops_are_not_called_identical() {
     let text = r#"{"traceEvents":[{"ph":"X","cat":"python_function","name":"main","pid":1,"tid":1,"ts":1,"dur":9}]}"#;
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
         assert!(!analysis.changes().is_identical());
-        let told = change_lines(analysis).headline;
+        let told = Narrative::of(analysis).state;
         let expected = "Nothing was compared: the windows have no op and no GPU event";
         assert_eq!(told.as_deref(), Some(expected));
     });
@@ -72,7 +72,7 @@ fn a_program_recorded_without_stacks_is_still_identical() {
 #[test]
 fn a_trace_of_another_model_is_called_another_program() {
     compare("torch215/one_cnn_a", "torch215/one_tf", |analysis| {
-        let told = change_lines(analysis).headline.expect("a headline");
+        let told = Narrative::of(analysis).state.expect("a headline");
         assert!(told.starts_with("These are different programs: "), "{told}");
     });
 }

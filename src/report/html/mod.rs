@@ -119,8 +119,8 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let ((data, left_out), ()) =
         rayon::join(|| data::embed(analysis, facets, unit), || prepare(shared));
     let summary = shared.summary();
-    let narrative = Narrative::of(analysis);
-    let first = First::of(analysis, &narrative, summary, &data.tree);
+    let narrative = shared.narrative();
+    let first = First::of(analysis, narrative, summary, &data.tree);
     let causes = causes::list(analysis, &data.tree);
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
@@ -141,7 +141,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         regions: regions::lines(analysis),
         files: paths.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)),
         changes_are_summed: !analysis.has_runs(),
-        remarks: remarks(&narrative),
+        remarks: remarks(narrative),
         causes,
         lists: shared.lists(),
         gpu_time: super::text::sentence(analysis),
