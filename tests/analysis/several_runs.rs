@@ -7,9 +7,7 @@ use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::traces;
 use std::sync::Arc;
 use tracetree::analysis::Analysis;
-use tracetree::report::{
-    answer, answer_remarks, evidence, summarise, write_csv, write_markdown, write_summary,
-};
+use tracetree::report::{Narrative, evidence, summarise, write_csv, write_markdown, write_summary};
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, Input, PerSide, Side, Trace};
 
@@ -48,6 +46,13 @@ fn column(analysis: &Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> 
     let at = reader.headers().expect("a head").iter().position(|head| head == name);
     let Some(at) = at else { panic!("{} has no column {name}", kind.name()) };
     reader.records().map(|record| record.expect("a row")[at].to_owned()).collect()
+}
+
+/// What supports the answer, and what it omits.
+fn remarks(analysis: &Analysis) -> Vec<String> {
+    let narrative = Narrative::of(analysis);
+    let others = narrative.remarks.into_iter().chain(narrative.runs);
+    std::iter::once(narrative.confidence).chain(others).collect()
 }
 
 #[test]
@@ -287,8 +292,8 @@ fn repeating_the_same_run_gives_the_same_times_everywhere() {
 
 /// All output of a comparison, by name.
 fn outputs(analysis: &Arc<Analysis>) -> Vec<(String, Vec<u8>)> {
-    let mut all = vec![("answer".to_owned(), answer(analysis).into_bytes())];
-    all.push(("remarks".to_owned(), answer_remarks(analysis).join("\n").into_bytes()));
+    let mut all = vec![("answer".to_owned(), Narrative::of(analysis).answer().into_bytes())];
+    all.push(("remarks".to_owned(), remarks(analysis).join("\n").into_bytes()));
     let mut summary = Vec::new();
     write_summary(&summarise(analysis), &mut summary).expect("a summary");
     all.push(("summary.json".to_owned(), summary));
@@ -369,8 +374,8 @@ fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
         let comparison = compare(runs(before), runs(after));
         let (analysis, summary) = (comparison.analysis(), summarise(comparison.analysis()));
         let single = compare(runs(&[104.0]), runs(&[200.0]));
-        let headline = answer(single.analysis());
-        let told = answer(analysis);
+        let headline = Narrative::of(single.analysis()).answer();
+        let told = Narrative::of(analysis).answer();
         assert!(told.starts_with(&headline), "{told} / {headline}");
         let spread = format!("medians of {} runs each, spread 30.00 µs and 40.00 µs", before.len());
         assert!(told.contains(&spread), "{told}");
@@ -458,10 +463,10 @@ fn with_one_run_per_side_there_are_no_run_columns_and_the_noise_is_unknown() {
         let has_runs = table.columns().iter().any(|column| column.name.starts_with("run_median"));
         assert!(!has_runs, "{}", kind.name());
     }
-    let told = answer_remarks(comparison.analysis());
+    let told = remarks(comparison.analysis());
     assert_eq!(told, ["one run per side: run-to-run noise is unknown"]);
     let several = compare(vec![run(100.0, &[]), run(101.0, &[])], vec![run(200.0, &[])]);
-    let told = answer_remarks(several.analysis());
+    let told = remarks(several.analysis());
     assert!(
         told.contains(&"only one run on one side: run-to-run noise is unknown".to_owned()),
         "{told:?}"
@@ -477,7 +482,7 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
     assert_eq!((runs.count, runs.step_time_median_us, runs.step_time_spread_us), (3, 104.0, 30.0));
     assert!(runs.step_wall_spread_us.is_some_and(|spread| spread > 0.0), "{runs:?}");
     assert!(summary.trace2.runs.is_none());
-    let remarks = answer_remarks(comparison.analysis());
+    let remarks = remarks(comparison.analysis());
     let told = |what: &str| remarks.iter().any(|remark| remark.contains(what));
     assert!(
         told("3 runs of trace1") && told("GPU time 104.00 µs (spread 30.00 µs, 28.8%)"),

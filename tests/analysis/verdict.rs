@@ -424,7 +424,9 @@ fn an_effect_in_one_of_five_steps_is_reported_as_such_and_not_as_an_average() {
         // 59.997 ms above the median of the other steps.
         let told = "in 1 of 5 candidate steps: +59.997 ms";
         assert!(cause.evidence.ends_with(&format!("; {told}")), "{}", cause.evidence);
-        let remarks = tracetree::report::answer_remarks(analysis);
+        let narrative = tracetree::report::Narrative::of(analysis);
+        let remarks: Vec<String> =
+            std::iter::once(narrative.confidence).chain(narrative.remarks).collect();
         let headline = format!("most of the difference is {told}");
         assert!(remarks.contains(&headline), "{remarks:?}");
     });
