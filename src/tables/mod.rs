@@ -16,6 +16,7 @@ mod kernel_events;
 mod kernels;
 mod layer_ops;
 mod layers;
+mod memory;
 mod names;
 mod phases;
 mod rows;
@@ -90,11 +91,15 @@ pub enum TableKind {
     Idle,
     /// `graphs`.
     Graphs,
+    /// `memory`.
+    Memory,
+    /// `memory_timeline`.
+    MemoryTimeline,
 }
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 24] = [
+    pub const ALL: [TableKind; 26] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -119,6 +124,8 @@ impl TableKind {
         TableKind::Causes,
         TableKind::Idle,
         TableKind::Graphs,
+        TableKind::Memory,
+        TableKind::MemoryTimeline,
     ];
 
     /// Name of the table: its CSV file name without the extension.
@@ -148,6 +155,8 @@ impl TableKind {
             TableKind::Causes => "causes",
             TableKind::Idle => "idle",
             TableKind::Graphs => "graphs",
+            TableKind::Memory => "memory",
+            TableKind::MemoryTimeline => "memory_timeline",
         }
     }
 
@@ -194,6 +203,8 @@ impl TableKind {
             TableKind::Causes => causes::table(self.name(), analysis),
             TableKind::Idle => idle::table(self.name(), analysis),
             TableKind::Graphs => graphs::table(self.name(), analysis),
+            TableKind::Memory => memory::table(self.name(), analysis),
+            TableKind::MemoryTimeline => memory::timeline(self.name(), analysis),
         }
     }
 }
