@@ -306,6 +306,18 @@ impl Comparison {
         self.of_kind(TableKind::ApiCalls)
     }
 
+    /// The memory of each device by matched op and shapes (`memory.csv`).
+    #[getter]
+    fn memory(&self) -> Table {
+        self.of_kind(TableKind::Memory)
+    }
+
+    /// The memory of each device by step (`memory_timeline.csv`).
+    #[getter]
+    fn memory_timeline(&self) -> Table {
+        self.of_kind(TableKind::MemoryTimeline)
+    }
+
     /// The compared part of the baseline's trace.
     #[getter]
     fn baseline(&self) -> Trace {

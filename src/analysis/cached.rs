@@ -5,8 +5,8 @@
 use super::replay::{Effect, Effects, Reason};
 use super::{
     Analysis, AnalysisOptions, Causes, Changes, Comparability, EfficiencyRow, FusionRow,
-    LayerPairs, Models, Peaks, SameKernels, Stacks, StepRow, StepTime, TraceEfficiency, Verdicts,
-    Wall,
+    LayerPairs, MemoryUsage, Models, Peaks, SameKernels, Stacks, StepRow, StepTime,
+    TraceEfficiency, Verdicts, Wall,
 };
 use crate::diff::TraceDiff;
 use crate::program::{Layers, Measure, Phases, Program, Steps};
@@ -24,6 +24,7 @@ pub(super) struct Cached {
     pub(super) comparability: OnceLock<Comparability>,
     pub(super) verdicts: OnceLock<Verdicts>,
     layer_pairs: OnceLock<LayerPairs>,
+    memory: PerSide<OnceLock<MemoryUsage>>,
     /// The built-in models and peaks are parsed only when a table first needs them.
     yardstick: OnceLock<(Models, Peaks)>,
     efficiency: PerSide<OnceLock<TraceEfficiency>>,
@@ -118,6 +119,11 @@ impl Analysis {
     /// The matched layers of both sides.
     pub fn layer_pairs(&self) -> &LayerPairs {
         self.cached.layer_pairs.get_or_init(|| LayerPairs::of(self))
+    }
+
+    /// The allocations and frees of a side; empty if the trace records none.
+    pub fn memory(&self, side: Side) -> &MemoryUsage {
+        self.cached.memory[side].get_or_init(|| MemoryUsage::of(self.tree(side)))
     }
 
     /// The attribution of the wall time of both sides.

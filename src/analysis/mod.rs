@@ -12,6 +12,7 @@ mod fusion;
 mod grouped;
 mod kernels;
 mod layers;
+mod memory;
 mod modules;
 mod named_calls;
 mod options;
@@ -41,6 +42,11 @@ pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 use kernels::Stacks;
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
+use memory::Leak;
+pub use memory::{
+    Block, DeviceUsage, MemoryFigures, MemoryPlace, MemoryRow, MemorySource, MemorySpan,
+    MemoryTimelineRow, MemoryUsage,
+};
 pub use named_calls::NamedCalls;
 pub use options::AnalysisOptions;
 pub use robust::Few;

@@ -16,6 +16,7 @@ mod kernel_events;
 mod kernels;
 mod layer_ops;
 mod layers;
+mod memory;
 mod named_calls;
 mod names;
 mod phases;
@@ -95,11 +96,15 @@ pub enum TableKind {
     Ops,
     /// `api_calls`.
     ApiCalls,
+    /// `memory`.
+    Memory,
+    /// `memory_timeline`.
+    MemoryTimeline,
 }
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 26] = [
+    pub const ALL: [TableKind; 28] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -126,6 +131,8 @@ impl TableKind {
         TableKind::Graphs,
         TableKind::Ops,
         TableKind::ApiCalls,
+        TableKind::Memory,
+        TableKind::MemoryTimeline,
     ];
 
     /// Name of the table: its CSV file name without the extension.
@@ -157,6 +164,8 @@ impl TableKind {
             TableKind::Graphs => "graphs",
             TableKind::Ops => "ops",
             TableKind::ApiCalls => "api_calls",
+            TableKind::Memory => "memory",
+            TableKind::MemoryTimeline => "memory_timeline",
         }
     }
 
@@ -205,6 +214,8 @@ impl TableKind {
             TableKind::Graphs => graphs::table(self.name(), analysis),
             TableKind::Ops => named_calls::ops(self.name(), analysis),
             TableKind::ApiCalls => named_calls::api_calls(self.name(), analysis),
+            TableKind::Memory => memory::table(self.name(), analysis),
+            TableKind::MemoryTimeline => memory::timeline(self.name(), analysis),
         }
     }
 }

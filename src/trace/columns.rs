@@ -6,6 +6,7 @@ use super::category::Category;
 use super::header::Header;
 use super::ids::{ArgumentsId, EventId, ThreadId, Uid};
 use super::losses::Losses;
+use super::memory::MemoryEvent;
 use super::near::Near;
 use super::notes::Notes;
 use super::sparse::Sparse;
@@ -173,6 +174,7 @@ pub struct Trace {
     pub(crate) call_stacks: Sparse<TextId>,
     pub(crate) recorded_durations: Sparse<Nanos>,
     pub(crate) flows: Vec<FlowPoint>,
+    pub(crate) memory: Vec<MemoryEvent>,
     pub(crate) texts: Texts,
     pub(crate) arguments: Vec<Arguments>,
     pub(crate) threads: Vec<Thread>,
@@ -375,6 +377,12 @@ impl Trace {
     /// [`ReadOptions::without_flows`]: super::ReadOptions::without_flows
     pub fn flows(&self) -> &[FlowPoint] {
         &self.flows
+    }
+
+    /// Allocations and frees, in file order; empty unless the trace was recorded with
+    /// `profile_memory=True`. A selection keeps all of them.
+    pub fn memory(&self) -> &[MemoryEvent] {
+        &self.memory
     }
 
     /// An interned text.

@@ -11,6 +11,7 @@ mod digits;
 mod header;
 mod ids;
 mod losses;
+mod memory;
 mod near;
 mod notes;
 mod pattern;
@@ -35,6 +36,7 @@ pub(crate) use digits::{push_fixed, push_whole};
 pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use losses::Losses;
+pub use memory::{MemoryDevice, MemoryEvent};
 pub use notes::{Note, Notes};
 pub use pattern::Pattern;
 #[cfg(feature = "model")]

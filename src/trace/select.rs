@@ -12,7 +12,8 @@ impl Trace {
     /// of dropped GPU events remain available as [`Trace::unselected`], because the device was not
     /// idle then.
     ///
-    /// Points of flow arrows stay as they are. A point whose event was dropped is not used.
+    /// Points of flow arrows stay as they are. A point whose event was dropped is not used. Memory
+    /// events stay as well: what is live depends on all events before.
     #[must_use]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {
         let (kept, gone): (Vec<EventId>, Vec<EventId>) =
@@ -49,6 +50,7 @@ impl Trace {
             call_stacks: pick_sparse(&self.call_stacks, &kept),
             recorded_durations: pick_sparse(&self.recorded_durations, &kept),
             flows: self.flows.clone(),
+            memory: self.memory.clone(),
             texts: self.texts.clone(),
             arguments: self.arguments.clone(),
             threads: self.threads.clone(),
@@ -190,6 +192,7 @@ mod tests {
             call_stacks,
             recorded_durations,
             flows: _,
+            memory: _,
             texts: _,
             arguments: _,
             threads: _,

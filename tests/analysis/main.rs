@@ -10,6 +10,7 @@ mod efficiency;
 mod example_traces;
 mod laws;
 mod like_with_like;
+mod memory;
 mod named_calls;
 mod real_pairs;
 mod several_runs;

@@ -43,6 +43,8 @@ pub enum ChangeKind {
     KernelSelection,
     /// Device memory is allocated from the driver in the compared steps.
     Allocator,
+    /// Live memory grows from step to step.
+    Leak,
     /// The GPU work runs on more or fewer streams.
     Streams,
     /// Code is compiled or loaded in the compared steps of one side only.
@@ -53,7 +55,7 @@ pub enum ChangeKind {
 
 impl ChangeKind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [ChangeKind; 23] = [
+    pub const ALL: [ChangeKind; 24] = [
         ChangeKind::Environment,
         ChangeKind::Compilation,
         ChangeKind::Graphs,
@@ -74,6 +76,7 @@ impl ChangeKind {
         ChangeKind::Python,
         ChangeKind::KernelSelection,
         ChangeKind::Allocator,
+        ChangeKind::Leak,
         ChangeKind::Streams,
         ChangeKind::WarmUp,
         ChangeKind::Recording,
@@ -102,6 +105,7 @@ impl ChangeKind {
             ChangeKind::Python => "python",
             ChangeKind::KernelSelection => "kernel_selection",
             ChangeKind::Allocator => "allocator",
+            ChangeKind::Leak => "leak",
             ChangeKind::Streams => "streams",
             ChangeKind::WarmUp => "warm_up",
             ChangeKind::Recording => "recording",
@@ -143,6 +147,7 @@ impl ChangeKind {
                 "torch.backends.cudnn.benchmark, a library version, autotuning"
             }
             ChangeKind::Allocator => "memory fragmentation, empty_cache(), too few warm-up steps",
+            ChangeKind::Leak => "a list of losses or outputs without .detach() or .item()",
             ChangeKind::Checkpointing => "torch.utils.checkpoint",
             ChangeKind::WarmUp => {
                 "too few warm-up steps, or shapes that change and make torch.compile run again"

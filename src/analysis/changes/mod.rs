@@ -106,6 +106,7 @@ impl Changes {
         rules::claim_calls(&mut drafts, &facts, &modules);
         let of_rows = rules::kernels::claim(&mut drafts, &facts.kernels);
         rules::runtime::claim(&mut drafts, &of_rows);
+        rules::memory::claim(&mut drafts);
         rules::recording::claim(&mut drafts);
         rules::consequences::fold(&mut drafts, &modules);
         rules::order::claim(&mut drafts, &facts.moved);

@@ -147,6 +147,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             format!("A schedule {verb} the learning rate{}", after_space(&position))
         }
         ChangeKind::Python => replaced(draft, scale, &position) + &other_functions(draft),
+        ChangeKind::Leak => draft.subject.clone(),
         ChangeKind::Allocator => {
             let side =
                 if draft.names.candidate.is_empty() { Side::Baseline } else { Side::Candidate };

@@ -126,6 +126,7 @@ impl Scale {
             | ChangeKind::Arguments
             | ChangeKind::Python
             | ChangeKind::Allocator
+            | ChangeKind::Leak
             | ChangeKind::Streams
             | ChangeKind::WarmUp
             | ChangeKind::Recording => rules.push(StructureRule::Kind(kind)),

@@ -52,6 +52,19 @@ pub(super) struct Args<'a> {
     pub(super) group_size: Option<u64>,
     pub(super) message_type: Value<'a>,
     pub(super) name: Value<'a>,
+    pub(super) memory: MemoryArgs,
+}
+
+/// The arguments of a `[memory]` instant, each `None` if it is absent or not a whole number.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct MemoryArgs {
+    pub(super) bytes: Option<i64>,
+    pub(super) address: Option<i64>,
+    pub(super) device_type: Option<i64>,
+    pub(super) device_id: Option<i64>,
+    pub(super) allocated: Option<i64>,
+    pub(super) reserved: Option<i64>,
+    pub(super) order: Option<i64>,
 }
 
 /// The meaning of a key of an event or of its arguments.
@@ -93,6 +106,13 @@ pub(super) enum Slot {
     GroupSize,
     MessageType,
     ArgName,
+    BlockBytes,
+    Address,
+    DeviceType,
+    DeviceId,
+    TotalAllocated,
+    TotalReserved,
+    EventIndex,
 }
 
 impl Slot {
@@ -149,6 +169,13 @@ impl Slot {
             b"Group size" => Slot::GroupSize,
             b"dtype" => Slot::MessageType,
             b"name" | b"module_fqn" => Slot::ArgName,
+            b"Bytes" => Slot::BlockBytes,
+            b"Addr" => Slot::Address,
+            b"Device Type" => Slot::DeviceType,
+            b"Device Id" => Slot::DeviceId,
+            b"Total Allocated" => Slot::TotalAllocated,
+            b"Total Reserved" => Slot::TotalReserved,
+            b"Ev Idx" => Slot::EventIndex,
             _ if key.contains(&b'\\') => Slot::of_escaped(key, Slot::of_argument),
             _ => Slot::Other,
         }
@@ -207,6 +234,13 @@ impl<'a> Fields<'a> {
             Slot::GroupSize => number(value, numbers::unsigned, &mut args.group_size),
             Slot::MessageType => text(value, &mut args.message_type),
             Slot::ArgName => text(value, &mut args.name),
+            Slot::BlockBytes => whole(value, &mut args.memory.bytes),
+            Slot::Address => whole(value, &mut args.memory.address),
+            Slot::DeviceType => whole(value, &mut args.memory.device_type),
+            Slot::DeviceId => whole(value, &mut args.memory.device_id),
+            Slot::TotalAllocated => whole(value, &mut args.memory.allocated),
+            Slot::TotalReserved => whole(value, &mut args.memory.reserved),
+            Slot::EventIndex => whole(value, &mut args.memory.order),
         };
         self.wrong_types += u32::from(!is_right);
     }
@@ -272,6 +306,14 @@ fn keep<'a>(value: Value<'a>, field: &mut Value<'a>) -> bool {
 
 fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
     *field = value.bytes().and_then(numbers::nanos);
+    true
+}
+
+/// Stores a whole number, plain or in quotes. Other programs use the same keys for other values, so
+/// another type is not counted here, but by the events that need the number.
+#[inline]
+fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
+    *field = value.bytes().and_then(numbers::id);
     true
 }
 

@@ -7,6 +7,7 @@ pub(super) mod compiled;
 pub(super) mod consequences;
 mod folding;
 pub(super) mod kernels;
+pub(super) mod memory;
 pub(super) mod order;
 mod parameters;
 pub(super) mod recording;

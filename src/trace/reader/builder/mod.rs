@@ -20,6 +20,7 @@ use crate::trace::columns::{FlowEnd, FlowPoint, Stream, Trace};
 use crate::trace::header::Header;
 use crate::trace::ids::{EventId, Uid};
 use crate::trace::losses::Losses;
+use crate::trace::memory::{MemoryDevice, MemoryEvent};
 use crate::trace::notes::Notes;
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
@@ -84,6 +85,7 @@ impl Builder {
             b"M" => self.add_metadata(fields, place),
             b"B" => self.add_begin(fields, spot),
             b"E" => self.add_end(fields, place),
+            b"i" if fields.name == Value::Text(b"[memory]") => self.add_memory(fields, spot),
             _ => drop(self.leave_out(fields)),
         }
     }
@@ -268,6 +270,30 @@ impl Builder {
         if self.keeps_flows {
             self.trace.flows.push(FlowPoint { uid: spot.uid, id, category, end, thread, time });
         }
+    }
+
+    /// Adds an allocation or a free. Like flow arrows, it is counted among the events that take no
+    /// part in the alignment.
+    fn add_memory(&mut self, fields: &Fields<'_>, spot: Spot) {
+        self.leave_out(fields);
+        let args = fields.args.memory;
+        let Some(bytes) = args.bytes else {
+            return self.odd.add(Oddity::WrongType, 1, spot.place);
+        };
+        let Some(time) = self.start(fields, spot.place) else {
+            return;
+        };
+        self.trace.memory.push(MemoryEvent {
+            uid: spot.uid,
+            thread: self.threads.resolve(fields.pid, fields.tid, &mut self.strings),
+            time,
+            device: MemoryDevice { kind: args.device_type, number: args.device_id },
+            bytes,
+            address: args.address,
+            allocated: args.allocated,
+            reserved: args.reserved,
+            order: args.order,
+        });
     }
 
     fn add_metadata(&mut self, fields: &Fields<'_>, place: Place) {

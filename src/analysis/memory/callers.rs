@@ -1,0 +1,45 @@
+//! A thread and a time → the innermost call that runs then.
+
+use crate::trace::{Nanos, ThreadId};
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The host calls of some threads, by start.
+pub(super) struct Callers<'t> {
+    tree: &'t CallTree,
+    calls: FxHashMap<ThreadId, Vec<(Nanos, CallId)>>,
+}
+
+impl<'t> Callers<'t> {
+    pub(super) fn of(tree: &'t CallTree, threads: &FxHashSet<ThreadId>) -> Callers<'t> {
+        let mut calls: FxHashMap<ThreadId, Vec<(Nanos, CallId)>> = FxHashMap::default();
+        for root in tree.roots().filter(|&root| tree.kind(root) == CallKind::Thread) {
+            let Some(thread) = tree.thread(root).filter(|thread| threads.contains(thread)) else {
+                continue;
+            };
+            // Captured calls have the times of the recording that they come from.
+            let is_host = |&call: &CallId| {
+                matches!(tree.kind(call), CallKind::Frame | CallKind::Op | CallKind::Runtime)
+                    && !tree.is_captured(call)
+            };
+            let of_thread = calls.entry(thread).or_default();
+            of_thread.extend(tree.subtree(root).filter(is_host).filter_map(|call| {
+                let start = tree.trace().start(tree.event(call)?);
+                Some((start, call))
+            }));
+            of_thread.sort_by_key(|&(start, call)| (start, call));
+        }
+        Callers { tree, calls }
+    }
+
+    /// The innermost call of `thread` at `time`; `None` outside of all calls.
+    pub(super) fn at(&self, thread: ThreadId, time: Nanos) -> Option<CallId> {
+        let calls = self.calls.get(&thread)?;
+        let before = calls.partition_point(|&(start, _)| start <= time);
+        let (_, last) = *calls.get(before.checked_sub(1)?)?;
+        let trace = self.tree.trace();
+        std::iter::once(last)
+            .chain(self.tree.ancestors(last))
+            .find(|&call| self.tree.event(call).is_some_and(|event| time <= trace.end(event)))
+    }
+}

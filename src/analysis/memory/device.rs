@@ -1,0 +1,36 @@
+//! The memory that is compared between the sides: the host's, or that of the GPU with a number.
+
+use crate::trace::MemoryDevice;
+use std::fmt;
+
+/// The memory of the host or of a GPU, whatever its vendor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryPlace {
+    /// A device with this number; `None` if the trace does not record the number.
+    Gpu(Option<i64>),
+    /// The host.
+    Host,
+    /// The trace does not record the kind of the device.
+    Unknown,
+}
+
+impl From<MemoryDevice> for MemoryPlace {
+    fn from(device: MemoryDevice) -> MemoryPlace {
+        match device.kind {
+            Some(_) if device.is_host() => MemoryPlace::Host,
+            Some(_) => MemoryPlace::Gpu(device.number),
+            None => MemoryPlace::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for MemoryPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemoryPlace::Gpu(Some(number)) => write!(f, "gpu {number}"),
+            MemoryPlace::Gpu(None) => f.write_str("gpu"),
+            MemoryPlace::Host => f.write_str("cpu"),
+            MemoryPlace::Unknown => f.write_str("(unknown device)"),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Memory that grows from step to step, and the calls that keep it.
+//!
+//! A call leaks if blocks that it allocated in each step are live when the last step ends, and the live bytes of
+//! the device grow in each step. The blocks of the last step do not count: a program may keep the results of
+//! one step until the next. A program that replaces a block by a larger one (a cache that is concatenated)
+//! grows as well, but frees the blocks of earlier steps, so none of its calls leaks.
+
+use super::device::MemoryPlace;
+use super::usage::DeviceUsage;
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::program::StepOrigin;
+use crate::side::Side;
+use crate::trace::TextId;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Fewest steps that show a growth: two that keep memory, and one after them.
+const FEWEST_STEPS: usize = 3;
+
+/// Calls of different steps are different nodes: the first node with the name represents all of them.
+struct FirstOfName<'a> {
+    analysis: &'a Analysis,
+    nodes: FxHashMap<(Side, TextId), MergedId>,
+}
+
+impl<'a> FirstOfName<'a> {
+    fn of(analysis: &'a Analysis) -> FirstOfName<'a> {
+        FirstOfName { analysis, nodes: FxHashMap::default() }
+    }
+
+    fn node(&mut self, node: MergedId) -> MergedId {
+        let (side, call) =
+            self.analysis.diff().merged().node(node).calls().next().expect("a node has a call");
+        let tree = self.analysis.tree(side);
+        let name = tree.event(call).map_or(TextId::EMPTY, |event| tree.trace().name_id(event));
+        *self.nodes.entry((side, name)).or_insert(node)
+    }
+}
+
+/// The memory of a device that grows in each step of one side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Leak {
+    pub(crate) place: MemoryPlace,
+    /// Growth per step, the mean over all steps.
+    pub(crate) per_step: i64,
+    /// The matched ops that keep memory, with the bytes per step, the largest first.
+    pub(crate) calls: Vec<(MergedId, i64)>,
+}
+
+impl Analysis {
+    /// The memory that grows from step to step on a side.
+    pub(crate) fn leaks(&self, side: Side) -> Vec<Leak> {
+        let devices = self.memory(side).devices();
+        devices.filter_map(|(place, usage)| self.leak(side, place, usage)).collect()
+    }
+
+    /// Whether a side would show a leak: at least three recorded steps, and blocks that can be followed.
+    pub(crate) fn shows_leaks(&self, side: Side, place: MemoryPlace) -> bool {
+        let steps = self.steps(side).spans();
+        // Repeats of a call may be layers, which keep their activations for the backward pass.
+        let is_recorded = steps.iter().all(|step| step.origin == StepOrigin::Recorded);
+        let usage = self.memory(side).device(place);
+        is_recorded && steps.len() >= FEWEST_STEPS && usage.is_some_and(DeviceUsage::has_addresses)
+    }
+
+    fn leak(&self, side: Side, place: MemoryPlace, usage: &DeviceUsage) -> Option<Leak> {
+        if !self.shows_leaks(side, place) {
+            return None;
+        }
+        let steps = self.steps(side).spans();
+        let (first, last) = (steps.first()?, steps.last()?);
+        let mut levels = vec![usage.allocated_at(first.start)];
+        levels.extend(steps.iter().map(|step| usage.allocated_at(step.end)));
+        if levels.windows(2).any(|pair| pair[1] <= pair[0]) {
+            return None;
+        }
+        let time = |at: usize| usage.events()[at].time;
+        let mut names = FirstOfName::of(self);
+        let mut kept: BTreeMap<MergedId, Vec<i64>> = BTreeMap::new();
+        for block in usage.blocks() {
+            let start = time(block.allocated);
+            let step = steps.partition_point(|step| step.start <= start).checked_sub(1);
+            let step = step.filter(|&step| start < steps[step].end);
+            let node = block.call.and_then(|call| self.memory_node(side, call));
+            let is_live = block.freed.is_none_or(|freed| time(freed) >= last.end);
+            if let (true, Some(step), Some(node)) = (is_live, step, node) {
+                let of_node = kept.entry(names.node(node)).or_insert_with(|| vec![0; steps.len()]);
+                of_node[step] = of_node[step].saturating_add(block.bytes);
+            }
+        }
+        let before_last = steps.len() - 1;
+        let mut calls: Vec<(MergedId, i64)> = kept
+            .into_iter()
+            .filter(|(_, bytes)| bytes[..before_last].iter().all(|&bytes| bytes > 0))
+            .map(|(node, bytes)| {
+                (node, bytes[..before_last].iter().sum::<i64>() / before_last as i64)
+            })
+            .collect();
+        calls.sort_by_key(|&(node, bytes)| (Reverse(bytes), node));
+        let grown = levels[steps.len()].saturating_sub(levels[0]);
+        let per_step = grown / steps.len() as i64;
+        (!calls.is_empty()).then_some(Leak { place, per_step, calls })
+    }
+}

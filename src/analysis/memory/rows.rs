@@ -1,0 +1,210 @@
+//! The blocks of both sides → rows by matched op and shapes.
+
+use super::device::MemoryPlace;
+use super::usage::{Block, DeviceUsage, root_op};
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Where memory comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemorySource {
+    /// Allocations in an op.
+    Op {
+        /// Name of the matched op, or of the op on the only side that has it; `a | b` if the names differ.
+        name: String,
+        /// Name of the outermost op around it, likewise.
+        root: String,
+        /// `Input Dims` of the op, baseline first; empty on a side without the op.
+        shapes: [String; 2],
+    },
+    /// Allocations outside of ops.
+    OutsideOps,
+    /// Blocks that were allocated before the first event.
+    Before,
+    /// What `Total Allocated` counts and no recorded event explains.
+    NotRecorded,
+}
+
+/// The memory of one source on one side, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryFigures {
+    /// Number of allocations.
+    pub allocations: u64,
+    /// Bytes that they allocate in all. The sum is churn: memory that is freed and allocated again counts twice.
+    pub allocated: i64,
+    /// Of these, bytes that are freed before the outermost op around them ends; `None` without addresses.
+    pub temporary: Option<i64>,
+    /// Bytes that are live at the peak of the device; `None` without addresses.
+    pub at_peak: Option<i64>,
+    /// Bytes that are live after the last event; `None` without addresses.
+    pub at_end: Option<i64>,
+}
+
+/// The memory of one source on a device, on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryRow {
+    /// The device.
+    pub place: MemoryPlace,
+    /// Where the memory comes from.
+    pub source: MemorySource,
+    /// The figures; `None` on a side that records nothing for the device.
+    pub figures: PerSide<Option<MemoryFigures>>,
+}
+
+impl MemorySource {
+    /// Name in tables.
+    pub fn name(&self) -> &str {
+        match self {
+            MemorySource::Op { name, .. } => name,
+            MemorySource::OutsideOps => "(outside ops)",
+            MemorySource::Before => "(live before the recording)",
+            MemorySource::NotRecorded => "(not recorded)",
+        }
+    }
+}
+
+impl Analysis {
+    /// The memory of each device by matched op, outermost op and shapes, with most bytes live at the peak of
+    /// either side first. On each side, the bytes at the peak add up to the peak of the device.
+    pub fn memory_rows(&self) -> Vec<MemoryRow> {
+        let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
+            BTreeMap::new();
+        let mut names = FxHashMap::default();
+        for side in Side::BOTH {
+            for (place, usage) in self.memory(side).devices() {
+                for (source, figures) in self.memory_of(side, usage, &mut names) {
+                    found.entry((place, source)).or_default()[side] = Some(figures);
+                }
+            }
+        }
+        let recorded = |place, side| self.memory(side).device(place);
+        let mut rows: Vec<MemoryRow> = found
+            .into_iter()
+            .map(|((place, source), mut figures)| {
+                for side in Side::BOTH {
+                    let Some(usage) = recorded(place, side) else { continue };
+                    figures[side].get_or_insert_with(|| MemoryFigures::none(usage));
+                }
+                MemoryRow { place, source, figures }
+            })
+            .collect();
+        rows.sort_by_cached_key(|row| {
+            let most = |of: fn(&MemoryFigures) -> i64| {
+                let sides = Side::BOTH.into_iter();
+                sides.filter_map(|side| row.figures[side].as_ref().map(of)).max().unwrap_or(0)
+            };
+            (row.place, Reverse(most(|f| f.at_peak.unwrap_or(0))), Reverse(most(|f| f.allocated)))
+        });
+        rows
+    }
+
+    /// The matched op that an allocation is attributed to: the nearest op at or above `call` that both traces
+    /// have, otherwise the nearest op.
+    pub(super) fn memory_node(&self, side: Side, call: CallId) -> Option<MergedId> {
+        let common = self.diff().lowest_common_op(side, call);
+        let op = common.or_else(|| self.op_of(side, call))?;
+        Some(self.diff().merged().of(side, op))
+    }
+
+    fn memory_of(
+        &self,
+        side: Side,
+        usage: &DeviceUsage,
+        names: &mut FxHashMap<MergedId, MemorySource>,
+    ) -> BTreeMap<MemorySource, MemoryFigures> {
+        let mut found: BTreeMap<MemorySource, MemoryFigures> = BTreeMap::new();
+        let (peak, end) = (usage.peak_event(), usage.events().len().checked_sub(1));
+        let mut add = |source: MemorySource, block: &Block| {
+            let none = || MemoryFigures::none(usage);
+            found.entry(source).or_insert_with(none).add(block, peak, end);
+        };
+        for block in usage.blocks() {
+            let node = block.call.and_then(|call| self.memory_node(side, call));
+            add(
+                node.map_or(MemorySource::OutsideOps, |node| {
+                    names.entry(node).or_insert_with(|| self.memory_source(node)).clone()
+                }),
+                block,
+            );
+        }
+        if usage.has_addresses() {
+            let before = (usage.earlier_at(peak), usage.earlier_at(end));
+            let attributed = found.values().fold((0i64, 0i64), |sum, figures| {
+                let (at_peak, at_end) = (figures.at_peak.unwrap_or(0), figures.at_end.unwrap_or(0));
+                (sum.0.saturating_add(at_peak), sum.1.saturating_add(at_end))
+            });
+            let last = usage.allocated().last().copied().unwrap_or(0);
+            let rest = |total: i64, before: i64, attributed: i64| {
+                total.saturating_sub(before).saturating_sub(attributed)
+            };
+            let not_recorded =
+                (rest(usage.peak(), before.0, attributed.0), rest(last, before.1, attributed.1));
+            found.insert(MemorySource::Before, MemoryFigures::live(before));
+            if not_recorded != (0, 0) {
+                found.insert(MemorySource::NotRecorded, MemoryFigures::live(not_recorded));
+            }
+        }
+        found
+    }
+
+    /// Where the memory of an op comes from, in words.
+    fn memory_source(&self, node: MergedId) -> MemorySource {
+        let calls = self.diff().merged().node(node);
+        let text = |of: &dyn Fn(Side, CallId) -> String| {
+            Side::BOTH.map(|side| calls.call(side).map_or(String::new(), |call| of(side, call)))
+        };
+        let either = |[one, two]: [String; 2]| match (one.as_str(), two.as_str()) {
+            (_, "") => one,
+            ("", _) => two,
+            (a, b) if a == b => one,
+            (a, b) => format!("{a} | {b}"),
+        };
+        MemorySource::Op {
+            name: either(text(&|side, call| self.tree(side).name(call).to_owned())),
+            root: either(text(&|side, call| {
+                let tree = self.tree(side);
+                root_op(tree, call).map_or(String::new(), |root| tree.name(root).to_owned())
+            })),
+            shapes: text(&|side, call| {
+                let tree = self.tree(side);
+                let dims = tree.arguments(call).map(|arguments| arguments.dims);
+                dims.map_or(String::new(), |dims| tree.trace().text(dims).to_owned())
+            }),
+        }
+    }
+}
+
+impl MemoryFigures {
+    /// No allocations on a device that has events.
+    fn none(usage: &DeviceUsage) -> MemoryFigures {
+        let zero = usage.has_addresses().then_some(0);
+        MemoryFigures { temporary: zero, at_peak: zero, at_end: zero, ..MemoryFigures::default() }
+    }
+
+    fn live((at_peak, at_end): (i64, i64)) -> MemoryFigures {
+        MemoryFigures {
+            temporary: Some(0),
+            at_peak: Some(at_peak),
+            at_end: Some(at_end),
+            ..MemoryFigures::default()
+        }
+    }
+
+    fn add(&mut self, block: &Block, peak: Option<usize>, end: Option<usize>) {
+        let add = |sum: &mut Option<i64>, counts: bool| {
+            if let Some(sum) = sum.as_mut().filter(|_| counts) {
+                *sum = sum.saturating_add(block.bytes);
+            }
+        };
+        self.allocations += 1;
+        self.allocated = self.allocated.saturating_add(block.bytes);
+        add(&mut self.temporary, block.is_temporary);
+        add(&mut self.at_peak, block.is_live(peak));
+        add(&mut self.at_end, block.is_live(end));
+    }
+}

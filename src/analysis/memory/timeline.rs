@@ -1,0 +1,108 @@
+//! Allocated and reserved bytes of each step.
+
+use super::device::MemoryPlace;
+use super::usage::DeviceUsage;
+use crate::analysis::Analysis;
+use crate::program::StepId;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use std::collections::BTreeSet;
+
+/// The memory of a device during a step, or during the whole recording, on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryTimelineRow {
+    /// The device.
+    pub place: MemoryPlace,
+    /// The matched step; `None` for the whole recording.
+    pub step: Option<PerSide<Option<StepId>>>,
+    /// The memory; `None` on a side without the step or without events of the device.
+    pub spans: PerSide<Option<MemorySpan>>,
+}
+
+/// The memory of a device during a span of time, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemorySpan {
+    /// Number of allocations.
+    pub allocations: u64,
+    /// Number of frees.
+    pub frees: u64,
+    /// Allocated at the start.
+    pub start: i64,
+    /// Allocated at the end.
+    pub end: i64,
+    /// Most bytes allocated at once.
+    pub peak: i64,
+    /// Name of the op in which the peak is reached; empty if it is at the start or outside of ops.
+    pub peak_op: String,
+    /// What the allocator holds at the end; `None` if unknown, as on the host.
+    pub reserved: Option<i64>,
+    /// Whether the bytes include what was live before the recording.
+    pub is_absolute: bool,
+}
+
+impl Analysis {
+    /// The memory of each device: the whole recording, then each step. Empty without memory events.
+    pub fn memory_timeline(&self) -> Vec<MemoryTimelineRow> {
+        let places: BTreeSet<MemoryPlace> = Side::BOTH
+            .into_iter()
+            .flat_map(|side| self.memory(side).devices().map(|(place, _)| place))
+            .collect();
+        if places.is_empty() {
+            return Vec::new();
+        }
+        let mut steps = vec![None];
+        steps.extend(self.step_places().into_iter().map(Some));
+        let row = |place, step: Option<PerSide<Option<StepId>>>| {
+            let spans = PerSide::from_fn(|side| {
+                let usage = self.memory(side).device(place)?;
+                let times = match &step {
+                    None => (Nanos(i64::MIN), Nanos(i64::MAX)),
+                    Some(ids) => {
+                        let span = self.steps(side).span(ids[side]?);
+                        (span.start, span.end)
+                    }
+                };
+                Some(self.memory_span(side, usage, times))
+            });
+            MemoryTimelineRow { place, step, spans }
+        };
+        places
+            .iter()
+            .flat_map(|&place| steps.iter().map(move |step| row(place, step.clone())))
+            .collect()
+    }
+
+    fn memory_span(
+        &self,
+        side: Side,
+        usage: &DeviceUsage,
+        (start, end): (Nanos, Nanos),
+    ) -> MemorySpan {
+        let at = |time: Nanos| usage.events().partition_point(|event| event.time < time);
+        let within = at(start)..at(end).max(at(start));
+        let events = &usage.events()[within.clone()];
+        let before = usage.allocated_at(start);
+        let allocated = usage.allocated();
+        let highest = within.clone().max_by_key(|&at| (allocated[at], std::cmp::Reverse(at)));
+        let highest = highest.filter(|&at| allocated[at] > before);
+        let peak_op = highest.and_then(|at| {
+            let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated);
+            let op = self.op_of(side, usage.blocks()[found.ok()?].call?)?;
+            Some(self.tree(side).name(op).to_owned())
+        });
+        let last = usage.events()[..within.end].last();
+        let count = |counts: fn(i64) -> bool| {
+            events.iter().filter(|event| counts(event.bytes)).count() as u64
+        };
+        MemorySpan {
+            allocations: count(|bytes| bytes > 0),
+            frees: count(|bytes| bytes < 0),
+            start: before,
+            end: within.end.checked_sub(1).map_or(before, |last| allocated[last]),
+            peak: highest.map_or(before, |at| allocated[at]),
+            peak_op: peak_op.unwrap_or_default(),
+            reserved: last.filter(|last| !last.device.is_host()).and_then(|last| last.reserved),
+            is_absolute: usage.is_absolute(),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The memory events of one trace → the allocated bytes over time and the blocks of each device.
+
+use super::callers::Callers;
+use super::device::MemoryPlace;
+use crate::trace::{MemoryEvent, Nanos, ThreadId};
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// The allocations and frees of one trace, by device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryUsage {
+    devices: BTreeMap<MemoryPlace, DeviceUsage>,
+}
+
+/// The allocations and frees of one device.
+///
+/// The allocated bytes are `Total Allocated` where the trace records it. Otherwise they are the sum of `Bytes`
+/// from the first event on, and relative to what was live then.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeviceUsage {
+    /// In order of time; at equal times in order of `Ev Idx`.
+    events: Vec<MemoryEvent>,
+    /// Allocated bytes after each event.
+    allocated: Vec<i64>,
+    blocks: Vec<Block>,
+    /// Frees of blocks that were allocated before the first event: the event and the bytes.
+    earlier: Vec<(usize, i64)>,
+    before: i64,
+    has_totals: bool,
+    has_addresses: bool,
+    gaps: u64,
+}
+
+/// An allocated block of memory. `allocated` and `freed` are positions in [`DeviceUsage::events`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// The event that allocated it.
+    pub allocated: usize,
+    /// The event that freed it; `None` if it is live at the end.
+    pub freed: Option<usize>,
+    /// Its size.
+    pub bytes: i64,
+    /// The innermost call on the thread that allocated it, at that time.
+    pub call: Option<CallId>,
+    /// Whether it was freed before the outermost op around the allocation ended.
+    pub is_temporary: bool,
+}
+
+impl MemoryUsage {
+    /// Reads the memory events of a tree's trace.
+    pub fn of(tree: &CallTree) -> MemoryUsage {
+        let events = tree.trace().memory();
+        let mut by_device: BTreeMap<MemoryPlace, Vec<MemoryEvent>> = BTreeMap::new();
+        for event in events {
+            by_device.entry(event.device.into()).or_default().push(*event);
+        }
+        let threads: FxHashSet<ThreadId> = events.iter().map(|event| event.thread).collect();
+        let callers = Callers::of(tree, &threads);
+        let usage = |(place, events)| (place, DeviceUsage::of(events, tree, &callers));
+        MemoryUsage { devices: by_device.into_iter().map(usage).collect() }
+    }
+
+    /// The devices with events, and what happened on each.
+    pub fn devices(&self) -> impl Iterator<Item = (MemoryPlace, &DeviceUsage)> {
+        self.devices.iter().map(|(&place, usage)| (place, usage))
+    }
+
+    /// What happened on a device; `None` if it has no events.
+    pub fn device(&self, place: MemoryPlace) -> Option<&DeviceUsage> {
+        self.devices.get(&place)
+    }
+}
+
+impl DeviceUsage {
+    fn of(mut events: Vec<MemoryEvent>, tree: &CallTree, callers: &Callers<'_>) -> DeviceUsage {
+        events.sort_by_key(|event| (event.time, event.order));
+        let has_totals = events.iter().all(|event| event.allocated.is_some());
+        let has_addresses = events.iter().all(|event| event.address.is_some());
+        let mut usage = DeviceUsage { has_totals, has_addresses, ..DeviceUsage::default() };
+        let total = |event: &MemoryEvent| event.allocated.filter(|_| has_totals);
+        let first =
+            events.first().and_then(|first| Some(total(first)?.saturating_sub(first.bytes)));
+        usage.before = first.unwrap_or(0);
+        let mut now = usage.before;
+        for event in &events {
+            let sum = now.saturating_add(event.bytes);
+            now = total(event).unwrap_or(sum);
+            usage.gaps += u64::from(now != sum);
+            usage.allocated.push(now);
+        }
+        usage.find_blocks(&events, tree, callers);
+        usage.events = events;
+        usage
+    }
+
+    /// Matches frees with allocations by address, across threads. If an address is allocated twice without a
+    /// free, the free was not recorded: the first block ends there.
+    fn find_blocks(&mut self, events: &[MemoryEvent], tree: &CallTree, callers: &Callers<'_>) {
+        let mut live: FxHashMap<i64, usize> = FxHashMap::default();
+        for (at, event) in events.iter().enumerate() {
+            let address = event.address.filter(|_| self.has_addresses);
+            if event.bytes > 0 {
+                if let Some(lost) = address.and_then(|address| live.remove(&address)) {
+                    self.blocks[lost].freed = Some(at);
+                }
+                let call = callers.at(event.thread, event.time);
+                let (allocated, bytes) = (at, event.bytes);
+                let block = Block { allocated, freed: None, bytes, call, is_temporary: false };
+                live.extend(address.map(|address| (address, self.blocks.len())));
+                self.blocks.push(block);
+            } else if let Some(address) = address.filter(|_| event.bytes < 0) {
+                let Some(block) = live.remove(&address).map(|block| &mut self.blocks[block]) else {
+                    self.earlier.push((at, event.bytes.saturating_neg()));
+                    continue;
+                };
+                block.freed = Some(at);
+                let end = block.call.and_then(|call| root_end(tree, call));
+                block.is_temporary = end.is_some_and(|end| event.time <= end);
+            }
+        }
+    }
+
+    /// The events, in order of time.
+    pub fn events(&self) -> &[MemoryEvent] {
+        &self.events
+    }
+
+    /// Allocated bytes after each event.
+    pub fn allocated(&self) -> &[i64] {
+        &self.allocated
+    }
+
+    /// All blocks, in order of their allocation.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Bytes that were live before the first event; 0 if unknown.
+    pub fn before(&self) -> i64 {
+        self.before
+    }
+
+    /// Whether the allocated bytes include what was live before the first event. They do not on the host, where
+    /// the profiler counts from 0, and in traces without `Total Allocated`.
+    pub fn is_absolute(&self) -> bool {
+        let is_host = self.events.iter().all(|event| event.device.is_host());
+        self.has_totals && !is_host
+    }
+
+    /// Whether all events have an address, so that frees can be matched with allocations.
+    pub fn has_addresses(&self) -> bool {
+        self.has_addresses
+    }
+
+    /// Number of events at which `Total Allocated` changed by another amount than `Bytes`: events before them
+    /// are missing, or the counter was reset.
+    pub fn gaps(&self) -> u64 {
+        self.gaps
+    }
+
+    /// Number of frees of blocks that were allocated before the first event.
+    pub fn unknown_frees(&self) -> u64 {
+        self.earlier.len() as u64
+    }
+
+    /// The event at which most bytes were allocated, the first of them; `None` if that was before all events.
+    pub fn peak_event(&self) -> Option<usize> {
+        let highest = self.allocated.iter().copied().max().filter(|&most| most > self.before)?;
+        self.allocated.iter().position(|&allocated| allocated == highest)
+    }
+
+    /// Most bytes that were allocated at once.
+    pub fn peak(&self) -> i64 {
+        self.peak_event().map_or(self.before, |at| self.allocated[at])
+    }
+
+    /// Allocated bytes after the events up to `time`, without those at `time`.
+    pub fn allocated_at(&self, time: Nanos) -> i64 {
+        let before = self.events.partition_point(|event| event.time < time);
+        before.checked_sub(1).map_or(self.before, |at| self.allocated[at])
+    }
+
+    /// Bytes of blocks that were allocated before the first event, and are live after the event `at`; before all
+    /// events for `None`.
+    pub fn earlier_at(&self, at: Option<usize>) -> i64 {
+        let freed = self.earlier.iter().filter(|(freed, _)| at.is_some_and(|at| *freed <= at));
+        freed.fold(self.before, |live, (_, bytes)| live.saturating_sub(*bytes))
+    }
+}
+
+impl Block {
+    /// Whether the block is live after the event `at`; before all events for `None`.
+    pub fn is_live(&self, at: Option<usize>) -> bool {
+        at.is_some_and(|at| self.allocated <= at && self.freed.is_none_or(|freed| freed > at))
+    }
+}
+
+/// The outermost op at or above a call.
+pub(super) fn root_op(tree: &CallTree, call: CallId) -> Option<CallId> {
+    let above = std::iter::once(call).chain(tree.ancestors(call));
+    above.filter(|&above| tree.kind(above) == CallKind::Op).last()
+}
+
+fn root_end(tree: &CallTree, call: CallId) -> Option<Nanos> {
+    let event = tree.event(root_op(tree, call)?)?;
+    Some(tree.trace().end(event))
+}

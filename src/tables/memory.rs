@@ -1,0 +1,183 @@
+//! `memory`: the memory of each device by matched op and shapes; `memory_timeline`: by step.
+
+use super::table::{Cell, Column, ColumnType, Columns, Table};
+use crate::analysis::{
+    Analysis, MemoryFigures, MemoryRow, MemorySource, MemorySpan, MemoryTimelineRow,
+};
+use crate::side::{PerSide, Presence, Side};
+use std::sync::Arc;
+
+const BYTES: (ColumnType, &str) = (ColumnType::Whole, "B");
+const COUNT: (ColumnType, &str) = (ColumnType::Whole, "");
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .text("device", "`gpu N`, or `cpu`", |_: &Analysis, r: &MemoryRow| {
+            r.place.to_string().into()
+        })
+        .text(
+            "op",
+            "the nearest matched op around the allocations, otherwise the nearest op; `a | b` if the names \
+             differ; `(outside ops)`; `(live before the recording)`; `(not recorded)`: what \
+             `Total Allocated` counts and no event explains",
+            |_, r| r.source.name().into(),
+        )
+        .text("root_op", "the outermost op around that op", |_, r| match &r.source {
+            MemorySource::Op { root, .. } => root.as_str().into(),
+            MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
+                Cell::Empty
+            }
+        })
+        .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the op", |_, r, side| {
+            match &r.source {
+                MemorySource::Op { shapes, .. } => shapes[side as usize].as_str().into(),
+                MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
+                    Cell::Empty
+                }
+            }
+        })
+        .word("presence", "which side allocates in the row", |_, r| {
+            let counts = r.figures.as_ref().map(|figures| {
+                figures.map_or(0, |figures| match r.source {
+                    MemorySource::Op { .. } | MemorySource::OutsideOps => figures.allocations,
+                    MemorySource::Before | MemorySource::NotRecorded => 1,
+                })
+            });
+            Presence::of(counts).label().into()
+        })
+        .and(figure("allocations", COUNT, "number of allocations", |f| {
+            Some(f.allocations.cast_signed())
+        }))
+        .and(figure(
+            "allocated_bytes",
+            BYTES,
+            "bytes that they allocate in all; memory that is freed and allocated again counts twice",
+            |f| Some(f.allocated),
+        ))
+        .and(figure(
+            "temporary_bytes",
+            BYTES,
+            "part of `allocated_bytes` that is freed before the outermost op around the allocation ends: \
+             workspaces",
+            |f| f.temporary,
+        ))
+        .and(figure(
+            "peak_bytes",
+            BYTES,
+            "bytes that are live at the peak of the device on that side; the sum over a device is its peak",
+            |f| f.at_peak,
+        ))
+        .and(figure("end_bytes", BYTES, "bytes that are live after the last event", |f| f.at_end))
+        .table(
+            (
+                name,
+                "matched op, outermost op and shapes on a device, and what was live before; most bytes at \
+                 the peak first",
+            ),
+            analysis,
+            |analysis| Box::new(analysis.memory_rows().into_iter()),
+        )
+}
+
+pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    let step = |a: &Analysis, r: &MemoryTimelineRow, side: Side| {
+        Some(a.told_step(r.step.as_ref()?[side]?))
+    };
+    Columns::new()
+        .text("device", "as in `memory.csv`", |_: &Analysis, r: &MemoryTimelineRow| {
+            r.place.to_string().into()
+        })
+        .text(
+            "step",
+            "`(whole recording)`; position of the step in the baseline, or in the candidate if only that \
+             has it, from 0",
+            move |a, r| {
+                let step = step(a, r, Side::Baseline).or_else(|| step(a, r, Side::Candidate));
+                step.map_or("(whole recording)".to_owned(), |step| step.to_string()).into()
+            },
+        )
+        .sides("step_*", COUNT, "its position on each side, from 0", move |a, r, side| {
+            step(a, r, side).into()
+        })
+        .sides(
+            "basis_*",
+            (ColumnType::Word, ""),
+            "`absolute`; `relative`: without what was live before the recording, which is unknown",
+            |_, r, side| {
+                let basis = |span: &MemorySpan| if span.is_absolute { "absolute" } else { "relative" };
+                r.spans[side].as_ref().map(basis).into()
+            },
+        )
+        .and(of_span("allocations", COUNT, "number of allocations", |s| {
+            Some(s.allocations.cast_signed())
+        }))
+        .and(of_span("frees", COUNT, "number of frees", |s| Some(s.frees.cast_signed())))
+        .and(of_span("start_bytes", BYTES, "allocated at the start", |s| Some(s.start)))
+        .and(of_span("end_bytes", BYTES, "allocated at the end", |s| Some(s.end)))
+        .and(of_span("peak_bytes", BYTES, "most bytes allocated at once", |s| Some(s.peak)))
+        .sides(
+            "peak_op_*",
+            (ColumnType::Text, ""),
+            "the op that reaches the peak; empty if it is at the start or outside of ops",
+            |_, r, side| match r.spans[side].as_ref().map(|span| span.peak_op.as_str()) {
+                None | Some("") => Cell::Empty,
+                Some(op) => op.into(),
+            },
+        )
+        .and(of_span(
+            "reserved_bytes",
+            BYTES,
+            "what the allocator holds at the end; empty on the host",
+            |s| s.reserved,
+        ))
+        .table(
+            (name, "device and matched step, after the whole recording of the device"),
+            analysis,
+            |analysis| Box::new(analysis.memory_timeline().into_iter()),
+        )
+}
+
+/// A figure of both sides, and candidate − baseline.
+fn figure(
+    name: &str,
+    kind: (ColumnType, &'static str),
+    meaning: &'static str,
+    of: fn(&MemoryFigures) -> Option<i64>,
+) -> Columns<Analysis, MemoryRow> {
+    both(name, kind, meaning, move |r: &MemoryRow, side| r.figures[side].as_ref().and_then(of))
+}
+
+/// The same for a span of time.
+fn of_span(
+    name: &str,
+    kind: (ColumnType, &'static str),
+    meaning: &'static str,
+    of: fn(&MemorySpan) -> Option<i64>,
+) -> Columns<Analysis, MemoryTimelineRow> {
+    both(name, kind, meaning, move |r: &MemoryTimelineRow, side| {
+        r.spans[side].as_ref().and_then(of)
+    })
+}
+
+fn both<R: 'static>(
+    name: &str,
+    (kind, unit): (ColumnType, &'static str),
+    meaning: &'static str,
+    of: impl Fn(&R, Side) -> Option<i64> + Send + Sync + Copy + 'static,
+) -> Columns<Analysis, R> {
+    let delta = Column::new(
+        format!("{name}_delta"),
+        kind,
+        "candidate − baseline",
+        move |_: &Analysis, row: &R| {
+            let sides = PerSide::from_fn(|side| of(row, side));
+            let both = sides.baseline.zip(sides.candidate);
+            both.map(|(baseline, candidate)| candidate.saturating_sub(baseline)).into()
+        },
+    );
+    Columns::new()
+        .sides(&format!("{name}_*"), (kind, unit), meaning, move |_, row, side| {
+            of(row, side).into()
+        })
+        .column(delta.unit(unit).difference())
+}

@@ -1,0 +1,417 @@
+//! Allocations and frees: the figures against a recount from the raw JSON, and files that lack something.
+
+use crate::support::compared::{compare_files, compare_texts, trace};
+use crate::support::files::unpacked;
+use crate::support::traces::{example, real};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use tracetree::analysis::{
+    Analysis, ChangeKind, MemoryPlace, MemoryRow, MemorySource, MemoryUsage,
+};
+use tracetree::trace::Trace;
+use tracetree::tree::CallTree;
+use tracetree::{PerSide, Side};
+
+const EXAMPLES: [&str; 7] =
+    ["base", "again", "batch", "checkpoint", "empty_cache", "fragments", "leak"];
+
+const REAL: [&str; 8] = [
+    "mi300_h100/bert.h100",
+    "mi300_h100/bert.mi300",
+    "mi300_h100/timesformer.h100",
+    "mi300_h100/timesformer.mi300",
+    "mi300_h100/vit.h100",
+    "mi300_h100/vit.mi300",
+    "torch215/one_cnn_mem",
+    "cpu/cnn_mem.pt.trace",
+];
+
+fn recorded(name: &str) -> PathBuf {
+    example(&format!("memory/memory_{name}.pt.trace.json.gz"))
+}
+
+fn files() -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = EXAMPLES.map(recorded).into();
+    files.extend(REAL.iter().filter_map(|name| real(&format!("{name}.json.gz"))));
+    files
+}
+
+/// What one device did, counted from the raw JSON, one event at a time.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counted {
+    allocations: u64,
+    allocated: i64,
+    before: i64,
+    peak: i64,
+    /// Bytes at the peak in blocks that were allocated in the recording.
+    live_at_peak: i64,
+    /// The same at the end.
+    live_at_end: i64,
+    breaks_of_the_law: u64,
+}
+
+fn counted(path: &Path) -> BTreeMap<(i64, i64), Counted> {
+    let document: Value =
+        serde_json::from_slice(&unpacked(path).expect("a trace")).expect("a JSON document");
+    let mut devices: BTreeMap<(i64, i64), Vec<(f64, i64, Value)>> = BTreeMap::new();
+    for event in document["traceEvents"].as_array().expect("events") {
+        if event["name"] == "[memory]" {
+            let args = &event["args"];
+            let number = |key: &str| args[key].as_i64().expect("a number");
+            let time = event["ts"].as_f64().expect("a time");
+            let device = devices.entry((number("Device Type"), number("Device Id"))).or_default();
+            device.push((time, number("Ev Idx"), args.clone()));
+        }
+    }
+    devices.into_iter().map(|(device, events)| (device, count(events))).collect()
+}
+
+fn count(mut events: Vec<(f64, i64, Value)>) -> Counted {
+    events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut all = Counted::default();
+    let mut live: HashMap<i64, i64> = HashMap::new();
+    let mut total = None;
+    for (_, _, args) in &events {
+        let [bytes, address, after] =
+            ["Bytes", "Addr", "Total Allocated"].map(|key| args[key].as_i64().expect("a number"));
+        if total.is_none() {
+            (all.before, all.peak) = (after - bytes, after - bytes);
+        }
+        all.breaks_of_the_law += u64::from(total.is_some_and(|total| total + bytes != after));
+        total = Some(after);
+        if bytes > 0 {
+            all.allocations += 1;
+            all.allocated += bytes;
+            live.insert(address, bytes);
+        } else {
+            live.remove(&address);
+        }
+        if after > all.peak {
+            all.peak = after;
+            all.live_at_peak = live.values().sum();
+        }
+    }
+    all.live_at_end = live.values().sum();
+    all
+}
+
+fn place((kind, number): (i64, i64)) -> MemoryPlace {
+    if kind == 0 { MemoryPlace::Host } else { MemoryPlace::Gpu(Some(number)) }
+}
+
+#[test]
+fn a_recount_from_the_raw_json_finds_the_same_bytes() {
+    for path in files() {
+        let name = path.display();
+        let counted = counted(&path);
+        compare_files(PerSide::new(&path, &path), |analysis| {
+            let rows = analysis.memory_rows();
+            for side in Side::BOTH {
+                assert_eq!(analysis.memory(side).devices().count(), counted.len(), "{name}");
+                for (&device, counted) in &counted {
+                    let usage = analysis.memory(side).device(place(device)).expect("the device");
+                    let sum = |of: fn(&tracetree::analysis::MemoryFigures) -> i64,
+                               wanted: fn(&MemorySource) -> bool| {
+                        let rows = rows.iter().filter(|row| row.place == place(device));
+                        let rows = rows.filter(|row| wanted(&row.source));
+                        rows.map(|row| of(&row.figures[side].expect("figures"))).sum::<i64>()
+                    };
+                    let peak = |f: &tracetree::analysis::MemoryFigures| f.at_peak.expect("known");
+                    let end = |f: &tracetree::analysis::MemoryFigures| f.at_end.expect("known");
+                    let is_block = |source: &MemorySource| {
+                        matches!(source, MemorySource::Op { .. } | MemorySource::OutsideOps)
+                    };
+                    let found = Counted {
+                        allocations: sum(|f| f.allocations.cast_signed(), |_| true) as u64,
+                        allocated: sum(|f| f.allocated, |_| true),
+                        before: usage.before(),
+                        peak: sum(peak, |_| true),
+                        live_at_peak: sum(peak, is_block),
+                        live_at_end: sum(end, is_block),
+                        breaks_of_the_law: usage.gaps(),
+                    };
+                    assert_eq!(&found, counted, "{name}, {device:?}");
+                    assert_eq!(usage.peak(), counted.peak, "{name}, {device:?}");
+                    assert_eq!(counted.breaks_of_the_law, 0, "{name}, {device:?}");
+                    assert!(rows.iter().all(|row| row.source != MemorySource::NotRecorded));
+                }
+            }
+            assert!(analysis.changes().is_identical(), "{name}");
+        });
+    }
+}
+
+#[test]
+fn allocations_of_eager_recordings_are_inside_ops() {
+    for path in files() {
+        let tree = CallTree::build(Trace::open(&path).expect("a trace"));
+        for (place, usage) in MemoryUsage::of(&tree).devices() {
+            if let MemoryPlace::Gpu(_) = place {
+                let outside = usage.blocks().iter().filter(|block| block.call.is_none()).count();
+                assert_eq!(outside, 0, "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn exchanged_sides_exchange_the_figures() {
+    let paths = PerSide::new(recorded("base"), recorded("checkpoint"));
+    let rows = |paths: PerSide<PathBuf>| compare_files(paths, Analysis::memory_rows);
+    let key = |row: &MemoryRow, swaps: bool| {
+        let figures = if swaps { row.figures.swap() } else { row.figures };
+        format!("{} {:?} {figures:?}", row.place, row.source.name().len())
+    };
+    let mut one: Vec<String> = rows(paths.clone()).iter().map(|row| key(row, false)).collect();
+    let mut two: Vec<String> = rows(paths.swap()).iter().map(|row| key(row, true)).collect();
+    one.sort();
+    two.sort();
+    assert_eq!(one, two);
+}
+
+#[test]
+fn checkpointing_lowers_the_peak_and_a_larger_batch_raises_it() {
+    let peaks = |name: &str| {
+        compare_files(PerSide::new(recorded("base"), recorded(name)), |analysis| {
+            let timeline = analysis.memory_timeline();
+            let whole =
+                timeline.iter().find(|row| row.step.is_none()).expect("the whole recording");
+            assert_eq!(whole.place, MemoryPlace::Gpu(Some(0)));
+            let steps = timeline.iter().filter(|row| row.place == whole.place).count() - 1;
+            assert_eq!(steps, 3);
+            whole.spans.as_ref().map(|span| span.as_ref().expect("recorded").peak)
+        })
+    };
+    assert_eq!(peaks("checkpoint"), PerSide::new(758_096_896, 569_189_376));
+    assert_eq!(peaks("batch"), PerSide::new(758_096_896, 1_231_643_648));
+}
+
+#[test]
+fn a_step_of_a_training_repeats_to_the_byte() {
+    compare_files(PerSide::new(recorded("base"), recorded("again")), |analysis| {
+        let steps: Vec<_> =
+            analysis.memory_timeline().into_iter().filter(|row| row.step.is_some()).collect();
+        let of_gpu = steps.iter().filter(|row| row.place == MemoryPlace::Gpu(Some(0)));
+        for row in of_gpu {
+            let span = row.spans.baseline.as_ref().expect("a step");
+            assert_eq!(row.spans.baseline, row.spans.candidate);
+            assert_eq!((span.start, span.end), (285_532_160, 285_532_160));
+            assert_eq!((span.peak, span.allocations), (758_096_896, span.frees));
+        }
+    });
+}
+
+/// A trace of three steps of 1 ms, in each of which `aten::mm` (0.1 to 0.3 ms) runs below `aten::linear` (to
+/// 0.4 ms), with memory events: time in µs, and arguments.
+fn made(events: &[(u32, Value)]) -> String {
+    let call = |name: &str, cat: &str, start: u32, length: u32| json!({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": length});
+    let mut all = Vec::new();
+    for step in 0..3 {
+        let start = 1000 * step;
+        all.push(call(&format!("ProfilerStep#{step}"), "user_annotation", start, 1000));
+        all.push(call("aten::linear", "cpu_op", start + 50, 350));
+        all.push(call("aten::mm", "cpu_op", start + 100, 200));
+    }
+    for (at, (time, args)) in events.iter().enumerate() {
+        let mut args = args.clone();
+        if args["Ev Idx"].is_null() {
+            args["Ev Idx"] = at.into();
+        }
+        all.push(json!({
+            "ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1,
+            "tid": 1, "ts": time, "args": args,
+        }));
+    }
+    json!({ "traceEvents": all }).to_string()
+}
+
+fn event(device: (i64, i64), address: i64, bytes: i64, total: i64) -> Value {
+    json!({
+        "Device Type": device.0, "Device Id": device.1, "Addr": address, "Bytes": bytes,
+        "Total Allocated": total, "Total Reserved": 4096,
+    })
+}
+
+const CUDA: (i64, i64) = (1, 0);
+const GPU: MemoryPlace = MemoryPlace::Gpu(Some(0));
+
+fn usage<T>(events: &[(u32, Value)], look: impl FnOnce(&MemoryUsage) -> T) -> T {
+    look(&MemoryUsage::of(&CallTree::build(trace("made", &made(events)))))
+}
+
+/// The rows of a trace compared with itself: name, and allocated, temporary, and live at the peak and the end.
+fn rows(events: &[(u32, Value)]) -> Vec<(String, i64, Option<i64>, Option<i64>, Option<i64>)> {
+    let text = made(events);
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+        let row = |row: MemoryRow| {
+            let f = row.figures.baseline.expect("figures");
+            assert_eq!(row.figures.baseline, row.figures.candidate);
+            (row.source.name().to_owned(), f.allocated, f.temporary, f.at_peak, f.at_end)
+        };
+        analysis.memory_rows().into_iter().map(row).collect()
+    })
+}
+
+#[test]
+fn a_block_that_the_outermost_op_frees_is_temporary() {
+    let events = [
+        (150, event(CUDA, 16, 100, 600)),
+        (160, event(CUDA, 32, 40, 640)),
+        (390, event(CUDA, 16, -100, 540)),
+        (450, event(CUDA, 32, -40, 500)),
+    ];
+    let row = |name: &str, allocated, temporary, peak, end| {
+        (name.to_owned(), allocated, Some(temporary), Some(peak), Some(end))
+    };
+    let expected =
+        [row("(live before the recording)", 0, 0, 500, 500), row("aten::mm", 140, 100, 140, 0)];
+    assert_eq!(rows(&events), expected);
+}
+
+#[test]
+fn events_at_one_time_are_ordered_by_their_index() {
+    // The file lists the free first.
+    let mut events = [(150, event(CUDA, 16, -100, 500)), (150, event(CUDA, 16, 100, 600))];
+    events[0].1["Ev Idx"] = 7.into();
+    events[1].1["Ev Idx"] = 6.into();
+    usage(&events, |usage| {
+        let gpu = usage.device(GPU).expect("events");
+        assert_eq!((gpu.before(), gpu.peak(), gpu.unknown_frees()), (500, 600, 0));
+    });
+}
+
+#[test]
+fn the_free_of_an_unknown_address_was_allocated_before() {
+    let events = [(150, event(CUDA, 48, -200, 300)), (160, event(CUDA, 16, 100, 400))];
+    usage(&events, |usage| {
+        let gpu = usage.device(GPU).expect("events");
+        assert_eq!((gpu.before(), gpu.unknown_frees(), gpu.gaps()), (500, 1, 0));
+        assert_eq!((gpu.peak(), gpu.peak_event()), (500, None));
+        assert_eq!((gpu.earlier_at(None), gpu.earlier_at(Some(1))), (500, 300));
+    });
+}
+
+#[test]
+fn a_reset_of_the_total_is_a_row_of_its_own() {
+    let events = [
+        (150, event(CUDA, 16, 100, 600)),
+        (160, event(CUDA, 32, 50, 50)),
+        (1150, event(CUDA, 64, 900, 950)),
+    ];
+    assert_eq!(usage(&events, |usage| usage.device(GPU).map(|u| u.gaps())), Some(1));
+    let rows = rows(&events);
+    let peak: i64 = rows.iter().filter_map(|row| row.3).sum();
+    assert_eq!(peak, 950);
+    let lost = rows.iter().find(|row| row.0 == "(not recorded)").expect("the reset");
+    assert_eq!((lost.3, lost.4), (Some(-600), Some(-600)));
+}
+
+#[test]
+fn without_device_ids_there_is_one_unknown_device() {
+    let strip = |mut args: Value| {
+        let fields = args.as_object_mut().expect("arguments");
+        fields.retain(|key, _| !key.starts_with("Device"));
+        args
+    };
+    let events =
+        [(150, strip(event(CUDA, 16, 100, 100))), (160, strip(event((0, -1), 32, 50, 50)))];
+    usage(&events, |usage| {
+        let places: Vec<MemoryPlace> = usage.devices().map(|(place, _)| place).collect();
+        assert_eq!(places, [MemoryPlace::Unknown]);
+        assert_eq!(usage.device(MemoryPlace::Unknown).map(|u| u.gaps()), Some(1));
+    });
+}
+
+#[test]
+fn each_device_has_its_own_curve() {
+    let events = [
+        (150, event(CUDA, 16, 100, 600)),
+        (155, event((1, 1), 16, 7, 7)),
+        (160, event((0, -1), 16, 5, 5)),
+        (170, event(CUDA, 16, -100, 500)),
+    ];
+    usage(&events, |usage| {
+        let found: Vec<_> = usage
+            .devices()
+            .map(|(place, u)| (place, u.peak(), u.gaps(), u.is_absolute()))
+            .collect();
+        let second = MemoryPlace::Gpu(Some(1));
+        let expected =
+            [(GPU, 600, 0, true), (second, 7, 0, true), (MemoryPlace::Host, 5, 0, false)];
+        assert_eq!(found, expected);
+    });
+}
+
+#[test]
+fn a_trace_of_2021_has_a_relative_curve_only() {
+    let old = |bytes: i64| json!({"Device Type": 1, "Device Id": 0, "Bytes": bytes});
+    let events = [(150, old(100)), (160, old(-300)), (170, old(50))];
+    usage(&events, |usage| {
+        let gpu = usage.device(GPU).expect("events");
+        assert_eq!(gpu.allocated(), [100, -200, -150]);
+        assert_eq!((gpu.peak(), gpu.is_absolute(), gpu.has_addresses()), (100, false, false));
+    });
+    assert_eq!(rows(&events), [("aten::mm".to_owned(), 150, None, None, None)]);
+}
+
+#[test]
+fn memory_events_without_numbers_are_noted_and_left_out() {
+    let broken = json!({"Device Type": 1, "Device Id": 0, "Bytes": "many"});
+    let trace = trace("made", &made(&[(150, broken)]));
+    assert!(trace.memory().is_empty());
+    assert!(trace.notes().get("WRONG_TYPE").is_some(), "{:?}", trace.notes());
+}
+
+/// Memory that `aten::mm` allocates in each step and that `frees` frees again.
+fn training(kept: i64) -> String {
+    let mut events = Vec::new();
+    let mut total = 500;
+    for step in 0..3u32 {
+        for (time, address, bytes) in
+            [(150, 16, 100), (160, 1000 + i64::from(step), kept), (350, 16, -100)]
+        {
+            if bytes != 0 {
+                total += bytes;
+                events.push((1000 * step + time, event(CUDA, address, bytes, total)));
+            }
+        }
+    }
+    made(&events)
+}
+
+fn leaks(kept: PerSide<i64>) -> Vec<String> {
+    compare_texts(&kept.map(training), |analysis| {
+        let changes = analysis.changes().list().iter();
+        let leaks = changes.filter(|change| change.kind == ChangeKind::Leak);
+        leaks.map(|change| change.sentence.clone()).collect()
+    })
+}
+
+#[test]
+fn a_planted_leak_is_found_with_its_op() {
+    let grows = "Live memory of gpu 0 grows by 64 B per step: 64 B in aten::mm";
+    let no_longer = "Live memory of gpu 0 no longer grows by 64 B per step: 64 B in aten::mm";
+    let faster = "Live memory of gpu 0 grows by 128 B instead of 64 B per step: 128 B in aten::mm";
+    assert_eq!(leaks(PerSide::new(0, 64)), [grows]);
+    assert_eq!(leaks(PerSide::new(64, 0)), [no_longer]);
+    assert_eq!(leaks(PerSide::new(64, 128)), [faster]);
+    assert!(leaks(PerSide::new(64, 64)).is_empty() && leaks(PerSide::new(0, 0)).is_empty());
+}
+
+#[test]
+fn a_block_that_is_replaced_by_a_larger_one_is_no_leak() {
+    let mut events = vec![(150, event(CUDA, 1, 100, 600))];
+    for step in 1..3u32 {
+        let (old, new) = (100 * i64::from(step), 100 * i64::from(step + 1));
+        let number = i64::from(step);
+        events.push((1000 * step + 150, event(CUDA, number + 1, new, 500 + old + new)));
+        events.push((1000 * step + 160, event(CUDA, number, -old, 500 + new)));
+    }
+    let texts = PerSide::new(training(0), made(&events));
+    compare_texts(&texts, |analysis| {
+        let gpu = analysis.memory(Side::Candidate).device(GPU).expect("events");
+        assert_eq!((gpu.gaps(), gpu.allocated().last()), (0, Some(&800)));
+        assert!(analysis.changes().list().iter().all(|change| change.kind != ChangeKind::Leak));
+    });
+}
