@@ -415,3 +415,21 @@ fn a_block_that_is_replaced_by_a_larger_one_is_no_leak() {
         assert!(analysis.changes().list().iter().all(|change| change.kind != ChangeKind::Leak));
     });
 }
+
+#[test]
+fn the_recorded_leak_is_found_with_its_rate() {
+    let leaks = |baseline: &str, candidate: &str| {
+        compare_files(PerSide::new(recorded(baseline), recorded(candidate)), |analysis| {
+            let changes = analysis.changes().list().iter();
+            let leaks = changes.filter(|change| change.kind == ChangeKind::Leak);
+            leaks.map(|change| change.sentence.clone()).collect::<Vec<String>>()
+        })
+    };
+    let [grows] = &leaks("base", "leak")[..] else { panic!("one leak") };
+    assert!(grows.starts_with("Live memory of gpu 0 grows by 275.6 MB per step: 88.1 MB in "));
+    let [no_longer] = &leaks("leak", "base")[..] else { panic!("one leak") };
+    assert!(no_longer.starts_with("Live memory of gpu 0 no longer grows by 275.6 MB per step: "));
+    for other in ["again", "batch", "checkpoint", "empty_cache", "fragments"] {
+        assert!(leaks("base", other).is_empty(), "{other}");
+    }
+}

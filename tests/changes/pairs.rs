@@ -25,7 +25,7 @@ const fn known(
 }
 
 /// All pairs with one change. Names without a folder are in `examples/traces/h100`.
-pub(crate) const KNOWN: [Known; 81] = [
+pub(crate) const KNOWN: [Known; 80] = [
     known(
         "resnet_eager",
         "resnet_tf32_off",
@@ -386,12 +386,6 @@ pub(crate) const KNOWN: [Known; 81] = [
         "examples/memory/memory_empty_cache.pt.trace",
         ChangeKind::Allocator,
         "12 cudaFrees, 12 cudaMallocs per step",
-    ),
-    known(
-        "examples/memory/memory_base.pt.trace",
-        "examples/memory/memory_leak.pt.trace",
-        ChangeKind::Leak,
-        "Live memory of gpu 0 grows by 275.6 MB per step",
     ),
     known(
         "examples/layers/gpt_base.pt.trace",
