@@ -10,6 +10,13 @@ impl Analysis {
         let headers = PerSide::from_fn(|side| self.tree(side).trace().header());
         let differing = [
             Condition::of(
+                "DIFFERENT_RECORDER",
+                "the recorders name and see different things: compare at the level of ops, and \
+                 check a surprising row in both files",
+                "recorders",
+                headers.map(|header| Some(header.recorder.label().to_owned())),
+            ),
+            Condition::of(
                 "DIFFERENT_DEVICE",
                 "the devices themselves explain part of the difference in time",
                 "devices",

@@ -141,6 +141,8 @@ pub(super) fn write_head_fields(head: &HeadInfo, out: &mut dyn Write) -> io::Res
     for (at, info) in head.devices.iter().enumerate() {
         field(out, if at == 0 { "devices" } else { "" }, &device(info))?;
     }
+    let recorder = if head.recorder == "Kineto" { "" } else { head.recorder };
+    optional_field(out, "recorded with", recorder)?;
     let versions: Vec<String> = head.versions.iter().map(|(key, v)| format!("{key} {v}")).collect();
     optional_field(out, "versions", &versions.join(", "))?;
     optional_field(out, "rank", &rank(head).unwrap_or_default())?;

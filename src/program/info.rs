@@ -29,6 +29,8 @@ pub struct DeviceInfo {
 /// The information outside of the events, which is at the head of most files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeadInfo {
+    /// The profiler that wrote the file: `Kineto`, `Nsight Systems` or `XLA`.
+    pub recorder: &'static str,
     /// The GPUs, grouped.
     pub devices: Vec<DeviceInfo>,
     /// Versions of runtime, driver and profiler.
@@ -48,6 +50,7 @@ impl HeadInfo {
     pub fn of(header: &Header) -> HeadInfo {
         let distributed = header.distributed.as_ref();
         HeadInfo {
+            recorder: header.recorder.label(),
             devices: grouped(header),
             versions: header.versions.clone(),
             rank: distributed.and_then(|group| group.rank),

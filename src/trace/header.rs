@@ -21,6 +21,37 @@ pub struct Device {
     pub warp_size: Option<i64>,
 }
 
+/// The profiler that wrote a file.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Recorder {
+    /// PyTorch's profiler, and others that write its JSON.
+    #[default]
+    Kineto,
+    /// NVIDIA Nsight Systems.
+    NsightSystems,
+    /// The profiler of XLA, as JAX uses it.
+    Xla,
+}
+
+impl Recorder {
+    /// Whether it is [`Recorder::Kineto`].
+    pub(crate) fn is_kineto(&self) -> bool {
+        *self == Recorder::Kineto
+    }
+
+    /// The name for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Recorder::Kineto => "Kineto",
+            Recorder::NsightSystems => "Nsight Systems",
+            Recorder::Xla => "XLA",
+        }
+    }
+}
+
 /// The part of `distributedInfo` that comparisons need.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Distributed {
@@ -37,6 +68,8 @@ pub struct Distributed {
 /// The `metadata` and environment blocks are never read: in real traces they contain credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
+    /// The profiler that wrote the file.
+    pub recorder: Recorder,
     /// `schemaVersion`.
     pub schema_version: Option<i64>,
     /// `deviceProperties`, in file order.

@@ -33,7 +33,7 @@ pub use columns::{
 };
 pub(crate) use communication::{is_communication_kernel, is_communication_op};
 pub(crate) use digits::{push_fixed, push_whole};
-pub use header::{Device, Distributed, Header};
+pub use header::{Device, Distributed, Header, Recorder};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use losses::Losses;
 pub use memory::{MemoryDevice, MemoryEvent};

@@ -8,3 +8,5 @@ mod damage;
 mod files;
 mod fuzz_cases;
 mod laws;
+mod protobuf;
+mod recorders;

@@ -33,6 +33,7 @@ mod options;
 mod packed;
 mod pairs;
 mod reading;
+mod recorders;
 mod records;
 mod repair;
 mod sniff;
@@ -58,8 +59,9 @@ use std::path::Path;
 const STDIN: &str = "-";
 
 impl Trace {
-    /// Reads the trace at `path`: JSON, plain or compressed with gzip or zstd (detected by its
-    /// first bytes, not its name). `-` is standard input.
+    /// Reads the trace at `path`: JSON of Kineto, an SQLite export of Nsight Systems or an XLA
+    /// profile (`.xplane.pb`), plain or compressed with gzip or zstd. All are detected by their
+    /// content, not by their name. `-` is standard input.
     ///
     /// Text that real profilers write but JSON forbids is repaired and counted in the notes
     /// (`REPAIRED_JSON`). If the file is truncated, all whole events are kept (`TRUNCATED`).
@@ -85,7 +87,8 @@ impl Trace {
     pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Trace> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        reading::read(open(&name, path, options)?, options)
+        let mut source = open(&name, path, options)?;
+        recorders::of(&mut source)?.read(source, options)
     }
 
     /// Reads a trace from any source of bytes; messages call it `name`. Compressed data may be read
@@ -99,7 +102,8 @@ impl Trace {
         source: impl Read + Send,
         options: &ReadOptions,
     ) -> Result<Trace> {
-        reading::read(Source::new(name, source, options)?, options)
+        let mut source = Source::new(name, source, options)?;
+        recorders::of(&mut source)?.read(source, options)
     }
 
     /// Reads only the metadata that precedes the events in the file at `path`: devices, versions
@@ -119,7 +123,8 @@ impl Trace {
     pub fn read_header_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Header> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        reading::read_header(open(&name, path, options)?, options)
+        let mut source = open(&name, path, options)?;
+        recorders::of(&mut source)?.read_header(source, options)
     }
 }
 

@@ -9,6 +9,9 @@ use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Place, Result};
 use std::io::{self, Read};
 
+/// Number of decompressed bytes that show what kind of file it is.
+const HEAD: usize = 512;
+
 /// The source of the decompressed bytes of a trace.
 pub(super) struct Source<'a> {
     name: &'a str,
@@ -18,6 +21,8 @@ pub(super) struct Source<'a> {
     unpacked: u64,
     damage: Option<String>,
     comes_at_once: bool,
+    /// Decompressed bytes that were looked at before they are read.
+    head: Vec<u8>,
 }
 
 enum Packing<'a> {
@@ -48,7 +53,8 @@ impl<'a> Source<'a> {
         };
         let (max_unpacked, cancel) = (options.max_unpacked, &options.cancel);
         let comes_at_once = true;
-        Ok(Source { name, max_unpacked, cancel, packing, unpacked: 0, damage: None, comes_at_once })
+        let (unpacked, damage, head) = (0, None, Vec::new());
+        Ok(Source { name, max_unpacked, cancel, packing, unpacked, damage, comes_at_once, head })
     }
 
     /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. Such a
@@ -72,6 +78,25 @@ impl<'a> Source<'a> {
         self.name
     }
 
+    /// The first decompressed bytes: [`HEAD`] of them if the file has that many, or fewer if the
+    /// first one shows that the file is JSON. Reading starts with them all the same.
+    ///
+    /// # Errors
+    /// Like [`Source::read`].
+    pub(super) fn head(&mut self) -> Result<&[u8]> {
+        let mut head = vec![0; HEAD];
+        let mut count = 0;
+        while count < HEAD && !matches!(head[0], b'{' | b'[') {
+            match self.read(&mut head[count..])? {
+                0 => break,
+                more => count += more,
+            }
+        }
+        head.truncate(count);
+        self.head = head;
+        Ok(&self.head)
+    }
+
     /// Fills the beginning of `out` with the next bytes. Returns 0 at the end of the file, and if
     /// compressed data is truncated or damaged, which [`Source::damage`] then reports.
     ///
@@ -79,6 +104,12 @@ impl<'a> Source<'a> {
     /// If reading fails or is cancelled, or the text exceeds its size limit.
     pub(super) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         self.cancel.check(self.name)?;
+        if !self.head.is_empty() {
+            let count = out.len().min(self.head.len());
+            out[..count].copy_from_slice(&self.head[..count]);
+            self.head.drain(..count);
+            return Ok(count);
+        }
         if self.damage.is_some() {
             return Ok(0);
         }

@@ -11,7 +11,7 @@
 mod read;
 mod write;
 
-use crate::trace::{CapturedAs, Category, Device, Distributed};
+use crate::trace::{CapturedAs, Category, Device, Distributed, Recorder};
 use serde::{Deserialize, Serialize};
 
 /// The columns of a tree.
@@ -58,6 +58,8 @@ struct Column<T> {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct StoredHeader {
+    #[serde(default, skip_serializing_if = "Recorder::is_kineto")]
+    recorder: Recorder,
     devices: Vec<Device>,
     versions: Vec<(String, String)>,
     distributed: Option<Distributed>,

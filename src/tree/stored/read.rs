@@ -65,6 +65,7 @@ impl StoredTree {
         }
         trace.total_events = trace.uids.len() as u64;
         trace.header = Header {
+            recorder: self.header.recorder,
             devices: self.header.devices,
             versions: self.header.versions,
             distributed: self.header.distributed,

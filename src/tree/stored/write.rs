@@ -57,6 +57,7 @@ impl<'t> Writer<'t> {
         let stored = StoredTree {
             texts: vec![String::new()],
             header: StoredHeader {
+                recorder: header.recorder,
                 devices: header.devices.clone(),
                 versions: header.versions.clone(),
                 distributed: header.distributed.clone(),

@@ -1,0 +1,26 @@
+//! Kineto, the profiler of PyTorch: JSON, read block by block.
+
+use super::super::options::ReadOptions;
+use super::super::reading;
+use super::super::source::Source;
+use super::TraceSource;
+use crate::error::Result;
+use crate::trace::columns::Trace;
+use crate::trace::header::Header;
+
+/// `export_chrome_trace` and everything else in the format of Chrome's trace viewer.
+pub(super) struct Kineto;
+
+impl TraceSource for Kineto {
+    fn recognises(&self, _head: &[u8]) -> bool {
+        true
+    }
+
+    fn read(&self, source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
+        reading::read(source, options)
+    }
+
+    fn read_header(&self, source: Source<'_>, options: &ReadOptions) -> Result<Header> {
+        reading::read_header(source, options)
+    }
+}

@@ -1,0 +1,47 @@
+//! Nsight Systems, exported with `nsys export --type sqlite`.
+//!
+//! ```text
+//! NVTX_EVENTS ─┐ ranges on a thread                                       ┌ KERNEL, MEMCPY, MEMSET,
+//! RUNTIME ─────┴ calls on a thread ── (process, correlationId) ───────────┴ GRAPH_TRACE on a stream
+//! ```
+//!
+//! The uid of a row is its position among the rows of [`TABLES`], table after table, each by row
+//! id. The module calls that FSDP's ranges mark follow, with uids from the number of rows on.
+
+mod copies;
+mod events;
+mod modules;
+mod nvtx;
+mod schema;
+mod sqlite;
+
+use super::super::options::ReadOptions;
+use super::super::source::Source;
+use super::{TraceSource, whole};
+use crate::error::Result;
+use crate::trace::columns::Trace;
+
+/// The tables whose rows have uids, in the order of the uids.
+const TABLES: [&str; 6] = [
+    "NVTX_EVENTS",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+];
+
+/// An SQLite export of Nsight Systems.
+pub(super) struct NsightSystems;
+
+impl TraceSource for NsightSystems {
+    fn recognises(&self, head: &[u8]) -> bool {
+        head.starts_with(sqlite::MAGIC)
+    }
+
+    fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
+        let bytes = whole(&mut source)?;
+        let rows = events::read(source.name(), &bytes)?;
+        rows.finish(source, options, bytes.len() as u64)
+    }
+}

@@ -1,0 +1,123 @@
+//! The text of an NVTX range → an op, as PyTorch's `emit_nvtx` writes it.
+//!
+//! ```text
+//! aten::mm, seq = 12, op_id = 999730, sizes = [[2, 3], [3, 4]], input_op_ids = [(7,0), (9,1)]
+//! ```
+
+/// An op in the text of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Op<'t> {
+    /// The name without the numbers of this call.
+    pub(super) name: &'t str,
+    /// The sequence number, which a backward op shares with its forward op.
+    pub(super) sequence: Option<i64>,
+    /// The shapes of the inputs as a JSON list; empty if not recorded.
+    pub(super) shapes: &'t str,
+}
+
+/// The keys that may follow the name.
+const KEYS: [&str; 5] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = ", ", mark = "];
+
+impl<'t> Op<'t> {
+    /// Parses a text. Any other text is a name as a whole.
+    pub(super) fn of(text: &'t str) -> Op<'t> {
+        let end = KEYS.iter().filter_map(|key| text.find(key)).min().unwrap_or(text.len());
+        let value = |key: &str| text.split_once(key).map(|(_, rest)| rest);
+        let number = |rest: &str| {
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+            rest[..digits].parse().ok()
+        };
+        let sequence = value(", seq = ").and_then(number).filter(|number| *number >= 0);
+        Op { name: text[..end].trim(), sequence, shapes: value(", sizes = ").map_or("", list) }
+    }
+
+    /// Whether autograd runs the op in the backward pass.
+    pub(super) fn is_backward(&self) -> bool {
+        let name = self.name.strip_prefix("autograd::engine::evaluate_function: ");
+        let digits = |c: char| c.is_ascii_digit();
+        name.unwrap_or(self.name).trim_end_matches(digits).ends_with("Backward")
+    }
+}
+
+/// The list at the beginning of a text, up to the bracket that closes it.
+fn list(text: &str) -> &str {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' if depth == 1 => return &text[..=at],
+            b']' if depth > 1 => depth -= 1,
+            _ if depth == 0 => return "",
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// Names of wrappers in the path of a module.
+const WRAPPERS: [&str; 4] =
+    ["_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_orig_mod", "module"];
+
+/// Whether a range begins or ends the forward pass of a module, and the path of the module without
+/// the names of wrappers: `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`.
+pub(super) fn module(name: &str) -> Option<(Edge, String)> {
+    let (edge, rest) = match name.strip_prefix("FSDP::pre_forward (") {
+        Some(rest) => (Edge::Begin, rest),
+        None => (Edge::End, name.strip_prefix("FSDP::post_forward (")?),
+    };
+    let path = rest.strip_suffix(')')?.split('.').filter(|part| !WRAPPERS.contains(part));
+    Some((edge, path.collect::<Vec<_>>().join(".")))
+}
+
+/// Which end of a module's forward pass a range is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Edge {
+    Begin,
+    End,
+}
+
+/// The name of a module call as Kineto writes it: `blocks.3` in no other module is
+/// `nn.Module: blocks_3`.
+pub(super) fn module_name(path: &str, above: Option<&str>) -> String {
+    let own = above.and_then(|above| path.strip_prefix(above)?.strip_prefix('.')).unwrap_or(path);
+    match own.rsplit_once('.') {
+        Some((class, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("nn.Module: {class}_{number}")
+        }
+        Some(_) | None if own.is_empty() => "nn.Module: (root)".to_owned(),
+        Some(_) | None => format!("nn.Module: {own}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_op_has_a_name_and_perhaps_numbers() {
+        let text =
+            "aten::mm, seq = 12, op_id = 999730, sizes = [[2, 3], [3, 4]], input_op_ids = [(7,0)]";
+        let op = Op::of(text);
+        assert_eq!((op.name, op.sequence, op.shapes), ("aten::mm", Some(12), "[[2, 3], [3, 4]]"));
+        let op = Op::of("aten::empty, op_id = 990346");
+        assert_eq!((op.name, op.sequence, op.shapes), ("aten::empty", None, ""));
+        assert_eq!(Op::of("my range, with a comma").name, "my range, with a comma");
+        assert_eq!(Op::of("aten::mm, sizes = [[2, 3").shapes, "");
+    }
+
+    #[test]
+    fn backward_ops_are_known_by_name() {
+        let is = |name| Op::of(name).is_backward();
+        assert!(is("autograd::engine::evaluate_function: MmBackward0, seq = 3, op_id = 4"));
+        assert!(is("CompiledFunctionBackward, seq = 3"));
+        assert!(!is("aten::mm, seq = 3") && !is("aten::_backward_hook"));
+    }
+
+    #[test]
+    fn a_module_is_named_below_the_one_around_it() {
+        let name = "FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)";
+        assert_eq!(module(name), Some((Edge::Begin, "blocks.3".to_owned())));
+        assert_eq!(module_name("blocks.3", None), "nn.Module: blocks_3");
+        assert_eq!(module_name("blocks.3.mlp", Some("blocks.3")), "nn.Module: mlp");
+    }
+}

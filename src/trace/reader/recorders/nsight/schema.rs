@@ -1,0 +1,144 @@
+//! The text of a `CREATE TABLE` → the names of its columns.
+
+/// A table of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) name: String,
+    /// The page of the root of the table's B-tree.
+    pub(super) root: u32,
+    /// The stored columns, in order.
+    pub(super) columns: Vec<String>,
+    /// The column that is the row id, if there is one.
+    pub(super) row_id: Option<usize>,
+    /// Why the table cannot be read, if it cannot.
+    pub(super) unread: Option<&'static str>,
+}
+
+impl Table {
+    /// The table of all tables.
+    pub(super) fn master() -> Table {
+        let columns = ["type", "name", "tbl_name", "rootpage", "sql"];
+        Table {
+            name: "sqlite_master".to_owned(),
+            root: 1,
+            columns: columns.map(str::to_owned).to_vec(),
+            row_id: None,
+            unread: None,
+        }
+    }
+}
+
+/// Words that begin a constraint of the table instead of a column.
+const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
+
+/// The table that the statement creates.
+pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
+    let (parts, after) = parts(sql);
+    let mut table = Table { name, root, columns: Vec::new(), row_id: None, unread: None };
+    let is_word = |words: &[String], at: usize, word: &str| {
+        words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word))
+    };
+    if is_word(&after, 0, "WITHOUT") || after.iter().any(|word| word.eq_ignore_ascii_case("ROWID"))
+    {
+        table.unread = Some("is WITHOUT ROWID");
+    }
+    for words in &parts {
+        let Some(first) = words.first() else { continue };
+        if CONSTRAINTS.iter().any(|word| first.eq_ignore_ascii_case(word)) {
+            // INTEGER PRIMARY KEY may also follow the columns: PRIMARY KEY (id).
+            continue;
+        }
+        if words.iter().skip(1).any(|word| word.eq_ignore_ascii_case("AS")) {
+            table.unread = Some("has computed columns");
+        }
+        let is_key = words.windows(2).any(|pair| {
+            pair[0].eq_ignore_ascii_case("PRIMARY") && pair[1].eq_ignore_ascii_case("KEY")
+        });
+        if is_word(words, 1, "INTEGER") && is_key {
+            table.row_id = Some(table.columns.len());
+        }
+        table.columns.push(first.clone());
+    }
+    if parts.is_empty() {
+        table.unread = Some("has a definition of another form");
+    }
+    table
+}
+
+/// The words of each part between the outermost brackets, and the words after them.
+fn parts(sql: &str) -> (Vec<Vec<String>>, Vec<String>) {
+    let (mut parts, mut words, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let mut depth = 0_usize;
+    let mut rest = sql;
+    while let Some(first) = rest.chars().next() {
+        let used = match first {
+            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |at| at + 2),
+            '(' => {
+                depth += 1;
+                1
+            }
+            ')' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 && !words.is_empty() {
+                    parts.push(std::mem::take(&mut words));
+                }
+                1
+            }
+            ',' if depth == 1 => {
+                parts.push(std::mem::take(&mut words));
+                1
+            }
+            '"' | '`' | '\'' | '[' => {
+                let close = if first == '[' { ']' } else { first };
+                let end = rest[1..].find(close).map_or(rest.len(), |at| at + 1);
+                if depth == 1 {
+                    words.push(rest[1..end].to_owned());
+                }
+                (end + 1).min(rest.len())
+            }
+            _ if is_name(first) => {
+                let end = rest.find(|other| !is_name(other)).unwrap_or(rest.len());
+                match depth {
+                    1 => words.push(rest[..end].to_owned()),
+                    0 if !parts.is_empty() => after.push(rest[..end].to_owned()),
+                    _ => {}
+                }
+                end
+            }
+            other => other.len_utf8(),
+        };
+        rest = &rest[used..];
+    }
+    (parts, after)
+}
+
+fn is_name(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(sql: &str) -> Table {
+        table("t".to_owned(), 2, sql)
+    }
+
+    #[test]
+    fn columns_are_named_whatever_surrounds_them() {
+        let sql = "CREATE TABLE t (\n -- a comment, with ( and ,\n id INTEGER NOT NULL PRIMARY KEY, -- x\n \
+                   \"end\" INTEGER, [text] TEXT DEFAULT ('a, b'), n DECIMAL(10, 5), UNIQUE (id, n))";
+        let table = read(sql);
+        assert_eq!(table.columns, ["id", "end", "text", "n"]);
+        assert_eq!((table.row_id, table.unread), (Some(0), None));
+    }
+
+    #[test]
+    fn tables_of_other_kinds_are_refused() {
+        assert!(read("CREATE TABLE t (a INT PRIMARY KEY, b) WITHOUT ROWID").unread.is_some());
+        assert!(read("CREATE TABLE t (a INT, b INT GENERATED ALWAYS AS (a + 1))").unread.is_some());
+        assert!(read("CREATE VIRTUAL TABLE t USING fts5").unread.is_some());
+        assert_eq!(read("CREATE TABLE t (a INT PRIMARY KEY)").row_id, None);
+    }
+}

@@ -1,0 +1,366 @@
+//! Reads the tables of an SQLite database that is in memory: page by page, without an SQL engine.
+//!
+//! ```text
+//! file = pages; table = B-tree of pages; leaf = cells; cell = row id + record; record = types, values
+//!                                                        └── the end of a long record: overflow pages
+//! ```
+//!
+//! Only what an export of Nsight Systems consists of is read: UTF-8, tables with row ids, no
+//! write-ahead log. Anything else is refused. Every page may be used once, so that a damaged or
+//! hostile file neither loops nor makes more data than it has bytes.
+
+use super::schema::{self, Table};
+use crate::error::{Error, ErrorKind, Place, Result};
+use std::borrow::Cow;
+
+/// The first bytes of every SQLite database.
+pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Deepest level of a B-tree. Each level has at least two children per page, and there are at most
+/// 2^32 pages.
+const DEEPEST: usize = 32;
+
+/// A database in memory.
+pub(super) struct Database<'a> {
+    name: &'a str,
+    bytes: &'a [u8],
+    page_size: usize,
+    /// Bytes of a page without the reserved space at its end.
+    usable: usize,
+    is_used: Vec<bool>,
+}
+
+/// A value of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Value<'r> {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(&'r [u8]),
+    Blob,
+}
+
+/// A row: the values of the columns that were asked for, in that order.
+pub(super) struct Row<'r> {
+    pub(super) table: &'r str,
+    pub(super) id: i64,
+    /// Offset of the row in the file.
+    pub(super) offset: u64,
+    pub(super) values: &'r [Value<'r>],
+}
+
+impl<'a> Database<'a> {
+    /// Checks the head of the file.
+    ///
+    /// # Errors
+    /// If the file is shorter than its head says, or has a feature that is not read.
+    pub(super) fn open(name: &'a str, bytes: &'a [u8]) -> Result<Self> {
+        let refuse = |offset, message: String, remedy: &str| {
+            let place = Place { offset, event: None };
+            Err(Error::new(ErrorKind::Malformed, name, message).at(place).remedy(remedy))
+        };
+        if bytes.len() < 100 {
+            let offset = bytes.len() as u64;
+            return refuse(offset, "the file ends in the head of the database".to_owned(), AGAIN);
+        }
+        let page_size = match big_endian(&bytes[16..18]) {
+            1 => 65536,
+            size @ 512..=32768 if size.is_power_of_two() => size as usize,
+            size => return refuse(16, format!("{size} is not a size of a page"), AGAIN),
+        };
+        let usable = page_size - usize::from(bytes[20]);
+        if usable < 480 {
+            return refuse(20, format!("{usable} usable bytes in a page are too few"), AGAIN);
+        }
+        if bytes[18] == 2 || bytes[19] == 2 {
+            let message = "the database has a write-ahead log, which may contain further rows";
+            let remedy =
+                "run sqlite3 FILE 'PRAGMA journal_mode = DELETE', or export the report again";
+            return refuse(18, message.to_owned(), remedy);
+        }
+        let encoding = big_endian(&bytes[56..60]);
+        if !matches!(encoding, 0 | 1) {
+            let message = format!("the text encoding {encoding} is not UTF-8");
+            return refuse(56, message, "export the report again");
+        }
+        // The number of pages is valid only if the last writer knew this field.
+        let pages = big_endian(&bytes[28..32]) as u64;
+        let is_valid = bytes[24..28] == bytes[92..96];
+        let there = (bytes.len() / page_size) as u64;
+        if is_valid && there < pages {
+            let message =
+                format!("the file ends in the middle: {there} of {pages} pages are there");
+            return refuse(bytes.len() as u64, message, AGAIN);
+        }
+        let is_used = vec![false; there as usize];
+        Ok(Database { name, bytes, page_size, usable, is_used })
+    }
+
+    /// The tables, in the order of the schema.
+    ///
+    /// # Errors
+    /// If the schema is damaged.
+    pub(super) fn tables(&mut self) -> Result<Vec<Table>> {
+        let master = Table::master();
+        let mut tables = Vec::new();
+        self.rows(&master, &["type", "name", "rootpage", "sql"], |row| {
+            if let [
+                Value::Text(b"table"),
+                Value::Text(name),
+                Value::Integer(root),
+                Value::Text(sql),
+            ] = *row.values
+            {
+                let root = u32::try_from(root).unwrap_or(0);
+                let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+                tables.push(schema::table(text(name), root, &text(sql)));
+            }
+            Ok(())
+        })?;
+        Ok(tables)
+    }
+
+    /// Passes every row of a table to `each`, in ascending order of row id. Columns that the table
+    /// does not have are null.
+    ///
+    /// # Errors
+    /// If a page is damaged, or `each` fails.
+    pub(super) fn rows(
+        &mut self,
+        table: &Table,
+        columns: &[&str],
+        mut each: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(why) = table.unread {
+            let message = format!("the table {} {why}, which is not read", table.name);
+            return Err(Error::new(ErrorKind::Malformed, self.name, message)
+                .remedy("export the report again with nsys export --type sqlite"));
+        }
+        let at = columns.iter().map(|column| table.columns.iter().position(|own| own == column));
+        let at: Vec<Option<usize>> = at.collect();
+        let mut open = vec![(table.root, 0)];
+        while let Some((page, depth)) = open.pop() {
+            let start = self.take(page, &table.name)?;
+            // The first page begins with the head of the file.
+            let head = if page == 1 { start + 100 } else { start };
+            match self.bytes[head] {
+                5 if depth < DEEPEST => {
+                    let mut children = Vec::new();
+                    for cell in self.cells(start, head, 12, &table.name)? {
+                        children.push(self.u32_at(cell, start, &table.name)?);
+                    }
+                    children.push(self.u32_at(head + 8, start, &table.name)?);
+                    open.extend(children.into_iter().rev().map(|child| (child, depth + 1)));
+                }
+                13 => {
+                    let mut total = 0;
+                    for cell in self.cells(start, head, 8, &table.name)? {
+                        let (id, record, local) = self.leaf_cell(cell, start, &table.name)?;
+                        total += local;
+                        if total > self.page_size {
+                            return Err(self.damaged(cell, &table.name, "rows overlap"));
+                        }
+                        let mut values = Vec::with_capacity(at.len());
+                        let is_whole = decode(&record, &at, &mut values);
+                        if !is_whole {
+                            return Err(self.damaged(cell, &table.name, "a row is cut"));
+                        }
+                        for (value, &column) in values.iter_mut().zip(&at) {
+                            // A column that is the row id is stored as null.
+                            if column.is_some() && column == table.row_id {
+                                *value = Value::Integer(id);
+                            }
+                        }
+                        let offset = cell as u64;
+                        each(&Row { table: &table.name, id, offset, values: &values })?;
+                    }
+                }
+                kind => {
+                    let what = format!("a page has the kind {kind} instead of 5 or 13");
+                    return Err(self.damaged(head, &table.name, &what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks a page as used; returns the offset at which it starts.
+    fn take(&mut self, page: u32, table: &str) -> Result<usize> {
+        let index = (page as usize).wrapping_sub(1);
+        match self.is_used.get_mut(index) {
+            Some(is_used) if !*is_used => {
+                *is_used = true;
+                Ok(index * self.page_size)
+            }
+            Some(_) => {
+                let what = format!("page {page} is used twice");
+                Err(self.damaged(index * self.page_size, table, &what))
+            }
+            None => {
+                let pages = self.is_used.len();
+                let what = format!("it continues on page {page}, and the file has {pages}");
+                Err(self.damaged(self.bytes.len(), table, &what))
+            }
+        }
+    }
+
+    /// Offsets of the cells of a page.
+    fn cells(&self, start: usize, head: usize, size: usize, table: &str) -> Result<Vec<usize>> {
+        let count = big_endian(&self.bytes[head + 3..head + 5]) as usize;
+        let (first, end) = (head + size, start + self.usable);
+        if first + 2 * count > end {
+            return Err(self.damaged(head + 3, table, "a page has too many rows"));
+        }
+        let offsets = self.bytes[first..first + 2 * count].chunks_exact(2);
+        let cells: Vec<usize> = offsets.map(|at| start + big_endian(at) as usize).collect();
+        match cells.iter().find(|&&cell| cell < first + 2 * count || cell >= end) {
+            Some(&cell) => Err(self.damaged(cell, table, "a row is outside of its page")),
+            None => Ok(cells),
+        }
+    }
+
+    fn u32_at(&self, at: usize, start: usize, table: &str) -> Result<u32> {
+        match self.bytes[..start + self.usable].get(at..at + 4) {
+            Some(bytes) => Ok(big_endian(bytes)),
+            None => Err(self.damaged(at, table, "a page is cut")),
+        }
+    }
+
+    /// The row id and the record of a cell, and the bytes of the record that are in the page.
+    fn leaf_cell(
+        &mut self,
+        at: usize,
+        start: usize,
+        table: &str,
+    ) -> Result<(i64, Cow<'a, [u8]>, usize)> {
+        let bytes = self.bytes;
+        let page = &bytes[..start + self.usable];
+        let cut = |database: &Self| database.damaged(at, table, "a row is cut");
+        let (size, used) = varint(&page[at..]).ok_or_else(|| cut(self))?;
+        let (id, more) = varint(&page[at + used..]).ok_or_else(|| cut(self))?;
+        let from = at + used + more;
+        let size = usize::try_from(size).ok().filter(|&size| size <= bytes.len());
+        let size = size.ok_or_else(|| self.damaged(at, table, "a row is longer than the file"))?;
+        let most = self.usable - 35;
+        if size <= most {
+            let record = page.get(from..from + size).ok_or_else(|| cut(self))?;
+            return Ok((id, Cow::Borrowed(record), size));
+        }
+        let least = (self.usable - 12) * 32 / 255 - 23;
+        let local = least + (size - least) % (self.usable - 4);
+        let local = if local <= most { local } else { least };
+        let mut record = page.get(from..from + local).ok_or_else(|| cut(self))?.to_vec();
+        let mut next = self.u32_at(from + local, start, table)?;
+        while record.len() < size {
+            let start = self.take(next, table)?;
+            next = big_endian(&bytes[start..start + 4]);
+            let count = (size - record.len()).min(self.usable - 4);
+            record.extend_from_slice(&bytes[start + 4..start + 4 + count]);
+        }
+        Ok((id, Cow::Owned(record), local))
+    }
+
+    fn damaged(&self, offset: usize, table: &str, what: &str) -> Error {
+        let message = format!("the table {table} is damaged: {what}");
+        Error::new(ErrorKind::Malformed, self.name, message)
+            .at(Place { offset: offset as u64, event: None })
+            .remedy(AGAIN)
+    }
+}
+
+/// What to do about a damaged file.
+const AGAIN: &str = "copy the file again, or export it again with nsys export --type sqlite";
+
+/// Reads the wanted values of a record. `false` if the record is cut.
+fn decode<'r>(record: &'r [u8], wanted: &[Option<usize>], values: &mut Vec<Value<'r>>) -> bool {
+    let Some((size, used)) = varint(record) else { return false };
+    let Some(types) = usize::try_from(size).ok().and_then(|size| record.get(used..size)) else {
+        return false;
+    };
+    values.resize(wanted.len(), Value::Null);
+    let last = wanted.iter().flatten().max().copied();
+    let (mut types, mut at) = (types, used + types.len());
+    for column in 0.. {
+        if types.is_empty() || last.is_none_or(|last| column > last) {
+            break;
+        }
+        let Some((kind, used)) = varint(types) else { return false };
+        types = &types[used..];
+        let length = match kind {
+            0 | 8 | 9 => 0,
+            1..=4 => kind as usize,
+            5 => 6,
+            6 | 7 => 8,
+            12.. => ((kind - 12) / 2) as usize,
+            _ => return false,
+        };
+        let Some(bytes) = at.checked_add(length).and_then(|end| record.get(at..end)) else {
+            return false;
+        };
+        at += length;
+        let value = match kind {
+            0 => Value::Null,
+            8 | 9 => Value::Integer(kind - 8),
+            1..=6 => Value::Integer(signed(bytes)),
+            7 => Value::Real(f64::from_bits(signed(bytes) as u64)),
+            _ if kind % 2 == 1 => Value::Text(bytes),
+            _ => Value::Blob,
+        };
+        for (slot, _) in wanted.iter().enumerate().filter(|(_, at)| **at == Some(column)) {
+            values[slot] = value;
+        }
+    }
+    true
+}
+
+/// A number of SQLite: seven bits in each of up to eight bytes, eight in the ninth; and the bytes
+/// that it takes.
+fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
+    let mut value = 0_u64;
+    for at in 0..9 {
+        let byte = u64::from(*bytes.get(at)?);
+        if at == 8 {
+            return Some(((value << 8 | byte) as i64, 9));
+        }
+        value = value << 7 | (byte & 0x7f);
+        if byte < 0x80 {
+            return Some((value as i64, at + 1));
+        }
+    }
+    None
+}
+
+/// An unsigned number of at most four bytes.
+fn big_endian(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
+}
+
+/// A signed number of one to eight bytes.
+fn signed(bytes: &[u8]) -> i64 {
+    let sign = if bytes.first().is_some_and(|byte| *byte >= 0x80) { -1 } else { 0 };
+    bytes.iter().fold(sign, |value, &byte| value << 8 | i64::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_up_to_nine_bytes() {
+        assert_eq!(varint(&[0x7f]), Some((127, 1)));
+        assert_eq!(varint(&[0x81, 0x00]), Some((128, 2)));
+        assert_eq!(varint(&[0xff; 9]), Some((-1, 9)));
+        assert_eq!(varint(&[0x80, 0x80]), None);
+        assert_eq!((signed(&[0xff, 0xfe]), signed(&[0x01, 0x00])), (-2, 256));
+    }
+
+    #[test]
+    fn a_record_is_types_and_values() {
+        // Two bytes of types: text of 2 bytes, and the number 1 without bytes.
+        let record = [3, 17, 9, b'h', b'i'];
+        let mut values = Vec::new();
+        assert!(decode(&record, &[Some(1), Some(0), Some(7), None], &mut values));
+        assert_eq!(values, [Value::Integer(1), Value::Text(b"hi"), Value::Null, Value::Null]);
+        assert!(!decode(&record[..4], &[Some(0)], &mut values));
+    }
+}

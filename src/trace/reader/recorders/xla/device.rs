@@ -1,0 +1,57 @@
+//! The statistics of planes → devices and versions.
+
+use super::space::Stat;
+use crate::trace::header::Device;
+
+/// Versions that are read from the metadata.
+const VERSIONS: [&str; 5] = [
+    "cuda_driver_version",
+    "cuda_runtime_version",
+    "jax_version",
+    "jaxlib_version",
+    "rocm_version",
+];
+
+/// Longest version that is read.
+const LONGEST_VERSION: usize = 40;
+
+/// The versions in the statistics of the metadata.
+pub(super) fn versions(stats: &[(&str, Stat<'_>)]) -> Vec<(String, String)> {
+    let version = |(key, stat): &(&str, Stat<'_>)| match *stat {
+        Stat::Text(text)
+            if VERSIONS.contains(key)
+                && text.len() <= LONGEST_VERSION
+                && text.starts_with(|first: char| first.is_ascii_digit()) =>
+        {
+            Some(((*key).to_owned(), text.to_owned()))
+        }
+        Stat::Text(_) | Stat::Number(_) | Stat::Bytes(_) => None,
+    };
+    stats.iter().filter_map(version).collect()
+}
+
+/// The GPU of a plane with this number.
+pub(super) fn read(number: &str, stats: &[(&str, Stat<'_>)]) -> Device {
+    let find = |key: &str| stats.iter().find(|(name, _)| *name == key).map(|(_, stat)| *stat);
+    let number_of = |key: &str| match find(key)? {
+        Stat::Number(number) => Some(number),
+        Stat::Text(text) => text.parse().ok(),
+        Stat::Bytes(_) => None,
+    };
+    let text = |key: &str| match find(key) {
+        Some(Stat::Text(text)) => text,
+        Some(Stat::Number(_) | Stat::Bytes(_)) | None => "",
+    };
+    let (name, vendor) = (text("gpu_device_name"), text("device_vendor"));
+    Device {
+        id: number.parse().unwrap_or(0),
+        name: match name.is_empty() && !vendor.is_empty() {
+            true => format!("{vendor} GPU"),
+            false => name.to_owned(),
+        },
+        capability: number_of("compute_cap_major").zip(number_of("compute_cap_minor")),
+        memory_bytes: number_of("memory_size").and_then(|bytes| u64::try_from(bytes).ok()),
+        multiprocessors: number_of("core_count"),
+        warp_size: None,
+    }
+}

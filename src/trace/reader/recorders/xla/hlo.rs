@@ -1,0 +1,198 @@
+//! The compiled program of `/host:metadata` → the name stack and the inputs of each of its ops.
+//!
+//! A fusion often has no name stack of its own. It then has that of the instructions it contains:
+//! of the root, or else of the last one that has any.
+
+use super::wire::{Broken, Message, Read};
+use rustc_hash::FxHashMap;
+
+/// How deep computations may call each other in the search for a name stack.
+const DEEPEST: usize = 8;
+
+/// Longest name stack that is used.
+const LONGEST_STACK: usize = 4096;
+
+/// Maximum number of instructions of a fusion that are searched for a name stack.
+const MOST_SEARCHED: usize = 1024;
+
+/// Maximum number of inputs of an op, and of dimensions of an input, that are listed.
+const MOST_INPUTS: usize = 64;
+
+/// A compiled program.
+#[derive(Debug, Default)]
+pub(super) struct Program<'a> {
+    instructions: Vec<Instruction<'a>>,
+    by_name: FxHashMap<&'a str, usize>,
+    by_id: FxHashMap<u64, usize>,
+    computations: FxHashMap<u64, Computation>,
+    by_kernel: FxHashMap<String, usize>,
+}
+
+#[derive(Debug, Default)]
+struct Instruction<'a> {
+    id: u64,
+    name: &'a str,
+    stack: &'a str,
+    shape: Shape,
+    operands: Vec<u64>,
+    called: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Computation {
+    root: u64,
+    /// Positions of its instructions.
+    first: usize,
+    end: usize,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Shape {
+    element: u64,
+    dimensions: Vec<u64>,
+}
+
+impl<'a> Program<'a> {
+    /// Reads an `HloProto`.
+    pub(super) fn read(proto: Message<'a>) -> Read<Program<'a>> {
+        let mut program = Program::default();
+        proto.fields(|number, module| match number {
+            1 => module.message().fields(|number, value| match number {
+                3 => program.add_computation(value.message()),
+                _ => Ok(()),
+            }),
+            _ => Ok::<(), Broken>(()),
+        })?;
+        for (at, instruction) in program.instructions.iter().enumerate() {
+            program.by_name.insert(instruction.name, at);
+            program.by_id.insert(instruction.id, at);
+            program.by_kernel.insert(kernel_name(instruction.name), at);
+        }
+        Ok(program)
+    }
+
+    fn add_computation(&mut self, computation: Message<'a>) -> Read<()> {
+        let (mut id, mut root, first) = (0, 0, self.instructions.len());
+        computation.fields(|number, value| {
+            match number {
+                2 => self.instructions.push(read_instruction(value.message())?),
+                5 => id = value.number(),
+                6 => root = value.number(),
+                _ => {}
+            }
+            Ok::<(), Broken>(())
+        })?;
+        let end = self.instructions.len();
+        self.computations.insert(id, Computation { root, first, end });
+        Ok(())
+    }
+
+    /// The op with this name; a name like that of a kernel (`fusion_3`) means `fusion.3`.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).or_else(|| self.by_kernel.get(name)).copied()
+    }
+
+    /// The name stack of an op; empty if there is none.
+    pub(super) fn stack(&self, op: usize) -> &'a str {
+        self.stack_below(op, 0)
+    }
+
+    fn stack_below(&self, op: usize, depth: usize) -> &'a str {
+        let instruction = &self.instructions[op];
+        if !instruction.stack.is_empty() || depth == DEEPEST {
+            return instruction.stack;
+        }
+        // Only the first computation: a chain of calls must not be searched again and again.
+        let called = instruction.called.first().and_then(|id| self.computations.get(id));
+        let Some(called) = called else { return "" };
+        let root = self.by_id.get(&called.root).filter(|&&root| root != op);
+        let of_root = root.map_or("", |&root| self.stack_below(root, depth + 1));
+        let has_stack = |other: &&Instruction<'a>| !other.stack.is_empty();
+        let others = &self.instructions[called.first..called.end];
+        match others.iter().rev().take(MOST_SEARCHED).find(has_stack) {
+            Some(other) if of_root.is_empty() => other.stack,
+            Some(_) | None => of_root,
+        }
+    }
+
+    /// The shapes and the element types of an op's inputs, as the JSON lists that Kineto writes.
+    pub(super) fn inputs(&self, op: usize) -> (String, String) {
+        let operands = self.instructions[op].operands.iter().take(MOST_INPUTS);
+        let shapes = operands.filter_map(|id| Some(&self.instructions[*self.by_id.get(id)?].shape));
+        let (mut dims, mut types) = (Vec::new(), Vec::new());
+        for shape in shapes {
+            let sizes: Vec<String> =
+                shape.dimensions.iter().take(MOST_INPUTS).map(u64::to_string).collect();
+            dims.push(format!("[{}]", sizes.join(", ")));
+            types.push(format!("\"{}\"", element(shape.element)));
+        }
+        (format!("[{}]", dims.join(", ")), format!("[{}]", types.join(", ")))
+    }
+}
+
+/// XLA names a kernel after the instruction, with `_` for what a name in C may not contain.
+fn kernel_name(instruction: &str) -> String {
+    instruction.replace(['.', '-'], "_")
+}
+
+fn read_instruction(message: Message<'_>) -> Read<Instruction<'_>> {
+    let mut read = Instruction::default();
+    message.fields(|number, value| {
+        match number {
+            1 => read.name = value.message().text(),
+            3 => read.shape = read_shape(value.message())?,
+            7 => value.message().fields(|number, value| {
+                if number == 2 {
+                    read.stack = Some(value.message().text())
+                        .filter(|stack| stack.len() <= LONGEST_STACK)
+                        .unwrap_or_default();
+                }
+                Ok::<(), Broken>(())
+            })?,
+            35 => read.id = value.number(),
+            36 => value.add_numbers(&mut read.operands)?,
+            38 => value.add_numbers(&mut read.called)?,
+            _ => {}
+        }
+        Ok::<(), Broken>(())
+    })?;
+    Ok(read)
+}
+
+fn read_shape(message: Message<'_>) -> Read<Shape> {
+    let mut shape = Shape::default();
+    message.fields(|number, value| {
+        match number {
+            2 => shape.element = value.number(),
+            3 => value.add_numbers(&mut shape.dimensions)?,
+            _ => {}
+        }
+        Ok::<(), Broken>(())
+    })?;
+    Ok(shape)
+}
+
+/// The name of an element type as PyTorch writes it, so that both mean the same.
+fn element(kind: u64) -> &'static str {
+    match kind {
+        1 => "bool",
+        2 => "signed char",
+        3 => "short",
+        4 => "int",
+        5 => "long int",
+        6 => "unsigned char",
+        7 => "unsigned short",
+        8 => "unsigned int",
+        9 => "unsigned long",
+        10 => "c10::Half",
+        11 => "float",
+        12 => "double",
+        13 => "tuple",
+        15 => "c10::complex<float>",
+        16 => "c10::BFloat16",
+        18 => "c10::complex<double>",
+        19 => "c10::Float8_e5m2",
+        20 => "c10::Float8_e4m3fn",
+        _ => "",
+    }
+}

@@ -1,0 +1,140 @@
+//! What an event on a thread of the host is.
+
+use super::super::rows;
+use super::space::{Kind, Plane, Stat};
+use super::wire::Read;
+use crate::trace::category::Category;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// The statistics of an event that are used.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Facts<'a> {
+    pub(super) correlation: Option<i64>,
+    pub(super) program: Option<i64>,
+    pub(super) module: &'a str,
+    pub(super) op: &'a str,
+    pub(super) run: i64,
+    pub(super) step: Option<i64>,
+    pub(super) kernel: &'a str,
+    pub(super) copy: &'a str,
+    pub(super) is_set: bool,
+    pub(super) graph_node: Option<i64>,
+}
+
+/// Longest text of a statistic that is used. Many events may share one.
+const LONGEST: usize = 4096;
+
+impl<'a> Facts<'a> {
+    /// These facts, with those of further statistics in place of equal ones.
+    pub(super) fn with(self, stats: &[(&'a str, Stat<'a>)]) -> Facts<'a> {
+        let mut facts = self;
+        for (name, stat) in stats {
+            match (*name, *stat) {
+                (_, Stat::Text(text)) if text.len() > LONGEST => {}
+                ("correlation_id", stat) => facts.correlation = number(stat),
+                ("program_id", stat) => facts.program = number(stat),
+                ("run_id", stat) => facts.run = number(stat).unwrap_or(0),
+                ("step_num", stat) => facts.step = number(stat),
+                ("cuda_graph_node_id", stat) => facts.graph_node = number(stat),
+                ("hlo_module", Stat::Text(text)) => facts.module = text,
+                ("hlo_op", Stat::Text(text)) => facts.op = text,
+                ("kernel_details", Stat::Text(text)) => facts.kernel = text,
+                ("memcpy_details", Stat::Text(text)) => facts.copy = text,
+                ("memset_details", _) => facts.is_set = true,
+                _ => {}
+            }
+        }
+        facts
+    }
+}
+
+/// Name and facts of each kind of event.
+pub(super) type Kinds<'a> = FxHashMap<u64, (&'a str, Facts<'a>)>;
+
+/// Reads the kinds of a plane once: many events may share one.
+pub(super) fn kinds<'a>(plane: &Plane<'a>) -> Read<Kinds<'a>> {
+    let facts = |(id, kind): (&u64, &Kind<'a>)| {
+        let facts = Facts::default().with(&plane.named(&kind.stats)?);
+        Ok((*id, (rows::beginning(kind.name), facts)))
+    };
+    plane.kinds.iter().map(facts).collect()
+}
+
+/// A number, which some versions write as text.
+fn number(stat: Stat<'_>) -> Option<i64> {
+    match stat {
+        Stat::Number(number) => Some(number),
+        Stat::Text(text) => text.parse().ok(),
+        Stat::Bytes(_) => None,
+    }
+}
+
+/// The category and the name of a host event; `Err` with its kind if it takes no part.
+pub(super) fn event<'n>(
+    name: &'n str,
+    facts: &Facts<'_>,
+) -> Result<(Category, Cow<'n, str>), &'static str> {
+    if facts.correlation.is_some_and(|id| id > 0) {
+        // `cuGraphLaunch (CudaGraph:8)`: the call without the number of the graph.
+        let call = name.split_once(" (").map_or(name, |(call, _)| call);
+        return Ok((Category::Runtime, Cow::Borrowed(call)));
+    }
+    if name.starts_with("end: ") {
+        return Err("end of an op");
+    }
+    if name.starts_with("ThreadpoolListener::") {
+        return Err("thread pool event");
+    }
+    if matches!(name, "MemoryAllocation" | "MemoryDeallocation") {
+        return Err("memory event");
+    }
+    if let Some(number) = facts.step.filter(|number| *number >= 0) {
+        return Ok((Category::UserAnnotation, Cow::Owned(format!("ProfilerStep#{number}"))));
+    }
+    if let Some(frame) = name.strip_prefix('$') {
+        return Ok((Category::PythonFunction, frame_name(frame)));
+    }
+    Ok((Category::CpuOp, Cow::Borrowed(name)))
+}
+
+/// `profiler.py:307 trace` → `profiler.py(307): trace`, as Kineto writes it.
+fn frame_name(name: &str) -> Cow<'_, str> {
+    let parts = name.split_once(' ').and_then(|(place, function)| {
+        let (file, line) = place.rsplit_once(':')?;
+        line.bytes().all(|byte| byte.is_ascii_digit()).then_some((file, line, function))
+    });
+    match parts {
+        Some((file, line, function)) => Cow::Owned(format!("{file}({line}): {function}")),
+        None => Cow::Borrowed(name),
+    }
+}
+
+/// The three numbers after `grid:` or `block:` in the details of a kernel.
+pub(super) fn dimensions(details: &str, key: &str) -> Option<[i64; 3]> {
+    let mut numbers = after(details, key)?.split(',').map(|number| number.parse().ok());
+    Some([numbers.next()??, numbers.next()??, numbers.next()??])
+}
+
+/// The word after a key in details: `kind:Unknown size:655360 dest:2`.
+pub(super) fn after<'d>(details: &'d str, key: &str) -> Option<&'d str> {
+    details.split_ascii_whitespace().find_map(|word| word.strip_prefix(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_events_are_told_apart() {
+        let facts = Facts::default();
+        let told = |name| event(name, &facts).map(|(category, name)| (category, name.into_owned()));
+        let frame = (Category::PythonFunction, "profiler.py(307): trace".to_owned());
+        assert_eq!(told("$profiler.py:307 trace"), Ok(frame));
+        assert_eq!(told("end: dot.3"), Err("end of an op"));
+        let launch = Facts { correlation: Some(1), ..facts };
+        let call = event("cuGraphLaunch (CudaGraph:8)", &launch).expect("a call");
+        assert_eq!(call, (Category::Runtime, "cuGraphLaunch".into()));
+        assert_eq!(dimensions("regs:7 grid:16,1,1 block:512,1,1", "grid:"), Some([16, 1, 1]));
+    }
+}

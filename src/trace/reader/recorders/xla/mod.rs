@@ -1,0 +1,67 @@
+//! The profiler of XLA, which JAX uses: `*.xplane.pb`.
+//!
+//! ```text
+//! /host:metadata  compiled programs ──────────────── name stacks, inputs of ops
+//! /host:CPU       threads: launches, ops of the CPU ┐
+//! /device:GPU:0   streams: kernels ─────────────────┴ correlation_id
+//! ```
+//!
+//! The uid of an event is its position among the events of all lines of all planes, in file order.
+//! The calls of programs, scopes and ops around launches follow, with uids from that number on.
+
+mod device;
+mod events;
+mod hlo;
+mod host;
+mod scopes;
+mod space;
+mod wire;
+
+use super::super::options::ReadOptions;
+use super::super::source::Source;
+use super::{TraceSource, whole};
+use crate::error::Result;
+use crate::trace::columns::Trace;
+
+/// An XSpace.
+pub(super) struct Xla;
+
+impl TraceSource for Xla {
+    /// Whether the bytes begin with a plane that has a name.
+    fn recognises(&self, head: &[u8]) -> bool {
+        let Some(rest) = head.strip_prefix(&[0x0a]) else { return false };
+        let number = rest.iter().take(10).position(|byte| *byte < 0x80).map(|last| last + 1);
+        let Some(mut plane) = number.and_then(|used| rest.get(used..)) else { return false };
+        if let Some(id) = plane.strip_prefix(&[0x08]) {
+            let used = id.iter().take(10).position(|byte| *byte < 0x80).map(|last| last + 1);
+            plane = used.and_then(|used| id.get(used..)).unwrap_or_default();
+        }
+        match plane {
+            [0x12, length, name @ ..] => {
+                let name = &name[..name.len().min(usize::from(*length))];
+                !name.is_empty() && name.iter().all(|byte| matches!(byte, b' '..=b'~'))
+            }
+            _ => false,
+        }
+    }
+
+    fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
+        let bytes = whole(&mut source)?;
+        let rows = events::read(source.name(), &bytes)?;
+        rows.finish(source, options, bytes.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_known_by_its_first_plane() {
+        assert!(Xla.recognises(b"\x0a\x80\x01\x12\x0e/host:metadata\x22"));
+        assert!(Xla.recognises(b"\x0a\x7b\x08\x01\x12\x0d/device:GPU:0"));
+        assert!(
+            !Xla.recognises(b"\n{\"a\": 1}") && !Xla.recognises(b"\n\n[") && !Xla.recognises(b"")
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! The messages of a profile: planes, lines, events and their statistics.
+
+use super::wire::{Broken, Message, Read, Value};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// A device or the host.
+#[derive(Debug, Default)]
+pub(super) struct Plane<'a> {
+    pub(super) name: &'a str,
+    pub(super) lines: Vec<Message<'a>>,
+    pub(super) kinds: BTreeMap<u64, Kind<'a>>,
+    stat_names: FxHashMap<u64, &'a str>,
+    stats: Vec<Message<'a>>,
+}
+
+/// What events of one kind share.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Kind<'a> {
+    pub(super) name: &'a str,
+    pub(super) stats: Vec<Message<'a>>,
+}
+
+/// A thread or a stream.
+#[derive(Debug, Default)]
+pub(super) struct Line<'a> {
+    pub(super) id: u64,
+    pub(super) name: &'a str,
+    pub(super) start_ns: i64,
+    pub(super) events: Vec<Message<'a>>,
+}
+
+/// An event.
+#[derive(Debug, Default)]
+pub(super) struct Event<'a> {
+    pub(super) kind: u64,
+    pub(super) offset_ps: i64,
+    pub(super) duration_ps: i64,
+    pub(super) stats: Vec<Message<'a>>,
+}
+
+/// The value of a statistic.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stat<'a> {
+    Number(i64),
+    Text(&'a str),
+    Bytes(Message<'a>),
+}
+
+impl<'a> Plane<'a> {
+    pub(super) fn read(message: Message<'a>) -> Read<Plane<'a>> {
+        let mut plane = Plane::default();
+        message.fields(|number, value| {
+            let value = value.message();
+            match number {
+                2 => plane.name = value.text(),
+                3 => plane.lines.push(value),
+                4 => {
+                    let (id, kind) = read_kind(value)?;
+                    plane.kinds.insert(id, kind);
+                }
+                5 => {
+                    let (id, name) = read_entry(value)?;
+                    let mut text = "";
+                    name.fields(|number, value| {
+                        if number == 2 {
+                            text = value.message().text();
+                        }
+                        Ok::<(), Broken>(())
+                    })?;
+                    plane.stat_names.insert(id, text);
+                }
+                6 => plane.stats.push(value),
+                _ => {}
+            }
+            Ok::<(), Broken>(())
+        })?;
+        Ok(plane)
+    }
+
+    /// The statistics of the plane itself.
+    pub(super) fn stats(&self) -> Read<Vec<(&'a str, Stat<'a>)>> {
+        self.named(&self.stats)
+    }
+
+    /// Statistics with their names.
+    pub(super) fn named(&self, stats: &[Message<'a>]) -> Read<Vec<(&'a str, Stat<'a>)>> {
+        let mut named = Vec::with_capacity(stats.len());
+        for stat in stats {
+            let (mut name, mut found) = ("", None);
+            stat.fields(|number, value| {
+                match (number, value) {
+                    (1, id) => name = self.stat_names.get(&id.number()).copied().unwrap_or(""),
+                    (3 | 4, Value::Number(number)) => found = Some(Stat::Number(number as i64)),
+                    (5, text) => found = Some(Stat::Text(text.message().text())),
+                    (6, bytes) => found = Some(Stat::Bytes(bytes.message())),
+                    (7, Value::Number(id)) => {
+                        found = self.stat_names.get(&id).map(|text| Stat::Text(text));
+                    }
+                    _ => {}
+                }
+                Ok::<(), Broken>(())
+            })?;
+            named.extend(found.map(|found| (name, found)));
+        }
+        Ok(named)
+    }
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn read(message: Message<'a>) -> Read<Line<'a>> {
+        let (mut line, mut display) = (Line::default(), "");
+        message.fields(|number, value| {
+            match number {
+                1 => line.id = value.number(),
+                2 => line.name = value.message().text(),
+                3 => line.start_ns = value.number() as i64,
+                4 => line.events.push(value.message()),
+                11 => display = value.message().text(),
+                _ => {}
+            }
+            Ok::<(), Broken>(())
+        })?;
+        if line.name.is_empty() {
+            line.name = display;
+        }
+        Ok(line)
+    }
+}
+
+impl<'a> Event<'a> {
+    pub(super) fn read(message: Message<'a>) -> Read<Event<'a>> {
+        let mut event = Event::default();
+        message.fields(|number, value| {
+            match number {
+                1 => event.kind = value.number(),
+                2 => event.offset_ps = value.number() as i64,
+                3 => event.duration_ps = value.number() as i64,
+                4 => event.stats.push(value.message()),
+                _ => {}
+            }
+            Ok::<(), Broken>(())
+        })?;
+        Ok(event)
+    }
+}
+
+/// The number and the value of an entry of a map.
+fn read_entry(message: Message<'_>) -> Read<(u64, Message<'_>)> {
+    let (mut id, mut content) = (0, Message::default());
+    message.fields(|number, value| {
+        match number {
+            1 => id = value.number(),
+            2 => content = value.message(),
+            _ => {}
+        }
+        Ok::<(), Broken>(())
+    })?;
+    Ok((id, content))
+}
+
+fn read_kind(message: Message<'_>) -> Read<(u64, Kind<'_>)> {
+    let (id, content) = read_entry(message)?;
+    let mut kind = Kind::default();
+    content.fields(|number, value| {
+        match number {
+            2 => kind.name = value.message().text(),
+            5 => kind.stats.push(value.message()),
+            _ => {}
+        }
+        Ok::<(), Broken>(())
+    })?;
+    Ok((id, kind))
+}

@@ -1,0 +1,68 @@
+//! The events of a profile of XLA, decoded without the library: only fields and numbers.
+
+/// An event: start and end in ns, both rounded down.
+pub(crate) type Times = (i64, i64);
+
+/// The name of a kind of event, its plane, and the times of the events, in file order.
+pub(crate) fn events(bytes: &[u8]) -> Vec<(String, String, Times)> {
+    let mut events = Vec::new();
+    for plane in messages(bytes, 1) {
+        let plane_name = text(plane, 2);
+        let kinds: Vec<(u64, String)> = messages(plane, 4)
+            .map(|entry| {
+                let kind = messages(entry, 2).next().unwrap_or(&[]);
+                (number(entry, 1), text(kind, 2))
+            })
+            .collect();
+        for line in messages(plane, 3) {
+            let base = number(line, 3) as i64;
+            for event in messages(line, 4) {
+                let (kind, offset, duration) =
+                    (number(event, 1), number(event, 2) as i64, number(event, 3) as i64);
+                let name = kinds.iter().find(|(id, _)| *id == kind).expect("a kind").1.clone();
+                let at = |ps: i64| base + ps.div_euclid(1000);
+                events.push((plane_name.clone(), name, (at(offset), at(offset + duration))));
+            }
+        }
+    }
+    events
+}
+
+fn text(message: &[u8], field: u64) -> String {
+    let bytes = messages(message, field).last().unwrap_or(&[]);
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+fn messages(message: &[u8], field: u64) -> impl Iterator<Item = &[u8]> {
+    fields(message).into_iter().filter_map(move |(own, _, bytes)| bytes.filter(|_| own == field))
+}
+
+fn number(message: &[u8], field: u64) -> u64 {
+    fields(message).iter().rev().find(|(own, ..)| *own == field).map_or(0, |(_, value, _)| *value)
+}
+
+/// Number, value and bytes of each field.
+fn fields(message: &[u8]) -> Vec<(u64, u64, Option<&[u8]>)> {
+    let (mut found, mut rest) = (Vec::new(), message);
+    while !rest.is_empty() {
+        let key = varint(&mut rest);
+        match key & 7 {
+            0 => found.push((key >> 3, varint(&mut rest), None)),
+            2 => {
+                let length = varint(&mut rest) as usize;
+                let (bytes, after) = rest.split_at(length);
+                found.push((key >> 3, 0, Some(bytes)));
+                rest = after;
+            }
+            kind => rest = &rest[if kind == 1 { 8 } else { 4 }..],
+        }
+    }
+    found
+}
+
+fn varint(rest: &mut &[u8]) -> u64 {
+    let length = 1 + rest.iter().position(|byte| *byte < 0x80).expect("the end of a number");
+    let (number, after) = rest.split_at(length);
+    *rest = after;
+    number.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f))
+}

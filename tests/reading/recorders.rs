@@ -1,0 +1,145 @@
+//! Files of Nsight Systems and XLA: totals by another road, the laws of comparisons, and damage.
+
+use crate::protobuf;
+use crate::support::{files, laws, splitmix::SplitMix, traces};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tracetree::trace::{Category, Nanos, ReadOptions, Recorder, Trace};
+use tracetree::tree::CallTree;
+
+/// 12 ms of one forward pass on two GPUs, cut from a real export.
+fn nsight() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recorders/nsight.sqlite.gz")
+}
+
+fn jax(name: &str) -> PathBuf {
+    traces::example(&format!("jax/{name}.xplane.pb.gz"))
+}
+
+fn read(bytes: &[u8]) -> tracetree::Result<Trace> {
+    Trace::from_reader("t", bytes, &ReadOptions::default())
+}
+
+/// Number and time of the events of a category, in ns.
+fn total(trace: &Trace, category: Category) -> (usize, i64) {
+    let events: Vec<_> = trace.events().filter(|id| trace.category(*id) == category).collect();
+    (events.len(), events.iter().map(|id| trace.duration(*id).0).sum())
+}
+
+#[test]
+fn the_totals_of_an_export_are_those_of_sqlite() {
+    let trace = Trace::open(nsight()).expect("an export");
+    assert_eq!(trace.header().recorder, Recorder::NsightSystems);
+    // SELECT count(*), sum(end - start) FROM …
+    assert_eq!(total(&trace, Category::Kernel), (65, 20_891_999));
+    assert_eq!(total(&trace, Category::Memcpy), (6, 188_160));
+    assert_eq!(total(&trace, Category::Memset), (4, 3_040));
+    assert_eq!(total(&trace, Category::Runtime), (53, 10_029_793));
+    assert_eq!(total(&trace, Category::CpuOp), (129, 33_748_058));
+    assert_eq!(trace.left_out(), [("synchronization".to_owned(), 1)]);
+}
+
+#[test]
+fn launches_link_within_their_process() {
+    let tree = CallTree::build(Trace::open(nsight()).expect("an export"));
+    let names = |call| tree.name(call).to_owned();
+    let unlinked = tree.roots().find(|root| names(*root) == "(launch not in trace)");
+    // GPU events without a call of the same globalPid >> 24 and correlationId, counted with SQL.
+    let below = tree.size(unlinked.expect("kernels that were launched earlier")) - 1;
+    assert_eq!(below, 31);
+}
+
+#[test]
+fn events_of_a_profile_have_the_times_of_the_file() {
+    for name in ["jax_base", "jax_cpu_bfloat16", "jax_cpu_checkpoint"] {
+        let bytes = files::unpacked(&jax(name)).expect("a profile");
+        let (trace, expected) = (read(&bytes).expect("a profile"), protobuf::events(&bytes));
+        assert_eq!(trace.header().recorder, Recorder::Xla);
+        let own: Vec<_> =
+            trace.events().filter(|id| (trace.uid(*id).0 as usize) < expected.len()).collect();
+        assert!(own.len() > 100, "{name}: {} events", own.len());
+        for id in &own {
+            let (plane, kind, (start, end)) = &expected[trace.uid(*id).0 as usize];
+            let times = (trace.start(*id).0, trace.duration(*id).0);
+            assert_eq!(times, (*start, end - start), "{name}: {kind} of {plane}");
+        }
+        let left_out: u64 = trace.left_out().iter().map(|(_, count)| count).sum();
+        assert_eq!(own.len() as u64 + left_out, expected.len() as u64, "{name}");
+    }
+}
+
+#[test]
+fn kernels_have_the_times_of_the_reference() {
+    let Some(folder) = traces::real("jax") else { return };
+    let trace = Trace::open(folder.join("conv_minimal.legacy.xplane.pb.gz")).expect("a profile");
+    let mut times: BTreeMap<&str, Nanos> = BTreeMap::new();
+    for id in trace.events().filter(|id| trace.category(*id) == Category::Kernel) {
+        *times.entry(trace.name(id)).or_default() += trace.duration(id);
+    }
+    let table = std::fs::read_to_string(folder.join("kernel_launchers_summary.csv")).expect("CSV");
+    let mut compared = 0;
+    for line in table.lines().skip(1) {
+        let (name, rest) = line.split_once(',').expect("columns");
+        let expected: f64 = rest.split(',').next().and_then(|us| us.parse().ok()).expect("µs");
+        let time = times.get(name).unwrap_or_else(|| panic!("no kernel {name}")).0 as f64 / 1e3;
+        assert!((time / expected - 1.0).abs() < 1e-3, "{name}: {time} µs instead of {expected}");
+        compared += 1;
+    }
+    assert_eq!(compared, 5);
+}
+
+#[test]
+fn comparisons_of_all_recorders_satisfy_the_laws() {
+    let unpacked = |path: PathBuf| files::unpacked(&path).expect("a trace");
+    // Against the other program, and against a trace of Kineto.
+    let pair =
+        [unpacked(jax("jax_cpu_base")), unpacked(jax("jax_cpu_relu"))].join(&b"\n====\n"[..]);
+    laws::hold_for_comparing(&pair);
+    laws::hold_for_comparing(&unpacked(nsight()));
+    let mixed = [unpacked(nsight()), unpacked(jax("jax_relu"))].join(&b"\n====\n"[..]);
+    laws::hold_for_comparing(&mixed);
+}
+
+#[test]
+fn damage_is_an_error_or_a_bounded_trace() {
+    for (path, seed) in [(nsight(), 54), (jax("jax_cpu_relu"), 55)] {
+        let sound = files::unpacked(&path).expect("a trace");
+        let mut random = SplitMix::new(seed);
+        let (mut refused, mut built) = (0, 0);
+        for round in 0..300 {
+            let mut bytes = sound.clone();
+            for _ in 0..[0, 1, 3, 30][round % 4] {
+                let at = random.below(bytes.len());
+                bytes[at] = [0, 0x80, 0xff, random.next() as u8][random.below(4)];
+            }
+            if round % 4 == 0 {
+                bytes.truncate(random.below(sound.len()));
+            }
+            match read(&bytes) {
+                Ok(trace) => {
+                    // At most 48 scopes, a program and an op around each event, of two bytes or more.
+                    assert!(trace.len() < 25 * bytes.len());
+                    if round % 10 == 1 {
+                        CallTree::build(trace);
+                        built += 1;
+                    }
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains("t: "), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 30 && built > 0, "{refused} refused, {built} built");
+    }
+}
+
+#[test]
+fn a_cut_database_is_refused_with_the_command_to_export_it() {
+    let bytes = files::unpacked(&nsight()).expect("an export");
+    let text = String::from_utf8_lossy(&bytes[..16]);
+    assert_eq!(text, "SQLite format 3\0");
+    let error = read(&bytes[..5000]).expect_err("a cut database");
+    assert!(error.to_string().contains("pages are there"), "{error}");
+    assert!(error.to_string().contains("nsys export --type sqlite"), "{error}");
+}
