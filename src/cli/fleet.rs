@@ -41,7 +41,7 @@ pub(super) fn run(
     files.check_target(&args.output)?;
     let mapping = Mapping::new(&plan, &args.output)?.options(options).reports(report).anew();
     let counter = console.progress().counting("comparing ranks", plan.pairs.len());
-    let lost = map_all(&plan, &mapping, |_| counter.one_done())?;
+    let lost = map_all(&plan, &mapping, |_, _| counter.one_done())?;
     drop(counter);
     let fleet = Fleet::reduce(&plan, &args.output, &lost)?;
     say(&fleet, console);

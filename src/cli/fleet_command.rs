@@ -14,7 +14,8 @@ use super::{Outcome, fleet_summary};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use tracetree::fleet::{
-    Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, Status, map_all, read_lost, whole_path,
+    Fleet, FleetFiles, Lost, Mapping, PairRow, Plan, PlanOptions, Status, map_all, read_lost,
+    whole_path,
 };
 use tracetree::report::{CsvTexts, Existing, ReportOptions};
 use tracetree::{Error, ErrorKind, Result};
@@ -230,10 +231,15 @@ fn map(command: &MapCommand, console: &mut Console) -> Result<Outcome> {
         return Err(Error::new(ErrorKind::Usage, &command.plan, message)
             .remedy("pairs are numbered from 0"));
     };
-    let mapped = mapping(&plan, &command.output, console)?.map(pair)?;
+    let mapped = mapping(&plan, &command.output, console)?.map(pair);
     if command.json {
         console.print(|out| writeln!(out, "{}", mapped.to_json(pair)))?;
         return Ok(Outcome::Done);
+    }
+    if let (true, Status::Failed { message, .. }) =
+        (mapped.status.is_write_failure(), &mapped.status)
+    {
+        return Err(Error::new(ErrorKind::Io, &command.output, message));
     }
     let done = if mapped.was_there { "existing shard kept" } else { "shard written" };
     console.print(|out| match &mapped.status {
@@ -249,7 +255,7 @@ fn compare(plan: &Plan, output: &Path, console: &mut Console) -> Result<Lost> {
     let mapping = mapping(plan, output, console)?;
     let counter = console.progress().counting("comparing ranks", plan.pairs.len());
     let there = std::sync::atomic::AtomicUsize::new(0);
-    let lost = map_all(plan, &mapping, |mapped| {
+    let lost = map_all(plan, &mapping, |_, mapped| {
         there.fetch_add(usize::from(mapped.was_there), std::sync::atomic::Ordering::Relaxed);
         counter.one_done();
     })?;
@@ -277,7 +283,8 @@ fn reduce(
     if counts.ok == 0 && args.min_coverage == 0.0 {
         return Err(nothing_compared(&fleet));
     }
-    Ok(match counts.coverage() < args.min_coverage {
+    let is_unfinished = fleet.pairs.iter().any(PairRow::is_unfinished);
+    Ok(match counts.coverage() < args.min_coverage || is_unfinished {
         true => Outcome::NotComparable,
         false => Outcome::Done,
     })

@@ -9,6 +9,8 @@
 //! an engine for the cores of this machine; the Python package provides one with Ray.
 
 mod collectives;
+mod engine;
+mod facts;
 mod findings;
 mod heads;
 mod map;
@@ -29,6 +31,7 @@ mod status;
 mod tables;
 
 pub use collectives::{CollectiveWait, Collectives, straggler};
+pub use engine::map_all;
 pub use map::{Mapped, Mapping, SHARDS};
 pub use output::FleetFiles;
 pub use plan::{
@@ -42,9 +45,7 @@ pub use rows::{
 };
 pub use status::Status;
 
-use crate::error::Result;
 use crate::trace::Nanos;
-use rayon::prelude::*;
 
 /// The comparison of many ranks.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,24 +85,4 @@ pub struct Fleet {
     /// The wait of each rank in each collective of the candidate, for the page: number of the
     /// collective, index of the rank, wait.
     waits: Vec<(u64, usize, Nanos)>,
-}
-
-/// Compares all pairs of a plan on the cores of this machine, and calls `done` after each pair.
-/// Returns the pairs that failed, for [`Fleet::reduce`].
-///
-/// # Errors
-/// If a result cannot be written; no further pair is started then.
-pub fn map_all(plan: &Plan, mapping: &Mapping, done: impl Fn(&Mapped) + Sync) -> Result<Lost> {
-    let map = |pair: &PlannedPair| -> Result<Option<(String, (String, String))>> {
-        let mapped = mapping.map(pair)?;
-        done(&mapped);
-        Ok(match mapped.status {
-            Status::Compared => None,
-            Status::Failed { code, message } => Some((pair.key.clone(), (code, message))),
-        })
-    };
-    // `par_bridge` hands out the pairs one at a time. If the list were split in halves, one half could take
-    // much longer than the other.
-    let lost: Vec<_> = plan.pairs.iter().par_bridge().map(map).collect::<Result<_>>()?;
-    Ok(lost.into_iter().flatten().collect())
 }

@@ -103,8 +103,12 @@ impl PlannedFile {
 
     /// Whether the file has not changed since the plan was made.
     pub(super) fn is_unchanged(&self) -> Result<bool> {
-        let Stored { size, version, .. } = storage::stat(Path::new(&self.path))?;
-        Ok(size == self.size && version == self.version)
+        Ok(storage::stat(Path::new(&self.path))? == self.stored())
+    }
+
+    /// The file as it was when the plan was made.
+    pub(super) fn stored(&self) -> Stored {
+        Stored { path: (&self.path).into(), size: self.size, version: self.version.clone() }
     }
 }
 

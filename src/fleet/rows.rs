@@ -3,7 +3,7 @@
 use super::collectives::CollectiveWait;
 use super::plan::{PlannedPair, Unmatched};
 use super::stats::Quantiles;
-use super::status::Status;
+use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, Status};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use serde::Serialize;
@@ -54,6 +54,12 @@ impl PairRow {
             files,
             key: String::new(),
         }
+    }
+
+    /// Whether it has no shard although nothing is wrong with its traces: it was not compared yet, or on a machine
+    /// that does not share the folder.
+    pub fn is_unfinished(&self) -> bool {
+        [NO_SHARD, SHARD_NOT_VISIBLE].contains(&self.code.as_str())
     }
 
     /// Display name: its folder, or its file if it has no folder.

@@ -7,6 +7,21 @@ use std::io;
 /// The code of a pair if data is missing in a trace.
 pub(super) const DAMAGED: &str = "DAMAGED";
 
+/// The code of a pair whose shard exists but could not be read.
+pub(super) const SHARD_UNREADABLE: &str = "SHARD_UNREADABLE";
+
+/// The code of a pair that was compared, but whose shard could not be written.
+pub(super) const SHARD_NOT_WRITTEN: &str = "SHARD_NOT_WRITTEN";
+
+/// The code of a pair that was compared, but whose report could not be written.
+pub(super) const REPORT_NOT_WRITTEN: &str = "REPORT_NOT_WRITTEN";
+
+/// The code of a pair without a shard.
+pub(super) const NO_SHARD: &str = "NO_SHARD";
+
+/// The code of a pair that an engine reports as compared, although its shard is not in the folder.
+pub(super) const SHARD_NOT_VISIBLE: &str = "SHARD_NOT_VISIBLE";
+
 /// The outcome of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
@@ -16,8 +31,9 @@ pub enum Status {
     Failed {
         /// A code in capitals: `TRUNCATED`, `DAMAGED`, `NOT_A_TRACE`, `MALFORMED`,
         /// `LIMIT_EXCEEDED`, `NOTHING_CHOSEN`, `NOT_FOUND`, `NO_PERMISSION`, `UNREADABLE`,
-        /// `CHANGED`, `CANCELLED`, `NO_SHARD`, `BROKEN_SHARD`, `OTHER_VERSION`, `FAULT`, or a code
-        /// of the engine, such as `WORKER_LOST`.
+        /// `CHANGED`, `CANCELLED`, `SHARD_NOT_WRITTEN`, `REPORT_NOT_WRITTEN`, `SHARD_UNREADABLE`,
+        /// `NO_SHARD`, `BROKEN_SHARD`, `OTHER_VERSION`, `FAULT`, or a code of the engine, such as
+        /// `WORKER_LOST`.
         code: String,
         /// The explanation, with file, position and remedy.
         message: String,
@@ -27,6 +43,11 @@ pub enum Status {
 impl Status {
     pub(super) fn failed(code: &str, message: impl Into<String>) -> Status {
         Status::Failed { code: code.to_owned(), message: message.into() }
+    }
+
+    /// Whether a result could not be written, which concerns the folder and not the pair.
+    pub fn is_write_failure(&self) -> bool {
+        [SHARD_NOT_WRITTEN, REPORT_NOT_WRITTEN].contains(&self.code())
     }
 
     /// `ok`, `damaged` or `failed`.

@@ -3,7 +3,7 @@
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn refused<T>(path: &Path) -> Result<T> {
     Err(Error::new(ErrorKind::Usage, path, "this build of tracetree does not support addresses")
@@ -26,8 +26,38 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     refused(path)
 }
 
-pub(super) fn create(path: &Path, _: &[u8]) -> Result<Created> {
-    refused(path)
+/// An object that cannot be opened.
+pub(crate) struct Opening(PathBuf);
+
+impl Opening {
+    pub(super) fn ahead(&self) -> u64 {
+        0
+    }
+
+    pub(super) fn open(self) -> Result<Box<dyn Read + Send>> {
+        refused(&self.0)
+    }
+}
+
+pub(super) fn begin(stored: &Stored) -> Opening {
+    Opening(stored.path.clone())
+}
+
+pub(super) fn is_pinned(_: &Stored) -> bool {
+    true
+}
+
+/// An object that cannot be written.
+pub(crate) struct Creating(PathBuf);
+
+impl Creating {
+    pub(super) fn wait(self) -> Result<Created> {
+        refused(&self.0)
+    }
+}
+
+pub(super) fn begin_create(path: &Path, _: &[u8]) -> Creating {
+    Creating(path.to_path_buf())
 }
 
 pub(super) fn replace(path: &Path, _: &[u8]) -> Result<()> {

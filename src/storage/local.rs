@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 pub(super) fn list(folder: &Path) -> Result<Vec<Stored>> {
     let failed = |error| Error::io(folder, "list the folder", error);
@@ -147,12 +147,31 @@ fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(folder_of(path)).map_err(|error| failed(path, error))
 }
 
+/// Begin and end of the name of a temporary file.
+const ASIDE: (&str, &str) = (".tracetree-", ".part");
+
+/// A temporary file that has not been written to for this long belongs to a writer that was killed.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// Removes the temporary files of writers that were killed. What cannot be removed remains.
+pub(super) fn remove_stale(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if name.starts_with(ASIDE.0) && name.ends_with(ASIDE.1) && age() >= Some(STALE) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Writes a temporary file with a unique name next to `path`; removes it if writing fails.
 fn write_aside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let name = format!(".tracetree-{process}-{number}-{:x}.part", since.as_nanos());
+    let name = format!("{}{process}-{number}-{:x}{}", ASIDE.0, since.as_nanos(), ASIDE.1);
     let aside = folder_of(path).join(name);
     let mut file = create_file(&aside).map_err(|error| failed(path, error))?;
     let mut write = || {
@@ -235,6 +254,27 @@ mod tests {
         assert_eq!((mode & 0o777, read(&path).expect("read")), (0o600, Some(b"new".to_vec())));
         write(Path::new("/dev/null"), b"gone").expect("written");
         assert!(!fs::metadata("/dev/null").expect("a device").is_file());
+    }
+
+    #[test]
+    fn temporary_files_of_killed_writers_are_removed_and_those_of_others_are_kept() {
+        let home = tempfile::tempdir().expect("a folder");
+        let long_ago = SystemTime::now() - 2 * STALE;
+        for (name, is_old) in [
+            (".tracetree-1-0-a.part", true),
+            (".tracetree-1-1-a.part", false),
+            ("mine.part", true),
+            ("1.parquet", true),
+        ] {
+            let file = File::create(home.path().join(name)).expect("created");
+            if is_old {
+                file.set_modified(long_ago).expect("set");
+            }
+        }
+        remove_stale(home.path());
+        let left = list(home.path()).expect("listed");
+        let left: Vec<_> = left.iter().filter_map(|file| file.path.file_name()).collect();
+        assert_eq!(left, [".tracetree-1-1-a.part", "1.parquet", "mine.part"]);
     }
 
     #[test]

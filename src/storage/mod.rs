@@ -26,7 +26,57 @@ pub(crate) struct Stored {
     pub(crate) version: String,
 }
 
-/// Whether [`create`] wrote anything.
+/// A file or object that is being opened. An object's first bytes are on their way.
+pub(crate) enum Opening {
+    /// A local file, which is opened when it is read.
+    Local(PathBuf),
+    /// An object.
+    Remote(Box<remote::Opening>),
+}
+
+impl Opening {
+    /// Number of bytes that were requested and are or will be in memory.
+    pub(crate) fn ahead(&self) -> u64 {
+        match self {
+            Opening::Local(_) => 0,
+            Opening::Remote(opening) => opening.ahead(),
+        }
+    }
+
+    /// Waits for the first bytes.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or an object is not the version that was asked for.
+    pub(crate) fn open(self) -> Result<Box<dyn Read + Send>> {
+        match self {
+            Opening::Local(path) => local::open(&path),
+            Opening::Remote(opening) => opening.open(),
+        }
+    }
+}
+
+/// A file or object that is being written.
+pub(crate) enum Creating {
+    /// The write of a local file, which is over.
+    Done(Result<Created>),
+    /// The write of an object.
+    Remote(remote::Creating),
+}
+
+impl Creating {
+    /// Waits until it is written.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn wait(self) -> Result<Created> {
+        match self {
+            Creating::Done(created) => created,
+            Creating::Remote(creating) => creating.wait(),
+        }
+    }
+}
+
+/// Whether [`begin_create`] wrote anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Created {
     /// It did not exist and was written.
@@ -91,6 +141,38 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     }
 }
 
+/// Starts to open a version of a file or object. Of an object, the first bytes are requested at once; of a file, the
+/// version is not checked.
+pub(crate) fn begin(stored: &Stored) -> Opening {
+    match is_remote(&stored.path) {
+        true => Opening::Remote(Box::new(remote::begin(stored))),
+        false => Opening::Local(stored.path.clone()),
+    }
+}
+
+/// Whether [`begin`] reads exactly the version that it is asked for, so that no other check is needed.
+pub(crate) fn is_pinned(stored: &Stored) -> bool {
+    is_remote(&stored.path) && remote::is_pinned(stored)
+}
+
+/// The files directly in a folder, sorted by name; none if there is no such folder.
+///
+/// # Errors
+/// If an existing folder cannot be listed.
+pub(crate) fn list_or_nothing(folder: &Path) -> Result<Vec<Stored>> {
+    match is_remote(folder) || folder.exists() {
+        true => list(folder),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Removes the temporary files of writers that were killed from a local folder.
+pub(crate) fn remove_stale(folder: &Path) {
+    if !is_remote(folder) {
+        local::remove_stale(folder);
+    }
+}
+
 /// All bytes of a file or object; `None` if it does not exist.
 ///
 /// # Errors
@@ -102,14 +184,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Writes a new file or object; an existing one is never overwritten.
-///
-/// # Errors
-/// If it cannot be written.
-pub(crate) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
+/// Starts to write a new file or object; an existing one is never overwritten. Local files are written at once.
+pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
     match is_remote(path) {
-        true => remote::create(path, bytes),
-        false => local::create(path, bytes),
+        true => Creating::Remote(remote::begin_create(path, bytes)),
+        false => Creating::Done(local::create(path, bytes)),
     }
 }
 

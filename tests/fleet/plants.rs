@@ -155,7 +155,7 @@ fn missing_and_foreign_shards_are_reported() {
     let shard = fs::read_dir(&shards).expect("shards").next().expect("one").expect("one").path();
     fs::copy(&shard, shards.join("0123.parquet")).expect("a copy");
     let output = fleet(&["reduce", plan, "-o", folder]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
     let text = told(&output);
     assert!(text.contains("64 planned = 1 ok + 62 failed + 1 unmatched"), "{text}");
     assert!(text.contains("NO_SHARD") && text.contains("1 shard in"), "{text}");

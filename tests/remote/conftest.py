@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import http.client
 import os
 import re
@@ -47,8 +48,19 @@ class Refusal:
     code: str
 
 
+class Fault(enum.Enum):
+    """What can happen to an answer."""
+
+    #: The connection is closed without an answer.
+    CLOSED = enum.auto()
+    #: The connection is closed in the middle of the answer.
+    CUT = enum.auto()
+    #: The request reaches the server, but the answer is lost.
+    LOST = enum.auto()
+
+
 #: Is shown each request before the server; may act, wait, or answer itself.
-Watcher = Callable[[Request], "Refusal | None"]
+Watcher = Callable[[Request], "Refusal | Fault | None"]
 
 
 @dataclass
@@ -80,7 +92,8 @@ class Storage:
 
     def environment(self, **others: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        return {**kept, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL": self.endpoint, **others}
+        ours = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL": self.endpoint}
+        return {**kept, **ours, "TRACETREE_RETRY_SECONDS": "6", **others}
 
     def start(self, *arguments: str | Path, **environment: str) -> subprocess.Popen[str]:
         command = [os.environ["TRACETREE"], *map(str, arguments)]
@@ -112,20 +125,25 @@ class Between(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, headers)
         self.storage.requests.append(request)
-        refusal = self.storage.watch(request)
-        if refusal:
-            self._answer(refusal.status, {}, f"<Error><Code>{refusal.code}</Code></Error>".encode())
+        fault = self.storage.watch(request)
+        if isinstance(fault, Refusal):
+            self._answer(fault.status, {}, f"<Error><Code>{fault.code}</Code></Error>".encode())
+            return
+        self.close_connection = fault is not None
+        if fault is Fault.CLOSED:
             return
         server = http.client.HTTPConnection("127.0.0.1", self.server_port)
         server.request(self.command, self.path, body, {**headers, "content-length": str(len(body))})
         answer = server.getresponse()
-        self._answer(answer.status, dict(answer.getheaders()), answer.read())
+        content = answer.read()
         server.close()
+        if fault is not Fault.LOST:
+            self._answer(answer.status, dict(answer.getheaders()), content, is_cut=fault is Fault.CUT)
 
     def _body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("content-length", 0)))
 
-    def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+    def _answer(self, status: int, headers: dict[str, str], body: bytes, is_cut: bool = False) -> None:
         self.send_response_only(status)
         length = {name: value for name, value in headers.items() if name.lower() == "content-length"}
         for name, value in headers.items():
@@ -135,7 +153,7 @@ class Between(BaseHTTPRequestHandler):
         self.send_header("Content-Length", next(iter(length.values()), str(len(body))))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.wfile.write(body[: len(body) // 2] if is_cut else body)
 
     def handle(self) -> None:
         try:

@@ -110,7 +110,7 @@ def test_a_pair_that_changes_while_it_is_read_has_a_status_and_no_shard(storage:
     storage.run("fleet", "plan", s3("before"), s3("after"), "-o", s3("plan.json"))
 
     def watch(request: Request) -> None:
-        if "after/rank_1" in request.path and request.range.startswith("bytes=8650752-"):
+        if "after/rank_1" in request.path and request.range.startswith("bytes=16777216-"):
             storage.put("after/rank_1.json", LARGE + b" ")
 
     storage.watch = watch

@@ -210,7 +210,7 @@ fn write_fleet(traces: &Path, folder: &Path) {
     let (before, after) = (traces.join("before"), traces.join("after"));
     let plan = Plan::make(&before, &after, PlanOptions::default()).expect("a plan");
     let mapping = Mapping::new(&plan, folder).expect("options");
-    let lost = map_all(&plan, &mapping, |_| ()).expect("shards");
+    let lost = map_all(&plan, &mapping, |_, _| ()).expect("shards");
     let fleet = Fleet::reduce(&plan, folder, &lost).expect("a fleet");
     let files = FleetFiles { has_reports: true, ..FleetFiles::default() };
     fleet.write(folder, &files).expect("a page");

@@ -18,12 +18,12 @@ mod waits;
 use super::Fleet;
 use super::collectives::{CollectiveWait, Collectives, straggler};
 use super::findings;
-use super::map::{SHARDS, shard_path};
+use super::map::{SHARDS, shard_name, shard_path};
 use super::plan::{Plan, PlannedPair};
 use super::ranges::ranges;
 use super::rows::{PairRow, RankRow, StepRow};
 use super::shard::{Facts, Shard};
-use super::status::Status;
+use super::status::{NO_SHARD, SHARD_UNREADABLE, Status};
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::counted;
 use crate::side::{PerSide, Side};
@@ -31,6 +31,7 @@ use crate::storage;
 use crate::trace::Nanos;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,18 +73,31 @@ impl Compared<'_> {
 
 impl Fleet {
     /// Combines the shards in `folder`. Pairs without a shard have failed, either with their entry
-    /// in `lost` or with `NO_SHARD`.
+    /// in `lost` or with `NO_SHARD`; those whose shard cannot be read with `SHARD_UNREADABLE`.
     ///
     /// # Errors
-    /// If shards that exist cannot be read.
+    /// If the shards cannot be listed, or none of 256 in a row can be read.
     pub fn reduce(plan: &Plan, folder: &Path, lost: &Lost) -> Result<Fleet> {
+        let listed = storage::list_or_nothing(&folder.join(SHARDS))?;
+        let listed: BTreeSet<&OsStr> =
+            listed.iter().filter_map(|file| file.path.file_name()).collect();
         let mut texts = Texts::default();
         let (mut pairs, mut compared) = (Vec::new(), Vec::new());
         for chunk in plan.pairs.chunks(AT_ONCE) {
-            let read = || chunk.par_iter().map(|pair| read(pair, folder, lost)).collect();
-            let read: Vec<Result<Shard>> = storage::at_once(folder, read);
+            let read = |pair| read(pair, folder, &listed, lost);
+            let read: Vec<Result<Shard>> =
+                storage::at_once(folder, || chunk.par_iter().map(read).collect());
+            let is_out_of_reach = chunk.len() == AT_ONCE && read.iter().all(Result::is_err);
             for (pair, shard) in chunk.iter().zip(read) {
-                let Shard { status, facts, .. } = shard?;
+                let shard = match shard {
+                    Ok(shard) => shard,
+                    Err(error) if is_out_of_reach => return Err(error),
+                    Err(error) => {
+                        let status = Status::failed(SHARD_UNREADABLE, error.to_string());
+                        Shard::failed(pair.rank, status)
+                    }
+                };
+                let Shard { status, facts, .. } = shard;
                 pairs.push(PairRow::of_pair(pair, &status));
                 if let Some(mut facts) = facts {
                     texts.share(&mut facts);
@@ -93,7 +107,7 @@ impl Fleet {
         }
         pairs.extend(plan.unmatched.iter().map(PairRow::of_unmatched));
         let mut notes = plan.notes.clone();
-        notes.extend(other_shards(plan, folder));
+        notes.extend(other_shards(plan, folder, &listed));
         Ok(added_up(plan, pairs, &compared, notes))
     }
 
@@ -130,8 +144,16 @@ impl Counts {
 }
 
 /// The shard of a pair, or a failed one with the reason why there is none.
-fn read(pair: &PlannedPair, folder: &Path, lost: &Lost) -> Result<Shard> {
-    let bytes = storage::read(&shard_path(folder, pair))?;
+fn read(
+    pair: &PlannedPair,
+    folder: &Path,
+    listed: &BTreeSet<&OsStr>,
+    lost: &Lost,
+) -> Result<Shard> {
+    let bytes = match listed.contains(OsStr::new(&shard_name(pair))) {
+        true => storage::read(&shard_path(folder, pair))?,
+        false => None,
+    };
     let status = match (bytes, lost.get(&pair.key)) {
         (Some(bytes), _) => match Shard::read(bytes, pair) {
             Ok(shard) => return Ok(shard),
@@ -139,27 +161,28 @@ fn read(pair: &PlannedPair, folder: &Path, lost: &Lost) -> Result<Shard> {
         },
         (None, Some((code, message))) => Status::failed(code, message.clone()),
         (None, None) => Status::failed(
-            "NO_SHARD",
-            "not compared yet, or the shard was removed; run `tracetree fleet map`",
+            NO_SHARD,
+            format!(
+                "no shard in {}: not compared yet, or compared by a machine that does not share \
+                 this folder; run `tracetree fleet map` here, or pass --shards",
+                folder.display()
+            ),
         ),
     };
     Ok(Shard::failed(pair.rank, status))
 }
 
 /// A note about shards of other plans, versions or options, which are ignored.
-fn other_shards(plan: &Plan, folder: &Path) -> Option<String> {
-    let shards = folder.join(SHARDS);
-    let known: BTreeSet<String> =
-        plan.pairs.iter().map(|pair| format!("{}.parquet", pair.key)).collect();
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let listed = storage::list(&shards).ok()?;
-    let names = listed.iter().map(|file| name(&file.path));
-    let others = names.filter(|name| name.ends_with(".parquet") && !known.contains(name)).count();
+fn other_shards(plan: &Plan, folder: &Path, listed: &BTreeSet<&OsStr>) -> Option<String> {
+    let known: BTreeSet<String> = plan.pairs.iter().map(shard_name).collect();
+    let names = listed.iter().map(|name| name.to_string_lossy());
+    let others =
+        names.filter(|name| name.ends_with(".parquet") && !known.contains(&**name)).count();
     (others > 0).then(|| {
         format!(
             "{} in {} ignored: written for other inputs, options or versions",
             counted(others as u64, "shard"),
-            shards.display()
+            folder.join(SHARDS).display()
         )
     })
 }

@@ -5,6 +5,7 @@
 //! request, so that missing credentials are reported as such and not as a failed request.
 
 use super::failure;
+use super::patience::{Connector, hasty, patient};
 use super::service::Service;
 use super::waiting;
 use crate::error::{Error, ErrorKind, Result};
@@ -13,7 +14,7 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path as Key;
-use object_store::{BackoffConfig, ClientOptions, CredentialProvider, ObjectStore, RetryConfig};
+use object_store::{ClientOptions, CredentialProvider, ObjectStore};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -95,20 +96,6 @@ fn store(path: &Path, parts: &Parts<'_>) -> Result<Arc<dyn ObjectStore>> {
     Ok(made)
 }
 
-/// Retries for up to two minutes: short enough to wait for, long enough for a server that throttles.
-fn patient() -> RetryConfig {
-    let backoff = BackoffConfig { max_backoff: Duration::from_secs(8), ..BackoffConfig::default() };
-    RetryConfig { backoff, max_retries: 7, retry_timeout: Duration::from_secs(120) }
-}
-
-/// Retries once, while credentials are looked for: outside a cloud there is no metadata server to
-/// answer.
-fn hasty() -> RetryConfig {
-    let backoff =
-        BackoffConfig { max_backoff: Duration::from_millis(500), ..BackoffConfig::default() };
-    RetryConfig { backoff, max_retries: 1, retry_timeout: Duration::from_secs(10) }
-}
-
 fn amazon(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(hasty());
     let said = |key| builder.get_config_value(&key).unwrap_or_default();
@@ -124,7 +111,7 @@ fn amazon(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
         let credentials = made(builder.clone())?.credentials().clone();
         builder = builder.with_credentials(checked(path, Service::S3, credentials)?);
     }
-    Ok(Arc::new(made(builder.with_retry(patient()))?))
+    Ok(Arc::new(made(builder.with_retry(patient()).with_http_connector(Connector))?))
 }
 
 fn google(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
@@ -140,7 +127,7 @@ fn google(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
         let credentials = made(builder.clone())?.credentials().clone();
         builder = builder.with_credentials(checked(path, Service::Google, credentials)?);
     }
-    Ok(Arc::new(made(builder.with_retry(patient()))?))
+    Ok(Arc::new(made(builder.with_retry(patient()).with_http_connector(Connector))?))
 }
 
 fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
@@ -154,7 +141,7 @@ fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
         let credentials = made(builder.clone())?.credentials().clone();
         builder = builder.with_credentials(checked(path, Service::Azure, credentials)?);
     }
-    Ok(Arc::new(made(builder.with_retry(patient()))?))
+    Ok(Arc::new(made(builder.with_retry(patient()).with_http_connector(Connector))?))
 }
 
 /// No overall timeout: a download may take any time as long as data keeps arriving.
@@ -164,7 +151,7 @@ fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
         .with_timeout_disabled()
         .with_read_timeout(Duration::from_secs(30));
     let builder = HttpBuilder::new().with_url(root).with_client_options(options);
-    let made = builder.with_retry(patient()).build();
+    let made = builder.with_retry(patient()).with_http_connector(Connector).build();
     Ok(Arc::new(made.map_err(failure::setup(path, Service::Web))?))
 }
 

@@ -1,5 +1,6 @@
 //! An error of a store → an [`Error`] with the address, a one-line reason and a remedy.
 
+use super::patience::deadline;
 use super::service::Service;
 use crate::error::{Error, ErrorKind, Result};
 use object_store::Error as StoreError;
@@ -22,10 +23,16 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
         io::ErrorKind::PermissionDenied => "request access, or use other credentials",
         io::ErrorKind::StaleNetworkFileHandle => "retry when no other program is writing to it",
         io::ErrorKind::Unsupported => "name a bucket or a local folder",
+        io::ErrorKind::ResourceBusy => SLOWER,
+        io::ErrorKind::HostUnreachable => "try again later; results that are written are kept",
         _ => service.place(),
     };
     Error::io(path, doing, failed).remedy(remedy)
 }
+
+/// Hint: what to do about a store that throttles.
+const SLOWER: &str =
+    "run fewer comparisons at once, or try again later; results that are written are kept";
 
 /// The error of a store that cannot be created from the environment.
 pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Error {
@@ -62,14 +69,21 @@ pub(super) fn system(error: &StoreError) -> io::Error {
         io::ErrorKind::NotFound => "nothing found at this address",
         io::ErrorKind::PermissionDenied => "no permission",
         io::ErrorKind::StaleNetworkFileHandle => "it changed while it was being read",
+        io::ErrorKind::ResourceBusy => "the store throttles requests",
+        io::ErrorKind::HostUnreachable => "the server fails",
         _ => return io::Error::new(kind, reason(error)),
     };
-    let text = match code(error) {
+    let text = match code(error).or_else(|| status(&innermost(error)).map(str::to_owned)) {
         Some(code) if code == "NoSuchBucket" => "the bucket does not exist".to_owned(),
         Some(code) => format!("{words} ({code})"),
         None => words.to_owned(),
     };
-    io::Error::new(kind, text)
+    let is_repeated = matches!(kind, io::ErrorKind::ResourceBusy | io::ErrorKind::HostUnreachable);
+    let how_long = match is_repeated {
+        true => format!(", also after {} s of retries", deadline().as_secs()),
+        false => String::new(),
+    };
+    io::Error::new(kind, text + &how_long)
 }
 
 /// Searches the error chain: after retries, the server's answer is nested more deeply.
@@ -86,18 +100,31 @@ fn kind(error: &StoreError) -> io::ErrorKind {
         _ => None,
     };
     let known = chain(error).find_map(|error| of(error.downcast_ref()?));
+    if known.is_none() && code(error).is_some_and(|code| THROTTLED.contains(&code.as_str())) {
+        return io::ErrorKind::ResourceBusy;
+    }
     known.or_else(|| by_status(&innermost(error))).unwrap_or(io::ErrorKind::Other)
 }
 
+/// Codes with which stores ask for fewer requests: S3, Azure.
+const THROTTLED: [&str; 5] =
+    ["SlowDown", "RequestLimitExceeded", "TooManyRequests", "ServerBusy", "ThrottlingException"];
+
 /// The kind by HTTP status: errors of listings and multipart uploads carry nothing more specific.
 fn by_status(text: &str) -> Option<io::ErrorKind> {
-    let (_, rest) = text.split_once("status code: ")?;
-    match rest.get(..3)? {
+    match status(text)? {
         "404" => Some(io::ErrorKind::NotFound),
         "401" | "403" => Some(io::ErrorKind::PermissionDenied),
         "412" => Some(io::ErrorKind::StaleNetworkFileHandle),
+        "429" | "503" => Some(io::ErrorKind::ResourceBusy),
+        status if status.starts_with('5') => Some(io::ErrorKind::HostUnreachable),
         _ => None,
     }
+}
+
+/// The three digits of the HTTP status in the text of an error.
+fn status(text: &str) -> Option<&str> {
+    text.split_once("status code: ")?.1.get(..3)
 }
 
 /// The text of the innermost error.
@@ -174,7 +201,19 @@ mod tests {
         };
         assert_eq!(kind_of("404 Not Found"), io::ErrorKind::NotFound);
         assert_eq!(kind_of("403 Forbidden"), io::ErrorKind::PermissionDenied);
-        assert_eq!(kind_of("500 Internal Server Error"), io::ErrorKind::Other);
+        assert_eq!(kind_of("500 Internal Server Error"), io::ErrorKind::HostUnreachable);
+        assert_eq!(kind_of("503 Service Unavailable"), io::ErrorKind::ResourceBusy);
+        assert_eq!(kind_of("302 Found"), io::ErrorKind::Other);
+    }
+
+    #[test]
+    fn throttling_has_a_hint_of_its_own_and_no_markup() {
+        let body = "Server returned error response: <?xml?><Error><Code>SlowDown</Code></Error>";
+        let slow = StoreError::Generic { store: "S3", source: body.into() };
+        let told = request(Path::new("s3://b/k"), Service::S3, "write the file", &slow).to_string();
+        assert!(told.contains("the store throttles requests (SlowDown)"), "{told}");
+        assert!(told.contains("fewer comparisons at once"), "{told}");
+        assert!(!told.contains('<') && !told.contains("AWS_REGION"), "{told}");
     }
 
     #[test]

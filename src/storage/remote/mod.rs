@@ -9,6 +9,7 @@ mod address;
     reason = "errors of others, of which more kinds will come"
 )]
 mod failure;
+mod patience;
 mod reader;
 mod service;
 mod waiting;
@@ -17,6 +18,7 @@ use super::{Created, Stored};
 use crate::error::{Error, Result};
 use address::Address;
 use bytes::Bytes;
+use object_store::path::Path as Key;
 use object_store::{
     MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
 };
@@ -25,6 +27,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use waiting::Pending;
 
 /// Larger objects are uploaded in parts of this size. S3 requires at least 5 MiB and at most 10,000 parts.
 const PART: usize = 16 * 1024 * 1024;
@@ -64,6 +67,38 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     failure::told((path, address.service, "open the trace"), reader::open(&address))
 }
 
+/// An object whose first bytes are on their way.
+pub(crate) struct Opening {
+    path: PathBuf,
+    begun: Result<(Service, io::Result<reader::Begun>)>,
+}
+
+impl Opening {
+    pub(super) fn ahead(&self) -> u64 {
+        match &self.begun {
+            Ok((_, Ok(begun))) => begun.ahead(),
+            Ok((_, Err(_))) | Err(_) => 0,
+        }
+    }
+
+    pub(super) fn open(self) -> Result<Box<dyn Read + Send>> {
+        let (service, begun) = self.begun?;
+        let opened = begun.and_then(reader::Begun::open);
+        failure::told((&self.path, service, "open the trace"), opened)
+    }
+}
+
+pub(super) fn begin(stored: &Stored) -> Opening {
+    let begun =
+        Address::of(&stored.path).map(|address| (address.service, reader::begin(&address, stored)));
+    Opening { path: stored.path.clone(), begun }
+}
+
+/// Whether a version is an ETag, under which an object can be requested. Without one, it is a date.
+pub(super) fn is_pinned(stored: &Stored) -> bool {
+    !stored.version.contains([':', '"'])
+}
+
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     let Address { service, store, key } = Address::of(path)?;
     asked((path, service, "read the file"), async move {
@@ -74,32 +109,49 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     })
 }
 
-pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
-    let Address { service, store, key } = Address::of(path)?;
-    let bytes = Bytes::copy_from_slice(bytes);
-    // The object is written in one request, which allows up to 5 GB, because multipart uploads do
-    // not support preconditions.
-    let created = async move {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-            match store.put_opts(&key, PutPayload::from_bytes(bytes.clone()), options).await {
-                Ok(_) => return Ok(Created::New),
-                Err(error @ object_store::Error::AlreadyExists { .. }) => {
-                    // A store also gives this answer while another writer is uploading. That upload
-                    // may still fail.
-                    match failure::unless_absent(store.head(&key).await)? {
-                        Some(_) => return Ok(Created::Kept),
-                        None if tries < TRIES => {}
-                        None => return Err(error),
-                    }
+/// An object that is being written.
+pub(crate) struct Creating {
+    path: PathBuf,
+    begun: Result<(Service, io::Result<Pending<Answer<Created>>>)>,
+}
+
+impl Creating {
+    pub(super) fn wait(self) -> Result<Created> {
+        let (service, pending) = self.begun?;
+        let answer = pending.and_then(|pending| pending.wait());
+        failure::told((&self.path, service, "write the file"), answer)
+    }
+}
+
+pub(super) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
+    let begun = Address::of(path).map(|Address { service, store, key }| {
+        let bytes = Bytes::copy_from_slice(bytes);
+        (service, waiting::begin(async move { create(&*store, &key, bytes).await }))
+    });
+    Creating { path: path.to_path_buf(), begun }
+}
+
+/// Writes an object in one request, which allows up to 5 GB, because multipart uploads do not support
+/// preconditions.
+async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Created> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        match store.put_opts(key, PutPayload::from_bytes(bytes.clone()), options).await {
+            Ok(_) => return Ok(Created::New),
+            Err(error @ object_store::Error::AlreadyExists { .. }) => {
+                // A store also gives this answer while another writer is uploading. That upload
+                // may still fail.
+                match failure::unless_absent(store.head(key).await)? {
+                    Some(_) => return Ok(Created::Kept),
+                    None if tries < TRIES => {}
+                    None => return Err(error),
                 }
-                Err(error) => return Err(error),
             }
+            Err(error) => return Err(error),
         }
-    };
-    asked((path, service, "write the file"), created)
+    }
 }
 
 /// Maximum number of attempts of [`create`] while unfinished uploads of other writers prevent the

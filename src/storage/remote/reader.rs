@@ -7,6 +7,7 @@
 //! object is overwritten meanwhile, the read fails instead of mixing two versions. A web server may not
 //! support ranges, so there one answer is streamed.
 
+use super::super::Stored;
 use super::address::Address;
 use super::failure;
 use super::service::Service;
@@ -41,8 +42,60 @@ pub(super) fn open(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>
     }
 }
 
+/// A version of an object whose first bytes were requested.
+pub(super) enum Begun {
+    /// Ranges are on their way.
+    Ranges(Ranges),
+    /// Nothing is known that a range could be requested under.
+    Unknown(Address),
+}
+
+/// Requests the first ranges of a version of an object, without waiting for them.
+///
+/// # Errors
+/// If the system cannot create threads.
+pub(super) fn begin(address: &Address, stored: &Stored) -> io::Result<Begun> {
+    if address.service == Service::Web || !super::is_pinned(stored) {
+        return Ok(Begun::Unknown(address.clone()));
+    }
+    let (store, key) = (address.store.clone(), address.key.clone());
+    let etag = Some(format!("\"{}\"", stored.version));
+    let (pending, current) = (VecDeque::new(), Bytes::new());
+    let mut ranges = Ranges { store, key, size: stored.size, etag, next: 0, pending, current };
+    ranges.ask()?;
+    Ok(Begun::Ranges(ranges))
+}
+
+impl Begun {
+    /// Number of bytes that were requested.
+    pub(super) fn ahead(&self) -> u64 {
+        match self {
+            Begun::Ranges(ranges) => ranges.next,
+            Begun::Unknown(_) => 0,
+        }
+    }
+
+    /// Waits for the first range.
+    ///
+    /// # Errors
+    /// If it cannot be read, or the object has another version.
+    pub(super) fn open(self) -> io::Result<Answer<Box<dyn Read + Send>>> {
+        let mut ranges = match self {
+            Begun::Ranges(ranges) => ranges,
+            Begun::Unknown(address) => return open(&address),
+        };
+        if let Some(pending) = ranges.pending.pop_front() {
+            match pending.wait()? {
+                Ok(bytes) => ranges.current = bytes,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(Box::new(ranges)))
+    }
+}
+
 /// An object that is read range by range.
-struct Ranges {
+pub(super) struct Ranges {
     store: Arc<dyn ObjectStore>,
     key: Key,
     size: u64,
@@ -106,7 +159,8 @@ async fn one(
     let same = options.if_match.clone();
     let answer = store.get_opts(key, options).await?;
     // Some servers ignore the precondition.
-    if same.is_some() && answer.meta.e_tag != same {
+    let plain = |tag: &Option<String>| tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
+    if same.is_some() && plain(&answer.meta.e_tag) != plain(&same) {
         let source = "another ETag".into();
         return Err(object_store::Error::Precondition { path: key.to_string(), source });
     }

@@ -1,0 +1,183 @@
+//! How long a failing request is repeated: until a deadline, with random pauses.
+//!
+//! A server that throttles or restarts recovers within minutes, so requests are repeated for [`DEADLINE`]. A server
+//! that has never answered is more likely a wrong address, so there the requests end after [`UNANSWERED`] of it.
+
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+    ReqwestConnector,
+};
+use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, OnceLock};
+use std::time::{Duration, Instant};
+
+/// A request is repeated for this long, unless `TRACETREE_RETRY_SECONDS` says otherwise.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The environment variable with another deadline, in seconds.
+const VARIABLE: &str = "TRACETREE_RETRY_SECONDS";
+
+/// The part of the deadline after which a server counts as unreachable if it has never answered.
+const UNANSWERED: u32 = 4;
+
+/// Longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// For how long a failing request is repeated.
+pub(super) fn deadline() -> Duration {
+    static CHOSEN: LazyLock<Duration> = LazyLock::new(|| {
+        let text = std::env::var(VARIABLE).ok();
+        let seconds = text.and_then(|text| text.trim().parse().ok());
+        seconds.map_or(DEADLINE, Duration::from_secs)
+    });
+    *CHOSEN
+}
+
+/// Repeats until the deadline, however often. Each pause is random, between a fixed minimum and three times the
+/// previous pause, so that many workers do not repeat their requests at the same time.
+pub(super) fn patient() -> RetryConfig {
+    let backoff = BackoffConfig {
+        init_backoff: Duration::from_millis(100),
+        max_backoff: LONGEST_PAUSE,
+        base: 3.0,
+    };
+    RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: deadline() }
+}
+
+/// Retries once, while credentials are looked for: outside a cloud there is no metadata server to
+/// answer.
+pub(super) fn hasty() -> RetryConfig {
+    let backoff =
+        BackoffConfig { max_backoff: Duration::from_millis(500), ..BackoffConfig::default() };
+    RetryConfig { backoff, max_retries: 1, retry_timeout: Duration::from_secs(10) }
+}
+
+/// Makes clients that decide which failures are final.
+#[derive(Debug)]
+pub(super) struct Connector;
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let inner = ReqwestConnector::default().connect(options)?;
+        Ok(HttpClient::new(Client {
+            inner,
+            has_answered: AtomicBool::new(false),
+            failing: OnceLock::new(),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Client {
+    inner: HttpClient,
+    has_answered: AtomicBool,
+    /// When the first connection failed.
+    failing: OnceLock<Instant>,
+}
+
+/// A future, as the trait of the client returns it.
+type Answering<'f> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'f>>;
+
+impl HttpService for Client {
+    fn call<'s, 'f>(&'s self, request: HttpRequest) -> Answering<'f>
+    where
+        's: 'f,
+        Self: 'f,
+    {
+        // A shard is only written where there is none, so a repeated write does no harm.
+        let is_repeatable = request.headers().contains_key("if-none-match");
+        let query = request.uri().query().unwrap_or_default();
+        let is_listing = LISTINGS.iter().any(|part| query.contains(part));
+        Box::pin(async move {
+            match self.inner.execute(request).await {
+                Ok(answer) => {
+                    self.has_answered.store(true, Ordering::Relaxed);
+                    if is_listing { whole(answer).await } else { Ok(answer) }
+                }
+                Err(error) => {
+                    let kind = self.kind(error.kind(), is_repeatable);
+                    Err(HttpError::new(kind, error))
+                }
+            }
+        })
+    }
+}
+
+/// Parts of the addresses of listings: S3 and Google, Azure.
+const LISTINGS: [&str; 2] = ["list-type=", "comp=list"];
+
+/// Waits for all of an answer. A listing that is cut off fails here, where its request is repeated; of objects, the
+/// missing part is requested later.
+async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
+    let (parts, body) = answer.into_parts();
+    let cut = |error| HttpError::new(HttpErrorKind::Interrupted, error);
+    let bytes = body.bytes().await.map_err(cut)?;
+    Ok(HttpResponse::from_parts(parts, bytes.into()))
+}
+
+impl Client {
+    /// The kind of a failure, which decides whether the request is repeated.
+    fn kind(&self, kind: HttpErrorKind, is_repeatable: bool) -> HttpErrorKind {
+        if matches!(kind, HttpErrorKind::Connect | HttpErrorKind::Timeout)
+            && !self.has_answered.load(Ordering::Relaxed)
+        {
+            let since = self.failing.get_or_init(Instant::now);
+            if since.elapsed() > deadline() / UNANSWERED {
+                return HttpErrorKind::Unknown;
+            }
+        }
+        let was_sent = matches!(kind, HttpErrorKind::Timeout | HttpErrorKind::Interrupted);
+        if was_sent && is_repeatable { HttpErrorKind::Request } else { kind }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Refusing;
+
+    impl HttpService for Refusing {
+        fn call<'s, 'f>(&'s self, _: HttpRequest) -> Answering<'f>
+        where
+            's: 'f,
+            Self: 'f,
+        {
+            unreachable!("only kinds are tested")
+        }
+    }
+
+    fn client(has_answered: bool, failing: Option<Instant>) -> Client {
+        let client = Client {
+            inner: HttpClient::new(Refusing),
+            has_answered: AtomicBool::new(has_answered),
+            failing: OnceLock::new(),
+        };
+        if let Some(since) = failing {
+            client.failing.set(since).expect("not set yet");
+        }
+        client
+    }
+
+    #[test]
+    fn a_server_that_never_answered_is_given_up_before_the_deadline() {
+        let long_ago = Instant::now().checked_sub(DEADLINE / UNANSWERED + Duration::from_secs(1));
+        let kind = |has_answered, failing| {
+            client(has_answered, failing).kind(HttpErrorKind::Connect, false)
+        };
+        assert_eq!(kind(false, None), HttpErrorKind::Connect);
+        assert_eq!(kind(false, long_ago), HttpErrorKind::Unknown);
+        assert_eq!(kind(true, long_ago), HttpErrorKind::Connect);
+    }
+
+    #[test]
+    fn a_write_that_cannot_overwrite_is_repeated_after_a_cut() {
+        let kind =
+            |is_repeatable| client(true, None).kind(HttpErrorKind::Interrupted, is_repeatable);
+        assert_eq!((kind(true), kind(false)), (HttpErrorKind::Request, HttpErrorKind::Interrupted));
+    }
+}

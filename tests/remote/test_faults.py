@@ -1,0 +1,202 @@
+"""A fleet on a store that throttles, fails, cuts answers and stalls: no pair ends the others, and nothing is lost."""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import BUCKET, Fault, Refusal, Request, Storage
+
+RANKS = 210
+
+
+def s3(key: str) -> str:
+    return f"s3://{BUCKET}/{key}"
+
+
+def trace(rank: int, duration: int) -> bytes:
+    """A rank with one op and one kernel."""
+    def event(cat: str, name: str, ts: int, dur: int, thread: int) -> dict[str, object]:
+        return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": thread, "ts": ts, "dur": dur,
+                "args": {"correlation": 1, "External id": 1}}
+
+    events = [event("cpu_op", "aten::mm", 10, 50, 1), event("cuda_runtime", "cudaLaunchKernel", 20, 5, 1),
+              event("kernel", "gemm", 40, duration, 7)]
+    return json.dumps({"distributedInfo": {"rank": rank, "world_size": RANKS}, "traceEvents": events}).encode()
+
+
+@pytest.fixture
+def fleet(storage: Storage, tmp_path: Path) -> Storage:
+    """Many small ranks, and a plan."""
+    for rank in range(RANKS):
+        storage.put(f"before/rank_{rank}.json", trace(rank, 100))
+        storage.put(f"after/rank_{rank}.json", trace(rank, 100 + rank % 7))
+    storage.run("fleet", "plan", s3("before"), s3("after"), "-o", s3("plan.json"))
+    storage.requests.clear()
+    return storage
+
+
+def shard(storage: Storage, at: int) -> str:
+    key: str = json.loads(storage.get("plan.json"))["pairs"][at]["key"]
+    return f"{key}.parquet"
+
+
+def document(storage: Storage, folder: str) -> dict[str, object]:
+    told: dict[str, object] = json.loads(storage.get(f"{folder}/fleet.json"))
+    return told
+
+
+def test_a_pair_takes_three_requests_and_many_are_on_their_way_at_once(fleet: Storage) -> None:
+    now, most = 0, 0
+    lock = threading.Lock()
+
+    def watch(request: Request) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.03)
+        with lock:
+            now -= 1
+
+    fleet.watch = watch
+    fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), RAYON_NUM_THREADS="1")
+    asked = collections.Counter(request.method for request in fleet.requests)
+    # Two traces and a shard for each pair; the plan and one listing.
+    assert asked == {"GET": 2 * RANKS + 2, "PUT": RANKS}
+    assert most > 20, "one core waits for one request at a time"
+
+
+def test_a_shard_that_cannot_be_written_is_a_status(fleet: Storage) -> None:
+    bad = shard(fleet, 5)
+    fleet.watch = lambda request: Refusal(503, "SlowDown") if request.method == "PUT" and bad in request.path else None
+    done = fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"))
+    assert f"{RANKS} pairs compared, 0 skipped" in done.told
+    told = next(line for line in done.told.splitlines() if "SHARD_NOT_WRITTEN" in line)
+    assert "the store throttles requests (SlowDown), also after 6 s of retries" in told
+    assert "fewer comparisons at once" in told and "AWS_REGION" not in told and "<" not in told
+    assert len(fleet.keys("out/shards/")) == RANKS - 1
+    fleet.watch = lambda request: None
+    fleet.requests.clear()
+    fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"))
+    assert len(fleet.asked("PUT", "/shards/")) == 1, "only that pair is repeated"
+
+
+def test_a_run_with_a_bad_shard_and_a_bad_trace_adds_up(fleet: Storage) -> None:
+    bad = shard(fleet, 5)
+
+    def watch(request: Request) -> Refusal | None:
+        is_bad = (request.method == "PUT" and bad in request.path) or "after/rank_9.json" in request.path
+        return Refusal(500, "InternalError") if is_bad else None
+
+    # The plan of the run has the same keys. Heads of traces are read for it, so that the fault begins later.
+    fleet.watch = lambda request: watch(request) if request.range != "bytes=0-262143" else None
+    done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("out"))
+    assert f"{RANKS} planned = {RANKS - 2} ok + 2 failed + 0 unmatched" in done.told
+    findings = document(fleet, "out")["findings"]
+    assert isinstance(findings, list)
+    assert sorted(finding["code"] for finding in findings[:2]) == ["SHARD_NOT_WRITTEN", "UNREADABLE"]
+    assert all("the server fails (InternalError)" in finding["message"] for finding in findings[:2])
+
+
+def test_a_shard_that_cannot_be_read_is_a_status(fleet: Storage) -> None:
+    fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"))
+    bad = shard(fleet, 5)
+    fleet.watch = lambda request: Refusal(503, "SlowDown") if bad in request.path else None
+    done = fleet.run("fleet", "reduce", s3("plan.json"), "-o", s3("out"))
+    assert f"{RANKS - 1} ok + 1 failed" in done.told and "SHARD_UNREADABLE" in done.told
+
+
+def test_a_folder_that_takes_nothing_ends_the_run_early(fleet: Storage) -> None:
+    fleet.watch = lambda request: Refusal(403, "AccessDenied") if request.method == "PUT" else None
+    done = fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), code=2)
+    told = done.told.splitlines()[-1]
+    assert "10 results in a row could not be written" in told and "no permission (AccessDenied)" in told
+    assert f"0 of {RANKS} pairs are done; run the command again to continue" in told
+    assert len(fleet.asked("PUT", "/shards/")) < RANKS
+
+
+def test_missing_shards_are_no_success(fleet: Storage) -> None:
+    fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "3")
+    done = fleet.run("fleet", "reduce", s3("plan.json"), "-o", s3("out"), code=3)
+    assert f"1 ok + {RANKS - 1} failed" in done.told and "does not share this folder" in done.told
+
+
+class Chaos:
+    """Faults of a fifth of all requests, each at most twice in a row for a key. The same seed gives the same faults."""
+
+    def __init__(self, seed: int, stalls: int = 0) -> None:
+        self.counts: collections.Counter[str] = collections.Counter()
+        self._random, self._in_a_row = random.Random(seed), collections.Counter[str]()
+        self._lock = threading.Lock()
+        self._stalls = stalls
+
+    def __call__(self, request: Request) -> Refusal | Fault | None:
+        what = f"{request.method} {request.path} {request.range}"
+        with self._lock:
+            if self._in_a_row[what] >= 2 or self._random.random() > 0.2:
+                self._in_a_row[what] = 0
+                return None
+            self._in_a_row[what] += 1
+            kinds = ["throttle", "fail", "closed", "cut", "lost", "slow"]
+            kind = self._random.choice(kinds)
+            if self._stalls and request.method == "GET" and "rank_" in request.path:
+                self._stalls, kind = self._stalls - 1, "stall"
+            self.counts[kind] += 1
+        match kind:
+            case "throttle":
+                return Refusal(503, "SlowDown")
+            case "fail":
+                return Refusal(500, "InternalError")
+            case "closed":
+                return Fault.CLOSED
+            case "cut":
+                return Fault.CUT if request.method == "GET" else Fault.CLOSED
+            case "lost":
+                return Fault.LOST
+            case "slow":
+                time.sleep(0.5)
+                return None
+            case _:
+                # Longer than the command waits for an answer.
+                time.sleep(40)
+                return Fault.CLOSED
+
+
+@pytest.mark.parametrize(("seed", "stalls"), [(1, 2), (2, 0)])
+def test_random_faults_change_no_byte(fleet: Storage, seed: int, stalls: int) -> None:
+    fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("calm"))
+    fleet.watch = chaos = Chaos(seed, stalls)
+    done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("storm"), TRACETREE_RETRY_SECONDS="120")
+    assert {"throttle", "fail", "closed", "cut", "lost", "slow"} <= set(chaos.counts)
+    assert chaos.counts["stall"] == stalls
+    assert sum(chaos.counts.values()) > 80
+    assert f"{RANKS} planned = {RANKS} ok + 0 failed + 0 unmatched" in done.told
+    fleet.watch = lambda request: None
+    assert fleet.contents("storm/") == fleet.contents("calm/")
+
+
+def test_kills_in_a_storm_repeat_no_finished_pair(fleet: Storage) -> None:
+    fleet.run("fleet", "map", s3("plan.json"), "-o", s3("calm"))
+    fleet.watch = Chaos(3)
+    random_pause = random.Random(3)
+    for _ in range(3):
+        process = fleet.start("fleet", "map", s3("plan.json"), "-o", s3("storm"), RAYON_NUM_THREADS="1")
+        time.sleep(0.5 + random_pause.random())
+        process.kill()
+        process.wait()
+    before = set(fleet.keys("storm/shards/"))
+    fleet.requests.clear()
+    done = fleet.run("fleet", "map", s3("plan.json"), "-o", s3("storm"), TRACETREE_RETRY_SECONDS="120")
+    found = re.search(r"(\d+) pairs? compared, (\d+) skipped", done.told)
+    assert found and int(found[1]) + int(found[2]) == RANKS and int(found[2]) >= len(before)
+    written = {request.path.split("/shards/")[1] for request in fleet.asked("PUT", "/shards/")}
+    assert not written & {key.split("/shards/")[1] for key in before}
+    fleet.watch = lambda request: None
+    assert fleet.contents("storm/") == fleet.contents("calm/")
