@@ -68,7 +68,7 @@ impl Analysis {
         };
         places
             .iter()
-            .flat_map(|&place| steps.iter().map(move |step| row(place, step.clone())))
+            .flat_map(|&place| steps.iter().map(move |step| row(place, *step)))
             .collect()
     }
 
