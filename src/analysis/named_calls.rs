@@ -1,4 +1,4 @@
-//! All ops, or all calls into the GPU runtime, grouped by name: what no row of GPU time shows, because most
+//! All ops, or all calls into the GPU runtime, grouped by name. Rows of GPU time do not show them, because most
 //! of these calls launch nothing.
 
 use super::Analysis;
@@ -67,7 +67,7 @@ struct Groups {
 /// A host call that is not over at the current position in preorder.
 struct Open {
     call: CallId,
-    /// Its group, if it is of the wanted kind.
+    /// Its group, if its kind is the wanted one.
     group: Option<usize>,
 }
 
@@ -132,7 +132,7 @@ impl Groups {
     }
 }
 
-/// The call itself if it is of the baseline, otherwise its counterpart there.
+/// The call itself if its side is the baseline, otherwise its counterpart there.
 fn baseline(analysis: &Analysis, side: Side, call: CallId) -> CallId {
     match side {
         Side::Baseline => call,

@@ -66,10 +66,7 @@ impl Analysis {
             });
             MemoryTimelineRow { place, step, spans }
         };
-        places
-            .iter()
-            .flat_map(|&place| steps.iter().map(move |step| row(place, *step)))
-            .collect()
+        places.iter().flat_map(|&place| steps.iter().map(move |step| row(place, *step))).collect()
     }
 
     fn memory_span(
