@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use tracetree::program::nearest;
+use tracetree::program::{is_near, nearest};
 use tracetree::report::one_line;
 use tracetree::{Error, ErrorKind};
 
@@ -31,7 +31,8 @@ pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
         return Some(mistake);
     }
     if path.is_dir() {
-        return of_folder(error, path, &typed);
+        let is_readable = std::fs::read_dir(path).is_ok();
+        return of_folder(error, path, &typed).filter(|_| is_readable && typed.is_input(path));
     }
     match error.kind() == ErrorKind::Io && !path.exists() {
         true => of_missing_file(error, path, &typed),
@@ -72,6 +73,15 @@ impl Typed<'_> {
     /// The name of the subcommand.
     fn command(&self) -> &str {
         self.0.get(1).and_then(|word| word.to_str()).unwrap_or_default()
+    }
+
+    /// Whether a path is an argument of the command, and not where the output goes.
+    fn is_input(&self, path: &Path) -> bool {
+        let is_output = |before: &OsString| before == "-o" || before == "--output";
+        let with_the_one_before = self.0.iter().skip(1).zip(self.0.iter());
+        with_the_one_before
+            .into_iter()
+            .any(|(word, before)| Path::new(word) == path && !is_output(before))
     }
 
     /// The command with one argument replaced.
@@ -173,7 +183,7 @@ fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mist
     if !folder.is_dir() {
         return None;
     }
-    let mut names = files(folder, |_| true);
+    let mut names = files(folder, |found| is_near(name, found));
     let mut near: Vec<String> = Vec::new();
     while near.len() < SUGGESTED
         && let Some(found) = nearest(name, names.iter().map(String::as_str)).map(str::to_owned)

@@ -58,7 +58,7 @@ pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};
 pub(crate) use query::extend_chain;
-pub use query::{Glob, Part, Progress, Query, Segment, Word, nearest};
+pub use query::{Glob, Part, Progress, Query, Segment, Word, is_near, nearest};
 pub use repeats::RepeatDetection;
 pub use selection::{Selection, StepRange};
 pub use steps::{StepId, StepOrigin, StepSpan, Steps};

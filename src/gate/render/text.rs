@@ -193,7 +193,9 @@ impl Page<'_> {
         if !finding.remark.is_empty() {
             self.field("allowed", &self.short(&finding.remark))?;
         }
-        self.field("inspect", &one_line(&gate.command(finding)))
+        // A command is copied, so it stays on one line.
+        let command = gate.command(finding);
+        writeln!(self.out, "  {:<room$}{}", "inspect", one_line(&command), room = VALUES - 2)
     }
 
     /// The first call site and the lines of Python that call the others.

@@ -16,7 +16,7 @@ mod nearest;
 mod parse;
 mod pattern;
 
-pub use nearest::nearest;
+pub use nearest::{is_near, nearest};
 pub use pattern::Glob;
 
 use crate::error::{Error, ErrorKind, Result};
