@@ -1,12 +1,12 @@
 //! Chooses display names for the two sides if the user gave none: by device, otherwise by file, if that
-//! distinguishes them; otherwise `trace1` and `trace2`.
+//! distinguishes them; otherwise `baseline` and `candidate`.
 
 use crate::side::{PerSide, Side};
 use crate::trace::Trace;
 use std::path::Path;
 
 /// Longer names would be truncated in the columns of a terminal and become useless.
-const LONGEST: usize = 16;
+const LONGEST: usize = 24;
 
 /// The names of two traces: non-empty names in `given` are kept, empty ones are chosen.
 pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
@@ -18,7 +18,7 @@ pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<St
         }
         PerSide { .. } => None,
     };
-    let labels = PerSide::from_fn(|side: Side| side.label().to_owned());
+    let labels = PerSide::from_fn(|side: Side| side.word().to_owned());
     let found = told_apart(traces.map(model))
         .or_else(|| told_apart(traces.map(board)))
         .or_else(|| told_apart(traces.map(file)))

@@ -35,8 +35,8 @@ impl SideNameArgs {
         let [base, new] =
             [&self.base_name, &self.new_name].map(|name| name.clone().unwrap_or_default());
         for (name, side) in [(&base, Side::Candidate), (&new, Side::Baseline)] {
-            if name == side.label() {
-                let message = "the tables use this name for the other trace";
+            if name == side.label() || name == side.word() {
+                let message = "this name means the other trace";
                 return Err(Error::usage(name, message).remedy("choose another name"));
             }
         }

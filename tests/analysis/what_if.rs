@@ -281,6 +281,52 @@ fn what_cannot_be_replayed_has_a_reason() {
     });
 }
 
+/// The reason why a comparison with this candidate has no effects.
+fn reason_of(candidate: &str) -> Option<(Option<Side>, Reason)> {
+    let baseline = Made::steps(|step| ops(step, 10.0));
+    let mut reason = None;
+    effects(&baseline, candidate, |analysis| reason = analysis.effects().err());
+    reason
+}
+
+#[test]
+fn threads_that_launch_at_once_have_no_effect() {
+    let two_threads = Made::steps(|step| {
+        let first = step.events.len();
+        ops(step, 10.0);
+        let is_host = |text: &&String| text.contains("cpu_op") || text.contains("cuda_runtime");
+        let host: Vec<String> = step.events[first..].iter().filter(is_host).cloned().collect();
+        // The second thread makes the same calls at the same time.
+        let on_second = |text: String| text.replace("\"tid\": 1,", "\"tid\": 2,");
+        step.events.extend(host.into_iter().map(on_second));
+    });
+    assert_eq!(reason_of(&two_threads), Some((Some(Side::Candidate), Reason::Threads)));
+}
+
+#[test]
+fn a_cut_off_recording_has_no_effect() {
+    let text = Made::steps(|step| ops(step, 10.0));
+    let cut_off = &text[..text.len() * 3 / 4];
+    assert_eq!(reason_of(cut_off), Some((Some(Side::Candidate), Reason::Damaged)));
+}
+
+#[test]
+fn a_trace_without_steps_is_replayed_as_one_window() {
+    let without_steps = |softmax_kernel: f64| {
+        let text = Made::steps(|step| {
+            softmax(step, 40.0, softmax_kernel);
+            step.synchronise();
+        });
+        // Metadata in place of the annotations of the steps.
+        text.replace("\"ph\": \"X\", \"cat\": \"user_annotation\"", "\"ph\": \"M\", \"cat\": \"\"")
+    };
+    let (once, twice) = (without_steps(40.0), without_steps(80.0));
+    let recorded = recorded(&twice).expect("a graph");
+    assert_eq!(recorded.check(), Ok(()));
+    assert_near(scaled(&once, 2.0), recorded.replay(&Scenario::RECORDED).end);
+    assert!(scaled(&once, 2.0) > scaled(&once, 1.0) + 100_000);
+}
+
 #[test]
 fn a_delay_that_the_graph_does_not_know_is_not_reproduced() {
     // The GPU starts each kernel of the last step 300 µs late, without any wait of the host.

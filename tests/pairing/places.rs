@@ -657,3 +657,23 @@ fn frames_around_calls_that_moved_to_another_thread_stay_matched() {
         }
     });
 }
+
+#[test]
+fn ranges_under_two_names_are_matched_by_the_calls_in_them() {
+    let program = |names: [&'static str; 2]| {
+        move |t: &mut HostThread<'_>| {
+            op(t, "embedding");
+            t.op(names[0], |t| ["mm", "add"].map(|name| op(t, name)).into_iter().collect());
+            op(t, "norm");
+            t.op(names[1], |t| ["bmm", "sub"].map(|name| op(t, name)).into_iter().collect());
+        }
+    };
+    look(program(["attention", "mlp"]), program(["range one", "range two"]), |diff| {
+        for (name, renamed) in [("attention", "range one"), ("mlp", "range two")] {
+            let range = calls(diff.tree(Side::Baseline), name)[0];
+            let partner = diff.partner(Side::Baseline, range).expect("a counterpart");
+            assert_eq!(diff.tree(Side::Candidate).name(partner), renamed);
+            assert_eq!(diff.relation(Side::Baseline, range), Relation::Renamed);
+        }
+    });
+}

@@ -24,7 +24,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
     match draft.kind {
         ChangeKind::Environment => {
             let messages: Vec<&str> = draft.pairs.keys().map(|pair| pair.0.as_str()).collect();
-            format!("The environments differ: {}", messages.join("; "))
+            format!("The environments differ ({})", messages.join("; "))
         }
         ChangeKind::Compilation if draft.subject == DIVIDED => {
             let (one, two) = top_counts(draft);

@@ -125,7 +125,7 @@ impl First {
             unit: figures.unit,
             has_effects: narrative.has_effects,
             actions: actions(narrative, tree),
-            scale: Scale::of(analysis, figures),
+            scale: Scale::of(analysis, figures, certain),
             changes: listed().map(|line| row(analysis, line, (figures, &axis, tree))).collect(),
             others: narrative.rest(&narrative.certain, LISTED),
             same_program: parts

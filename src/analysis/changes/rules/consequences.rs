@@ -5,6 +5,7 @@ use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, 
 use super::compiled::{into_regions, into_warm_up};
 use super::folding::{first, fold_where, functions, names};
 use super::parameters;
+use super::replaced;
 use crate::analysis::Analysis;
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
@@ -44,7 +45,7 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     casts_into_ops(drafts);
     into_attention(drafts);
     into_layers(drafts, modules);
-    into_replaced_ops(drafts);
+    replaced::fold(drafts, modules);
     optimizer_into_structure(drafts);
     backward_into_forward(drafts);
     into_any(drafts);
@@ -302,41 +303,6 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         fold_where(drafts, cause, &[ChangeKind::InputPipeline], |draft| {
             draft.names.baseline.is_empty() || draft.names.candidate.is_empty()
         });
-    }
-}
-
-/// The ops that replace others may return tensors of other layouts, and may be matched with ops of other
-/// sizes.
-fn into_replaced_ops(drafts: &mut Drafts<'_>) {
-    let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
-    for at in causes {
-        let (position, nodes, replaced, from) = {
-            let draft = &drafts.all()[at];
-            let names: BTreeSet<String> = names(draft).map(str::to_owned).collect();
-            (draft.position.clone(), draft.nodes.len(), names, draft.nodes.first().copied())
-        };
-        let is_cause = drafts.resolve(at) == at && position != Position::default();
-        if !is_cause || !drafts.all()[at].has_forward {
-            continue;
-        }
-        let is_here = |other: &Position| match position.module.is_empty() {
-            true => *other == position,
-            false => other.module == position.module,
-        };
-        fold_where(drafts, at, &[ChangeKind::MemoryFormat], |draft| {
-            let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
-            replaced.contains(&draft.position.module)
-                || is_here(&draft.position) && formats.all(|format| format != "channels_last")
-        });
-        let is_replacement =
-            Side::BOTH.iter().all(|&side| !drafts.all()[at].names[side].is_empty());
-        if is_replacement {
-            fold_where(drafts, at, &[ChangeKind::Shapes], |draft| {
-                (is_here(&draft.position) || replaced.contains(&draft.position.module))
-                    && draft.nodes.len() <= nodes
-                    && draft.nodes.first().copied() > from
-            });
-        }
     }
 }
 

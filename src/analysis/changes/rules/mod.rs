@@ -12,6 +12,7 @@ pub(super) mod order;
 mod parameters;
 pub(super) mod recording;
 pub(super) mod regions;
+mod replaced;
 pub(super) mod runtime;
 
 use super::draft::Drafts;

@@ -97,10 +97,8 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {
-        (1, 1) => return "one run per side: run-to-run noise is unknown".to_owned(),
-        (1, _) | (_, 1) => {
-            return "only one run on one side: run-to-run noise is unknown".to_owned();
-        }
+        (1, 1) => return unknown_noise("one run per side", analysis, figures),
+        (1, _) | (_, 1) => return unknown_noise("only one run on one side", analysis, figures),
         _ => {}
     }
     let spread = |side: Side| match analysis.run_noise(side).and_then(|noise| noise.wall) {
@@ -118,6 +116,27 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
         (_, None) => String::new(),
     };
     format!("medians of {runs}, spread {a} and {b}{verdict}")
+}
+
+/// `the changes explain +0.63 of +6.52 ms; one run per side, so the rest may be noise`.
+fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
+    let changes = analysis.changes();
+    let is_other = |change: &Change| change.kind == ChangeKind::Environment;
+    let effects = match changes.list().is_empty() || changes.list().iter().any(is_other) {
+        true => None,
+        false => analysis.effects().ok(),
+    };
+    let difference = changes.difference();
+    match effects.map(|effects| effects.joint.alone) {
+        Some(joint) if !figures.signed((difference - joint).0 as f64).starts_with('±') => {
+            format!(
+                "the changes explain {} of {}; {runs}, so the rest may be noise",
+                figures.signed(joint.0 as f64),
+                figures.signed(difference.0 as f64)
+            )
+        }
+        Some(_) | None => format!("{runs}: run-to-run noise is unknown"),
+    }
 }
 
 /// Whether the programs are identical, have little in common, or do nothing.
@@ -159,10 +178,10 @@ pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
     }
 }
 
-/// The display names of the sides; where those are only `trace1` and `trace2`, the names of the files.
+/// The display names of the sides; where those are only `baseline` and `candidate`, the names of the files.
 pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     let names = PerSide::from_fn(|side| analysis.side_name(side).to_owned());
-    if Side::BOTH.iter().any(|&side| names[side] != side.label()) {
+    if Side::BOTH.iter().any(|&side| names[side] != side.word()) {
         return names;
     }
     let paths = PerSide::from_fn(|side| analysis.tree(side).trace().source());

@@ -146,6 +146,10 @@ fn of_change(
         last: effect.map(|effect| shown(effect.last)).filter(|time| *time != shown(cost)),
         place: one_line(place).into_owned(),
         usual: usual(analysis, change).to_owned(),
+        remark: match change.kind == ChangeKind::Environment {
+            true => kernel_speed(analysis).unwrap_or_default(),
+            false => String::new(),
+        },
         certainty: change.certainty,
         sites: change.nodes.len(),
         node: change.nodes.first().copied(),
@@ -192,23 +196,19 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     let changes = analysis.changes();
     let left = changes.difference() - effects.joint.alone;
     let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
-    let is_other_speed =
-        |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
-    let kernels = changes.kernel_ratio().filter(is_other_speed);
-    let kernels = kernels.map_or_else(String::new, |ratio| {
-        format!("; the same kernels take {ratio:.2} times as long")
-    });
-    let parts: Vec<String> = changes
-        .without_change()
+    // On another device, the other speed belongs to the change of the device.
+    let is_other = changes.list().iter().any(|change| change.kind == ChangeKind::Environment);
+    let kernels = match is_other {
+        true => String::new(),
+        false => kernel_speed(analysis).map_or_else(String::new, |speed| format!("; {speed}")),
+    };
+    let mut parts = changes.without_change();
+    parts.sort_by_key(|part| Reverse(part.cost.abs()));
+    let parts: Vec<String> = parts
         .into_iter()
         .map(|part| (part.name.replace('_', " "), figures.signed(part.cost.0 as f64)))
         .filter(|(_, shown)| !shown.starts_with('±'))
-        .map(|(name, shown)| match (name.as_str(), changes.between_calls_before()) {
-            ("between calls", Some(op)) => {
-                format!("{name} {shown} (most before {})", one_line(op))
-            }
-            _ => format!("{name} {shown}"),
-        })
+        .map(|(name, shown)| format!("{name} {shown}"))
         .collect();
     let attributed = figures.signed(attributed.0 as f64);
     let line = plain(figures, left, format!("What the changes do not explain{kernels}"));
@@ -221,6 +221,14 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
         ..line
     };
     is_shown(&line).then_some(line)
+}
+
+/// `the same kernels take 1.36 times as long`, if that is worth mentioning.
+fn kernel_speed(analysis: &Analysis) -> Option<String> {
+    let is_other_speed =
+        |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
+    let ratio = analysis.changes().kernel_ratio().filter(is_other_speed)?;
+    Some(format!("the same kernels take {ratio:.2} times as long"))
 }
 
 /// Whether the cost does not round to zero.
