@@ -1,5 +1,5 @@
-//! `changes`: what changed and what it costs, as a list that adds up to the difference of a step.
-//! `change_sites`: the calls of each change.
+//! The `changes` table lists what changed and what it costs; the costs add up to the difference of a step.
+//! The `change_sites` table lists the calls of each change.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::replay::Effect;
@@ -9,7 +9,7 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use std::sync::Arc;
 
-/// A row: a change, or a part of the difference that no change causes.
+/// A row of the `changes` table: a change, or a part of the difference that no change causes.
 #[derive(Clone)]
 struct Part {
     number: Option<usize>,
@@ -115,7 +115,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     parts.chain(changes.without_change().map(rest)).collect()
 }
 
-/// A call of a change.
+/// A row of the `change_sites` table: the position and kind of a change, and the node of one of its calls.
 type Site = (usize, &'static str, MergedId);
 
 pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {

@@ -1,4 +1,4 @@
-//! `layers`: the layers in each phase, and the work around them.
+//! The `layers` table: the layers in each phase, and the work around the layers.
 
 use super::table::{Cell, ColumnType, Columns, Table};
 use super::{runs, verdicts};

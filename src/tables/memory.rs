@@ -1,4 +1,4 @@
-//! `memory`: the memory of each device by matched op and shapes; `memory_timeline`: by step.
+//! The `memory` table lists device memory by matched op and shapes, and the `memory_timeline` table by step.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::{
@@ -137,7 +137,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// A figure of both sides, and candidate − baseline.
+/// Columns for a figure: one per side, and candidate − baseline.
 fn figure(
     name: &str,
     kind: (ColumnType, &'static str),
@@ -147,7 +147,7 @@ fn figure(
     both(name, kind, meaning, move |r: &MemoryRow, side| r.figures[side].as_ref().and_then(of))
 }
 
-/// The same for a span of time.
+/// Columns for a figure of a span of time: one per side, and candidate − baseline.
 fn of_span(
     name: &str,
     kind: (ColumnType, &'static str),

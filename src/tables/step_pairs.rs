@@ -1,5 +1,5 @@
-//! `step_pairs`: which step was compared with which, and why. `batch_classes`: the compared steps of inference
-//! engines by phase and size of their batch.
+//! The `step_pairs` table lists which steps were compared and why. The `batch_classes` table lists the
+//! compared steps of inference engines by phase and batch size.
 
 use super::figures;
 use super::table::{ColumnType, Columns, Table};

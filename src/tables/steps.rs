@@ -1,4 +1,4 @@
-//! `steps`: the steps of both sides, matched steps in one row, then the work outside of steps.
+//! The `steps` table: the steps of both sides, with matched steps in one row, then the work outside of steps.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
@@ -70,7 +70,7 @@ fn walls(analysis: &Analysis, row: &StepRow, side: Side) -> Option<Vec<f64>> {
     of_runs(analysis, row, side, |step| step.wall_us)
 }
 
-/// The time of the step in each run that has a matching step.
+/// The time of a step in each run that has a matching step.
 fn of_runs(
     analysis: &Analysis,
     row: &StepRow,

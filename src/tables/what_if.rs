@@ -1,5 +1,5 @@
-//! `whatif`: what each change does to the step time, by replay, and what limits the step time.
-//! `critical_path`: what determines when a step ends.
+//! The `whatif` table shows the effect of each change on the step time, by replay, and bounds of the step
+//! time. The `critical_path` table shows what determines when a step ends.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -8,7 +8,6 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;
 
-/// A row of `whatif`.
 #[derive(Clone)]
 struct What {
     what: &'static str,
@@ -98,8 +97,8 @@ fn no_effect(analysis: &Analysis, (side, reason): (Option<Side>, Reason)) -> Wha
     What { what: "no_effect", change: None, sentence, effect: None, step: PerSide::default() }
 }
 
-/// A row of `critical_path`: a part, and its times on both sides; the last row is what the replay does not
-/// reproduce.
+/// A row of `critical_path`: a part of the path, and its times on both sides. The last row is the time that
+/// the replay does not reproduce.
 type PathRow = (&'static str, PerSide<Nanos>, PerSide<Option<(Nanos, Nanos)>>);
 
 pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Table {
