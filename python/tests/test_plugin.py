@@ -1,4 +1,4 @@
-"""The pytest plugin, in processes of its own."""
+"""Tests the pytest plugin in separate processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_compared(tracetree):
 
 
 def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # Loaded by name where the package is not installed with its entry point.
+    # The plugin is loaded by name if the package is not installed with its entry point.
     known = {point.name for point in importlib.metadata.entry_points(group="pytest11")}
     plugin = [] if "tracetree" in known else ["-p", "tracetree._pytest"]
     program = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *arguments]
