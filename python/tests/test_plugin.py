@@ -51,7 +51,7 @@ def test_baselines_are_recorded_checked_and_summed_up(pair: tuple[Path, Path], t
     assert "test_speed.py::test_compared: step" in summary
     assert summary.count("test_speed.py::test_twice: PASS") == 2
     assert "TraceWarning: NOT_TESTED: with 1 run per side" in checked.stdout
-    # Another trace against the same baseline.
+    # A different trace fails against the same baseline.
     test.write_text("import tracetree._events\n" + TEST.format(candidate=str(pair[0])))
     failed = pytest_in(tmp_path, "-k", "resnet")
     assert failed.returncode == 1

@@ -25,7 +25,7 @@ BEFORE, AFTER = ((EXAMPLES / f"resnet.{name}.json.gz").read_bytes() for name in 
 
 @dataclass(frozen=True)
 class Request:
-    """A request of the command."""
+    """An HTTP request that the command sent to the object store."""
 
     method: str
     path: str
