@@ -16,7 +16,7 @@ use std::path::Path;
 const SINGLE: f64 = 0.998;
 
 /// Minimum for several changes at once: today's level, to catch regressions. The goal is 0.995;
-/// docs/development/measurements.md lists the cases that miss it.
+/// docs/development/alignment-quality.md lists the cases that miss it.
 const SEVERAL: f64 = 0.987;
 
 /// Minimum if work moves to another thread: the frames around the moved work then look like wrappers.
