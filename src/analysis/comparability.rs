@@ -153,7 +153,7 @@ impl Analysis {
         notes.add(
             "DIFFERENT_MODEL",
             differing.len() as u64,
-            "compare two runs of the same model, or read the rows of one side only as the change",
+            "compare two runs of the same model, or treat the rows that only one side has as the change",
             || format!("the models differ in {}", examples(&differing)),
         );
     }

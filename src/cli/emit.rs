@@ -33,7 +33,7 @@ pub(super) struct EmitArgs {
     /// (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
     csv_raw: bool,
-    /// Accepted for compatibility; this is the default.
+    /// Has no effect: escaping is the default. Kept for compatibility.
     #[arg(long, hide = true, conflicts_with = "csv_raw")]
     csv_safe: bool,
     /// Overwrite existing files with the report's file names even if tracetree did not write them.

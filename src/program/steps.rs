@@ -54,7 +54,7 @@ pub struct StepSpan {
     pub end: Nanos,
     /// N of `ProfilerStep#N`; `None` for other steps.
     pub number: Option<u64>,
-    /// The phase of its batches, if they agree.
+    /// The phase of the step's batches, if all are in the same phase.
     pub phase: Option<Phase>,
     /// Tokens of its batches, if all of them record it.
     pub tokens: Option<u64>,

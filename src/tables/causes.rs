@@ -18,7 +18,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .text(
             "place",
-            "the lowest common call at or above it, combined over all instances of one module \
+            "the lowest common call at or above the cause, combined over all instances of one module \
              class",
             |_, r| r.place.as_str().into(),
         )
@@ -34,7 +34,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "time_*",
             TIME,
-            "its part of the wall time, over all compared steps (those with a counterpart, if one \
+            "the cause's part of the wall time, over all compared steps (those with a counterpart, if one \
              side has more)",
             |_, r, side| r.time[side].into(),
         )

@@ -58,11 +58,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .micros_difference(
             "effect_last_us",
-            "what it does to the candidate's step, where all other changes are made, by replay",
+            "effect of undoing the change in the candidate's step, by replay",
             |_, r| r.effect.map(|effect| effect.last).into(),
         )
         .text("sentence", "what changed", |_, r| r.sentence.as_str().into())
-        .text("where", "where it is first: module class and user frame", |_, r| {
+        .text("where", "where the change first occurs: module class and user frame", |_, r| {
             r.place.as_str().into()
         })
         .text("hint", "what usually causes such a change", |_, r| r.hint.into())

@@ -56,10 +56,10 @@ fn counts<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .sides(
             "launches_*",
             (ColumnType::Whole, ""),
-            "number of calls that launched them",
+            "number of calls that launched the events",
             move |_, r, side| of(r)[side].launches.into(),
         )
-        .whole("launches_delta", "number of calls that launched them", move |_, r| {
+        .whole("launches_delta", "number of calls that launched the events", move |_, r| {
             let PerSide { baseline, candidate } = launches(r);
             (candidate - baseline).into()
         })

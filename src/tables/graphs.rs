@@ -60,12 +60,12 @@ fn replays() -> Columns<Analysis, Row> {
         .whole("kernels", "number of GPU events of the launch", |_, r| r.replay.kernels.into())
         .whole(
             "placed",
-            "number of these attributed to the captured call that launched them",
+            "number of the launch's GPU events attributed to the captured call that launched them",
             |_, r| r.replay.placed.into(),
         )
         .whole(
             "named",
-            "number of these attributed to the part of the program that they name, if no capture \
+            "number of the launch's GPU events attributed to the part of the program that they name, if no capture \
              matches",
             |_, r| r.replay.named.into(),
         )

@@ -97,14 +97,14 @@ fn op() -> Columns<Analysis, Event> {
         .column(Column::new(
             "cpu_op_uid",
             ColumnType::Uid,
-            "uid of that op",
+            "uid of the nearest op",
             |a: &Analysis, e: &Event| e.uid(a, e.op),
         ))
         .word("source", "`trace1` or `trace2`", |_, e| e.side.label().into())
 }
 
 fn arguments() -> Columns<Analysis, Event> {
-    const MEANING: &str = "arguments of that op";
+    const MEANING: &str = "arguments of the nearest op";
     let titles = [
         ("Input Dims", Argument::Shape),
         ("Input Strides", Argument::Strides),
@@ -131,10 +131,10 @@ fn places() -> Columns<Analysis, Event> {
              `busy_time`",
             |_, e| e.busy.into(),
         )
-        .text("lowest_common_ancestor_name", "lowest common node of its row", |a, e| {
+        .text("lowest_common_ancestor_name", "lowest common node of the event's row", |a, e| {
             a.lowest_common_name(e.row(a)).into()
         })
-        .whole("lowest_common_ancestor_id", "lowest common node of its row", |a, e| {
+        .whole("lowest_common_ancestor_id", "lowest common node of the event's row", |a, e| {
             e.row(a).lowest_common.map(|id| id.index()).into()
         })
         .column(Column::new(

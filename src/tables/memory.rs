@@ -51,7 +51,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(figure(
             "allocated_bytes",
             BYTES,
-            "bytes that they allocate in all; memory that is freed and allocated again counts twice",
+            "total bytes of the allocations; memory that is freed and allocated again counts twice",
             |f| Some(f.allocated),
         ))
         .and(figure(
@@ -96,7 +96,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 step.map_or("(whole recording)".to_owned(), |step| step.to_string()).into()
             },
         )
-        .sides("step_*", COUNT, "its position on each side, from 0", move |a, r, side| {
+        .sides("step_*", COUNT, "position of the step on each side, from 0", move |a, r, side| {
             step(a, r, side).into()
         })
         .sides(

@@ -66,7 +66,7 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
         .sides(
             "host_self_*",
             TIME,
-            "host time without the calls in them, whole trace",
+            "host time excluding nested calls, whole trace",
             |_, calls, side| calls.host_self[side].into(),
         )
         .micros_difference(

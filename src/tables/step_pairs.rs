@@ -49,7 +49,7 @@ pub(super) fn classes(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "compared_steps_*",
             WHOLE,
-            "number of those that have a counterpart; the figures are of these",
+            "number of steps with a counterpart, which the figures cover",
             |_, r, side| r.figures[side].steps.into(),
         )
         .and(figures::columns(|row| &row.figures))

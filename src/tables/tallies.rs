@@ -52,9 +52,12 @@ pub(super) fn counts_and_totals<R: 'static>(
             "number of events",
             move |_: &Analysis, r: &R, side| tally(r).count(side).into(),
         )
-        .sides("total_us_*", (ColumnType::Time, "µs"), "sum of their times", move |_, r, side| {
-            tally(r).total(side).into()
-        })
+        .sides(
+            "total_us_*",
+            (ColumnType::Time, "µs"),
+            "total time of the events",
+            move |_, r, side| tally(r).total(side).into(),
+        )
 }
 
 pub(super) fn means<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Columns<Analysis, R> {

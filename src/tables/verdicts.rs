@@ -117,7 +117,7 @@ fn evidence() -> Columns<Analysis, Site> {
         .sides(
             "deviation_us_*",
             NUMBER,
-            "median distance from that median, scaled to a standard deviation",
+            "median absolute deviation, scaled to a standard deviation",
             |_, s, side| of_steps(&s.judgement, side, s.judgement.deviation_us).into(),
         )
         .decimal(

@@ -107,7 +107,7 @@ pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Tabl
             "part",
             "`host`: host time outside of runtime calls; `calls`: runtime calls, without waiting; `launch`: \
              from a launch until an idle device starts the work; `kernel`: kernels, copies and memsets; `gap`: \
-             between two works; `sync`: from the end of work until a waiting call returns; `before`: work \
+             between two GPU events; `sync`: from the end of work until a waiting call returns; `before`: work \
              launched before the window; `not_reproduced`: recorded minus replayed",
             |_: &Analysis, r: &PathRow| r.0.into(),
         )
@@ -124,7 +124,7 @@ pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Tabl
              unique if several chains are almost equally long",
             |_, r, side| r.2[side].map(|range| range.0).into(),
         )
-        .sides("most_*", TIME, "the largest time, likewise", |_, r, side| {
+        .sides("most_*", TIME, "the largest time if GPU work takes 2% less, as long as recorded, or 2% more", |_, r, side| {
             r.2[side].map(|range| range.1).into()
         })
         .table(

@@ -84,7 +84,7 @@ fn a_library_change_is_reported_as_kernels_at_the_calling_modules() {
             "resnet_benchmark",
             &["kernels_per_call", "new_kernel"],
             &["Conv2d"],
-            "Convolutions run other kernels for the same tensors",
+            "Convolutions run different kernels for the same tensors",
         ),
     ] {
         let gate = check(&before, &file(name));

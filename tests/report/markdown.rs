@@ -161,7 +161,7 @@ fn the_parts_are_in_the_order_of_the_page() {
     };
     let order = [
         "Changed for certain",
-        "Same program, other speed",
+        "Same program, different speed",
         "What to do",
         "Where the time went",
         "Inputs",

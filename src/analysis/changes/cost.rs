@@ -48,7 +48,7 @@ pub(super) struct Costs {
     pub(super) between_calls: BTreeMap<MergedId, i128>,
     /// Difference of the host gaps at matched calls that the host time of these calls does not explain.
     pub(super) overlap: i128,
-    /// Difference of the time without a known call.
+    /// Difference of the time that cannot be attributed to a call.
     pub(super) unexplained: i128,
 }
 

@@ -251,7 +251,7 @@ impl Changes {
             ),
             part(
                 "host_speed",
-                "idle time that follows the host time of matched calls",
+                "idle time explained by the host time of matched calls",
                 self.host_speed,
             ),
             part(
@@ -261,10 +261,10 @@ impl Changes {
             ),
             part(
                 "overlap",
-                "idle time at matched calls whose host time did not change as much",
+                "idle time at matched calls beyond the change of their host time",
                 self.overlap,
             ),
-            part("unexplained", "time without a known call", self.unexplained),
+            part("unexplained", "time that cannot be attributed to a call", self.unexplained),
         ]
     }
 

@@ -342,7 +342,7 @@ fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
     let suffix = per_step(scale, &suffix);
     let [one, two] = Side::BOTH.map(|side| within(draft, side, &only[side]));
     match (only.baseline.is_empty(), only.candidate.is_empty()) {
-        (true, true) => format!("The same calls in another arrangement{at}"),
+        (true, true) => format!("The same calls run in another order or nesting{at}"),
         (true, false) => format!("Added{at}: {two}{suffix}"),
         (false, true) => format!("Removed{at}: {one}{suffix}"),
         (false, false) => format!("{two} instead of {one}{at}{suffix}"),

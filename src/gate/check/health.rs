@@ -136,7 +136,7 @@ fn graphs_note(baseline: &Recording, candidate: &Recording) -> Option<String> {
 pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     let has_shapes = [context.baseline, context.candidate].map(|side| side.setup.has_shapes);
     (has_shapes != [true, true]).then(|| {
-        "not both sides have shapes, so dtype_change, shape_change and layout_change are not checked. Record \
+        "At least one side has no shapes, so dtype_change, shape_change and layout_change are not checked. Record \
          both sides using record_shapes"
             .to_owned()
     })

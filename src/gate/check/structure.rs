@@ -79,7 +79,7 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
                 && !sides.iter().all(|side| side.setup.has_modules) =>
         {
             Some(
-                "not both sides have modules. Record both using with_stack and with_modules"
+                "At least one side has no modules. Record both using with_stack and with_modules"
                     .to_owned(),
             )
         }
@@ -89,7 +89,7 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
             && !sides.iter().all(|side| side.setup.has_shapes)
             && (is_asked || has_some_shapes) =>
         {
-            Some("not both sides have shapes. Record both using record_shapes".to_owned())
+            Some("At least one side has no shapes. Record both using record_shapes".to_owned())
         }
         _ => None,
     };
@@ -377,7 +377,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-const REARRANGED: &str = "each op is called as often as before, and each kernel runs as often";
+const REARRANGED: &str = "each op and each kernel runs as often as before";
 
 pub(super) fn rounded(count: f64) -> f64 {
     (count * 10.0).round() / 10.0 + 0.0

@@ -74,20 +74,20 @@ impl Noise {
         let is_other = |change: &Change| change.kind == ChangeKind::Environment;
         if analysis.changes().list().iter().any(is_other) {
             // Another device or library explains another speed.
-            let beyond = "Same program, other speed: the environment differs".to_owned();
+            let beyond = "Same program, different speed: the environment differs".to_owned();
             return Noise { spread: Some(Nanos::ZERO), beyond, within: String::new() };
         }
         let unknown = |why: &str| Noise {
             spread: None,
             beyond: String::new(),
-            within: format!("Same program, other speed: not tested ({why})"),
+            within: format!("Same program, different speed: not tested ({why})"),
         };
         match analysis.judged().repeats {
             Repeats::OtherOptions => return unknown("recorded with different options"),
             Repeats::Runs | Repeats::Steps | Repeats::None => {}
         }
         if !analysis.has_runs() {
-            return unknown("one run on a side, so it may be noise");
+            return unknown("a single run, so it may be noise");
         }
         let spread = |side: Side| analysis.run_noise(side).and_then(|noise| noise.wall);
         let [Some(a), Some(b)] = Side::BOTH.map(spread) else {
@@ -99,8 +99,10 @@ impl Noise {
         Noise {
             // If the step time is within noise, so is each part of it that no change explains.
             spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
-            beyond: format!("Same program, other speed: more than runs of a side differ ({shown})"),
-            within: format!("Same program, other speed: within noise (runs differ by {shown})"),
+            beyond: format!(
+                "Same program, different speed: more than runs of a side differ ({shown})"
+            ),
+            within: format!("Same program, different speed: within noise (runs differ by {shown})"),
         }
     }
 

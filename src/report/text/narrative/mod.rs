@@ -42,9 +42,9 @@ pub struct Narrative {
     pub state: Option<String>,
     /// What changed in the program, the largest first.
     pub certain: Layer,
-    /// The same program at another speed, beyond the noise of the runs.
+    /// The same program at a different speed, beyond the noise of the runs.
     pub other_speed: Layer,
-    /// The same program at another speed, within noise or not tested.
+    /// The same program at a different speed, within noise or not tested.
     pub within_noise: Layer,
     /// Whether the figures of the changes are effects by replay.
     pub has_effects: bool,
