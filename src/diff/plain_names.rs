@@ -1,12 +1,12 @@
-//! Names of calls without anything that may differ between two runs of the same code, each made
-//! once.
+//! Computes the plain names of calls, each once: names without anything that may differ between two
+//! runs of the same code.
 
 use super::{NONE, keys};
 use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::sync::OnceLock;
 
-/// The plain names of one tree, made on first use.
+/// The plain names of one tree, computed on first use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PlainNames(OnceLock<Names>);
 
@@ -14,8 +14,8 @@ pub(super) struct PlainNames(OnceLock<Names>);
 #[derive(Debug, Clone, Default)]
 struct Names {
     names: Vec<Box<str>>,
-    /// For each kind of call, the position in the list by text id; `NONE` if no call of the kind
-    /// has that text as its name.
+    /// For each kind of call and each text id, the position of the plain name in the list. `NONE`
+    /// if no call of the kind has that name.
     of_kinds: [Vec<u32>; 6],
 }
 
@@ -28,7 +28,7 @@ impl PlainNames {
         &all.names[all.of_kinds[kind as usize][name.index()] as usize]
     }
 
-    /// Makes the names ahead of their first use.
+    /// Computes the names before they are first needed.
     pub(super) fn look_ahead(&self, tree: &CallTree) {
         self.all(tree);
     }
