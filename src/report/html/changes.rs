@@ -1,4 +1,4 @@
-//! The changed call sites that the repeats support → lines of a table on the page.
+//! The page's table of changed call sites that the repeats support.
 
 use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};

@@ -1,10 +1,12 @@
-//! [`Analysis`] → one step of both sides as bars to scale: busy and idle, with the parts of the changes.
+//! Draws one step of both sides as bars to scale: busy and idle time, with the parts that belong to
+//! changes.
 //!
 //! ```text
 //! baseline    busy 6.55                      idle 2.92
 //! candidate   busy 6.55           change +4.72      idle 1.75
 //! ```
-//! What a change adds is part of the candidate's bar, what it removes is part of the baseline's.
+//! What a change adds is part of the candidate's bar; what it removes is part of the baseline's
+//! bar.
 
 use crate::analysis::{Analysis, Change};
 use crate::program::Measure;
@@ -12,15 +14,15 @@ use crate::report::text::Figures;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Number of changes with a part of their own.
+/// Maximum number of changes with a separate part.
 const CHANGES: usize = 3;
 
-/// Both bars.
+/// The bars of both sides.
 pub(super) struct Scale {
     pub(super) bars: [StepBar; 2],
 }
 
-/// The step of one side.
+/// The bar for one step of one side.
 pub(super) struct StepBar {
     pub(super) name: String,
     /// The step time with its unit.
@@ -32,7 +34,7 @@ pub(super) struct StepBar {
 pub(super) struct Part {
     /// `busy`, `idle`, or `change0` to `change2`.
     pub(super) style: String,
-    /// In percent of the longer step.
+    /// Width of the part, in percent of the longer step.
     pub(super) width: String,
     pub(super) label: String,
 }
@@ -88,8 +90,8 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The parts of the leading changes that only this side has; empty if they exceed `most`, since work of one change
-/// may run while the device was busy anyway.
+/// The parts of the leading changes that only this side has. Empty if they exceed `most`, because
+/// the work of a change may overlap other GPU work.
 fn changed(
     analysis: &Analysis,
     side: Side,
