@@ -27,7 +27,7 @@ pub struct Device {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Recorder {
-    /// PyTorch's profiler, and others that write its JSON.
+    /// PyTorch's profiler, or another profiler that writes its JSON format.
     #[default]
     Kineto,
     /// NVIDIA Nsight Systems.
@@ -37,12 +37,12 @@ pub enum Recorder {
 }
 
 impl Recorder {
-    /// Whether it is [`Recorder::Kineto`].
+    /// Whether the profiler is [`Recorder::Kineto`].
     pub(crate) fn is_kineto(&self) -> bool {
         *self == Recorder::Kineto
     }
 
-    /// The name for people.
+    /// The display name of the profiler.
     pub fn label(self) -> &'static str {
         match self {
             Recorder::Kineto => "Kineto",
@@ -63,7 +63,7 @@ pub struct Distributed {
     pub world_size: Option<i64>,
 }
 
-/// Everything of interest at the top level of a trace file other than `traceEvents`.
+/// Everything of interest at the top level of a trace file, except `traceEvents`.
 ///
 /// The `metadata` and environment blocks are never read: in real traces they contain credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,19 +1,20 @@
-//! Compact columns of numbers that are close to their neighbours: times, positions, threads.
+//! Compact columns of numbers that are close to their neighbors: times, positions, threads.
 
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// Number of entries per block. Entries are stored as their distance from the first of the block.
+/// Number of entries per block. Entries are stored as their distance from the first entry of the
+/// block.
 const BLOCK: usize = 64;
 
-/// Numbers indexed from 0, each stored as its distance `D` from the first number of its block: two
-/// bytes instead of four for a uid, four instead of eight for a time. Numbers whose distance does
-/// not fit into `D` are stored separately.
+/// A column of numbers, each stored as its distance `D` from the first number of its block. A uid
+/// takes two bytes instead of four, and a time takes four instead of eight. Numbers whose distance
+/// does not fit into `D` are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Near<T, D> {
     firsts: Vec<T>,
     distances: Vec<D>,
-    /// Numbers whose distance does not fit, sorted by position.
+    /// Numbers whose distance does not fit into `D`, sorted by position.
     far: Vec<(u32, T)>,
 }
 

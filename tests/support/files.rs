@@ -33,6 +33,6 @@ pub fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 /// The bytes, packed with gzip.
 pub fn gzipped(bytes: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer.write_all(bytes).expect("memory takes all bytes");
-    packer.finish().expect("memory takes all bytes")
+    packer.write_all(bytes).expect("writing to memory cannot fail");
+    packer.finish().expect("writing to memory cannot fail")
 }
