@@ -1,4 +1,4 @@
-//! Paths → a trace, or the comparison of two, while showing progress.
+//! Loads a trace, or the comparison of two traces, while showing progress.
 
 use super::output::Console;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) fn of_runs(
     Comparison::of_runs(runs, &options)
 }
 
-/// Reads one trace and builds its tree, including what was recorded while its graphs were captured.
+/// Reads one trace and builds its tree, including calls recorded while its graphs were captured.
 pub(super) fn tree(path: &Path, captures: &CaptureSource, console: &Console) -> Result<CallTree> {
     let trace = Arc::new(one(path, console)?);
     let found = captures.open(&trace, Some(path), console.reading())?;
