@@ -51,7 +51,7 @@ impl ArrowTable {
     /// ```
     pub fn new(table: &Table) -> ArrowTable {
         let mut sink = Batches::new(table.columns());
-        table.visit(&mut sink).expect("batches take every row");
+        table.visit(&mut sink).expect("adding a row to a batch cannot fail");
         let schema = Arc::new(schema(table));
         ArrowTable { batches: sink.finish(&schema), schema }
     }
@@ -352,7 +352,7 @@ impl Chunk {
             Chunk::Array(array) => array,
             Chunk::Words(keys) => Arc::new(
                 DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), words.clone())
-                    .expect("every number stands for a word"),
+                    .expect("every key has a word"),
             ),
         }
     }

@@ -59,7 +59,7 @@ fn push_decimal(text: &mut String, number: f64, decimals: usize) {
         let whole = scaled as u64 + u64::from(rest > 0.0);
         push_fixed(text, number.is_sign_negative(), whole, decimals);
     } else {
-        write!(text, "{number:.decimals$}").expect("a text takes all");
+        write!(text, "{number:.decimals$}").expect("writing to memory cannot fail");
     }
 }
 

@@ -16,7 +16,7 @@
 //! ├─ a ─────────┤
 //!        ├─ c ───┤              overhang of at most 1 µs: c is below a; their clocks disagree
 //! ├─ a ─────────┤
-//!        ├─ d ────────┤         more: an artefact of instrumentation; d stays below a, is counted,
+//!        ├─ d ────────┤         more: an artifact of instrumentation; d stays below a, is counted,
 //!                               and ends at a's end for the calls that follow
 //! ```
 //!

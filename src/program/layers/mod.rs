@@ -115,7 +115,7 @@ impl Layers {
         for (call, at) in tree.calls().zip(&mut of_calls).filter(|(_, at)| **at == IN_NONE) {
             let place = extents.place(tree, steps, call);
             let around = AROUND.iter().position(|&around| around == place);
-            *at = around.expect("a position around the layers") as u32;
+            *at = around.expect("a position outside of layers") as u32;
         }
         let stacks = found.into_iter().map(|found| found.stack).collect();
         Layers { stacks, places, of_calls: of_calls.into_iter().collect() }

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// A property that divides rows and events into a few groups.
-#[cfg_attr(not(feature = "html"), expect(dead_code, reason = "the page alone looks at all of it"))]
+#[cfg_attr(not(feature = "html"), expect(dead_code, reason = "only the page uses all of it"))]
 #[derive(Debug)]
 pub(in crate::report) struct Facet {
     /// The name of the facet in links and scripts.

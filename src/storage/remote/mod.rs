@@ -6,7 +6,7 @@
 mod address;
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "errors of others, of which more kinds will come"
+    reason = "errors of other crates, which may add more kinds"
 )]
 mod failure;
 mod patience;

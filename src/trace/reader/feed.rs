@@ -153,14 +153,14 @@ impl<'scope, 'a> Feed<'scope, 'a> {
             });
         let Ok(thread) = thread else { return };
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
-            unreachable!("asked for where the source is here")
+            unreachable!("called only while the source is here")
         };
         // The empty blocks are sent before the source. Once the thread has the source, it may read
         // all of it and stop receiving while this loop is still sending.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }
-        give.send(source).expect("the thread waits for it");
+        give.send(source).expect("the thread waits for the source");
         let block = Block { bytes: Vec::new(), start: 0, end: 0 };
         self.supply = Supply::Ahead(Ahead { thread, full, empty, used: Vec::new(), block });
     }

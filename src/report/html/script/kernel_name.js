@@ -1,4 +1,4 @@
-// The name of a kernel -> a short form that a person can read. The full name stays in `title` and in copies.
+// Shortens the name of a kernel to a readable form. The full name stays in `title` and in copies.
 //
 //   void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8>(…)
 //   cutlass::Kernel2<bf16, 256×128>

@@ -1,5 +1,5 @@
-// One call -> its kernels of both sides as two lanes to scale, with the moments of their launches; and how sure its
-// match is.
+// Draws the kernels of a call on both sides as two lanes to scale, with the times of their launches, and says how
+// certain the call's match is.
 //
 //   baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launched   [] ran
 //   candidate  ╷ ╷ [wgrad_alg0            ]

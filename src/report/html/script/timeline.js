@@ -6,7 +6,7 @@ const LANE_HEAD = 15;
 const SIDE_HEAD = 22;
 const AXIS = 20;
 const LISTED = 40;
-const NEAREST = 100; // ns across the view at maximum zoom
+const NEAREST = 100; // width of the view at maximum zoom, in ns
 
 const timeline = page.timeline ? layTimeline(page.timeline) : null;
 const timelineView = document.getElementById("timeline-view");
