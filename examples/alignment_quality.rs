@@ -8,10 +8,10 @@
 //! changed copy, with and without Python frames. The changes of `Change::hard` come last. No test
 //! requires a minimum for these changes yet.
 //!
-//! The first columns are precision and recall of the UID map, for calls on the GPU path and for all
-//! host calls. Then follow the fraction of the true matches that are found exactly, event by event
-//! (on the GPU path, or over host calls if that path is empty), the fraction of the matches that
-//! are firm, and the number of wrong firm matches.
+//! The columns are precision and recall of the UID map (for calls on the GPU path and for all host
+//! calls), the fraction of the true matches that are found exactly (on the GPU path, or over host
+//! calls if that path is empty), the fraction of the matches that are firm, and the number of wrong
+//! firm matches.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given one.
 //! - `--only` selects the changes whose name contains TEXT.

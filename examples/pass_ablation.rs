@@ -4,9 +4,9 @@
 //! cargo run --release --example pass_ablation -- TRACE… [--seed N] [--only TEXT] [--without PASS,PASS,…]
 //! ```
 //! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs
-//! with all passes, and once without each pass. Each row of the table is a pass. Its columns count
-//! the changed traces whose lowest precision or recall falls or rises by more than 0.001 without
-//! the pass, with the sum of what is lost and gained, and name the change that loses most.
+//! with all passes, and once without each pass. Each row of the table is a pass. The columns of a
+//! row count the changed traces whose lowest precision or recall falls or rises by more than 0.001
+//! without the pass, with the sum of what is lost and gained, and name the change that loses most.
 //!
 //! Often another pass makes the same matches. With `--without`, the first row shows what is lost
 //! without all of these passes together, and each further row shows what is lost if one more pass

@@ -7,8 +7,8 @@
 //! ```
 //! The steps of one trace are divided into two sides. The sides differ only by noise, so every
 //! `slower` or `faster` is false. Then the times of one call site on one side are multiplied by a
-//! factor, as if its kernels took that much longer, and the call site is tested. This is repeated
-//! for every call site and every division.
+//! factor, as if its kernels took that much longer, and the call site is tested. The test is
+//! repeated for every call site and every division of the steps.
 //!
 //! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its
 //! steps with replacement. The table marks these rows as *drawn*. Results in these rows look better
@@ -127,8 +127,8 @@ fn deviation_of_logs(times: &[f64]) -> f64 {
     (squares / (logs.len() - 1) as f64).sqrt()
 }
 
-/// All ways to put `count` steps on each side. Each step is on the baseline, on the candidate or on
-/// neither.
+/// All ways to put `count` steps on each side. Each step is assigned to the baseline, to the
+/// candidate or to neither.
 fn divided(steps: usize, count: usize) -> Vec<PerSide<Vec<usize>>> {
     let choices = (0..3_usize.pow(steps as u32)).map(|code| {
         let on = |side: usize| {

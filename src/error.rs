@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// An error with the file or text that it is about, the position in the file, and what the user can
 /// do.
 ///
-/// It is displayed as one line: `file: what happened (remedy)`.
+/// The display form is one line: `file: what happened (remedy)`.
 #[derive(Debug)]
 pub struct Error(Box<Parts>);
 

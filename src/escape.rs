@@ -3,8 +3,8 @@
 //! Names, paths, versions and devices come from files of unknown origin. A line break in one of
 //! these texts could start a separate log line (`::error::` is a command in GitHub workflows), an
 //! escape sequence could clear the screen, and a bidirectional control could hide the text after
-//! it. Each is escaped as in JSON (`\\n`, `\\u001b`), so that the result also means the same inside
-//! a JSON string.
+//! it. Such characters are escaped as in JSON (`\\n`, `\\u001b`), so the result also means the same
+//! inside a JSON string.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

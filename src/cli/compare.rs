@@ -42,7 +42,8 @@ pub(super) struct CompareArgs {
     /// Match the calls that two queries select, regardless of the alignment.
     ///
     /// A query is a path as in `tree --find`, for example 'module("Block_1") = module("Block_2")'.
-    /// Both must select equally many calls, which are matched in order. Can be given several times.
+    /// Both queries must select equally many calls, which are matched in order. Can be given
+    /// several times.
     #[arg(long = "match", value_name = "QUERY=QUERY", verbatim_doc_comment, help_heading = headings::WORK)]
     pins: Vec<Pin>,
     #[command(flatten)]
@@ -50,7 +51,7 @@ pub(super) struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// The comparison options given on the command line. This reads the alias file.
+    /// The comparison options given on the command line. The alias file is read as well.
     pub(super) fn options(&self) -> Result<ComparisonOptions> {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         let frames = if *no_python { Frames::LeftOut } else { Frames::Kept };

@@ -13,7 +13,7 @@ pub(super) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        // These formats were rejected earlier for folders.
+        // For folders, these two formats were rejected earlier.
         Format::Text | Format::Brief => screen(fleet, out),
         Format::Csv => write_csv_with(&fleet.table(), texts, out),
         Format::Json => write_rows_json(&fleet.table(), out),

@@ -85,7 +85,7 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         print_name(&name, console)?;
         print_head(early, console)?;
     }
-    // There is no progress bar, because it would erase the header from its line.
+    // A progress bar would erase the header from its line, so none is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
         // The name and the header of the trace are already on this line. Ending it puts the error

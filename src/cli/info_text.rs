@@ -46,8 +46,8 @@ pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the first half of the line about a trace, from its header. It writes no line end, and
-/// nothing if the header has no such information.
+/// Writes the first half of the line about a trace, from its header. No line end is written, and
+/// nothing at all if the header has no such information.
 pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
     if head.devices.len() > 1 {
@@ -61,7 +61,7 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
 }
 
 /// Writes the percentage of a trace's time that has a model, and the ops furthest from their
-/// roofline. It writes nothing if no op has a model, because shapes were then not recorded.
+/// roofline. Nothing is written if no op has a model, because shapes were then not recorded.
 pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);

@@ -1,9 +1,9 @@
-//! The command line: runs commands from arguments and returns the exit code. Only this module
-//! prints.
+//! The command line: runs commands from arguments and returns the exit code. No other module prints
+//! to the terminal.
 //!
-//! This module uses the library like any other program. It is a module rather than a separate
-//! program so that the binary and the Python package run the same code. It is enabled by the
-//! feature `cli`.
+//! The command line uses the library like any other program. The command line is a module rather
+//! than a separate program so that the binary and the Python package run the same code. The feature
+//! `cli` enables this module.
 
 mod captures;
 mod columns;
@@ -59,7 +59,7 @@ enum Outcome {
     Done = 0,
     /// Differences found, and the user asked for an exit code.
     Differences = 1,
-    /// One of several inputs is missing, under `--strict`.
+    /// One of several input files is missing, under `--strict`.
     Missing = 2,
     /// The traces do not record the same work, under `--strict-comparability`; or a gate is
     /// inconclusive.
@@ -128,7 +128,8 @@ enum Command {
 /// code: 0 done, 1 differences found if the user asked for it, 2 unreadable input or bad usage, 3
 /// traces that are not comparable.
 ///
-/// This writes to standard output and standard error, and handles the signals that end a process.
+/// The run writes to standard output and standard error, and handles the signals that end a
+/// process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
@@ -205,8 +206,8 @@ fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string()
 }
 
-/// Adds this thread to the worker threads. Otherwise it would only wait for them, and each thread
-/// has memory of its own.
+/// Adds this thread to the worker threads. Otherwise this thread would only wait for the workers,
+/// and each thread has memory of its own.
 fn share_work() {
     // Fails only if the worker threads are already running, which does no harm.
     let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();

@@ -14,7 +14,7 @@ use tracetree::Result;
 #[derive(Args)]
 #[command(after_help = examples::COMPLETIONS)]
 pub(super) struct CompletionsArgs {
-    /// The shell to print a script for. Its manual says where to put the script.
+    /// The shell to print a script for. The manual of the shell says where to put the script.
     shell: Shell,
 }
 

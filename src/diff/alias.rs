@@ -46,7 +46,7 @@ impl Aliases {
     /// Reads the rules of the TOML file at `path`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, and the errors of [`Aliases::parse`].
+    /// Fails if the file cannot be read, and for the same reasons as [`Aliases::parse`].
     pub fn read(path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let text =

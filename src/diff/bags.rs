@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 /// If there are at most this many tokens (8 bytes each), a worker keeps its bags for the next pairs
-/// it aligns. It needs many of them again, because it aligns the children of pairs whose bags
-/// already exist.
+/// it aligns. The worker needs many of them again, because it aligns the children of pairs whose
+/// bags already exist.
 const KEPT: usize = 1 << 13;
 
 /// If one bag is at least this many times as long as the other, each token of the short bag is

@@ -1,7 +1,7 @@
 //! Decides which of two trees the alignment treats as the first.
 //!
-//! The alignment breaks ties by the order of its sides. It therefore always receives two given
-//! trees in the same order, which makes `diff(b, a)` the mirror image of `diff(a, b)`.
+//! The alignment breaks ties by the order of its sides. The alignment therefore always receives two
+//! given trees in the same order, which makes `diff(b, a)` the mirror image of `diff(a, b)`.
 
 use crate::side::PerSide;
 use crate::trace::{Arguments, TextId, Trace};

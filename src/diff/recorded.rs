@@ -8,9 +8,9 @@
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! The same applies to captured calls if the other side replays graphs with unknown captures. It
-//! also applies to program parts that kernels name, if the other side's kernels name none. The
-//! kernels of both replays are then aligned as if no captures or parts were known.
+//! Captured calls are hidden, too, if the other side replays graphs with unknown captures. So are
+//! program parts that kernels name, if the other side's kernels name none. The kernels of both
+//! replays are then aligned as if no captures or parts were known.
 //!
 //! So the trees are aligned without these calls. The merged tree still contains the hidden calls at
 //! their own positions, as unmatched calls around matched pairs.
@@ -136,8 +136,8 @@ fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
         }
         launches_graphs = launches_graphs || tree.is_graph_launch(CallId(call));
     }
-    // Captured calls can match eager ones. They cannot have a match only in a thread whose graphs
-    // have no known captures.
+    // Captured calls can match eager ones. Captured calls have no possible match only in a thread
+    // that launches graphs without known captures.
     recorded.can_have = recorded.has;
     recorded.can_have[Optional::Captured as usize] |= !launches_graphs;
     recorded

@@ -38,9 +38,9 @@ pub enum Damage {
     CutSteps(u64),
 }
 
-/// Maximum fraction of the GPU events inside the window that may have no launch. Such events are
-/// collectives that another thread launched, in a recording of a single thread (3.6% in a job on
-/// eight V100s).
+/// Maximum fraction of the GPU events inside the window that may have no launch. GPU events without
+/// a launch occur as collectives that another thread launched, in a recording of a single thread
+/// (3.6% in a job on eight V100s).
 const MOST_UNLAUNCHED: f64 = 0.05;
 
 /// Maximum fraction of the events that may have an unknown category.

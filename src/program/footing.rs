@@ -83,7 +83,7 @@ pub enum Obstacle {
     Damaged(Side, Damage, usize, usize),
     /// One side has no call in its steps.
     NoCalls(Side),
-    /// Only this side has no GPU events.
+    /// One side has no GPU events, although the other side has some.
     NoGpuEvents(Side),
     /// A trace names a GPU, but neither side has GPU events.
     GpuNotRecorded(String),

@@ -200,8 +200,8 @@ impl TraceInfo {
         }
     }
 
-    /// Summarizes a trace. This iterates over all events several times. The caller fills in the
-    /// file size.
+    /// Summarizes a trace. The summary iterates over all events several times. The caller fills in
+    /// the file size.
     pub fn of(trace: &Trace) -> TraceInfo {
         let found = annotations(trace);
         let gpu: Vec<_> = trace.events().filter(|&e| trace.category(e).is_gpu()).collect();

@@ -68,7 +68,7 @@ pub(crate) use words::Words;
 use crate::tree::CallTree;
 use std::sync::{Arc, OnceLock};
 
-/// The facts about a call tree. Each is computed on first use and cached.
+/// The facts about a call tree. Each fact is computed on first use and cached.
 #[derive(Debug, Clone)]
 pub struct Program {
     tree: Arc<CallTree>,

@@ -72,7 +72,7 @@ impl Platform {
     }
 }
 
-/// How often each name occurs in a trace. There are few distinct names, so each is checked once.
+/// How often each name occurs in a trace. A trace has few distinct names, so each is checked once.
 struct Names<'t> {
     trace: &'t Trace,
     counts: FxHashMap<(Category, TextId), u64>,

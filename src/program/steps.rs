@@ -52,7 +52,7 @@ pub struct StepSpan {
     pub start: Nanos,
     /// End time in ns, exclusive.
     pub end: Nanos,
-    /// N of `ProfilerStep#N`; `None` for other steps.
+    /// The number N in `ProfilerStep#N`; `None` for other steps.
     pub number: Option<u64>,
     /// The phase of the step's batches, if they agree.
     pub phase: Option<Phase>,

@@ -2,8 +2,8 @@
 //!
 //! A word ends at every character that is not a letter or digit, between letters and digits, and
 //! where a new capitalized word begins. Patterns are split the same way, so they can be written as
-//! they appear in names. They match whole words only: `sort` does not match `resort`, and `relu`
-//! does not match `prelude`.
+//! they appear in names. Patterns match whole words only: `sort` does not match `resort`, and
+//! `relu` does not match `prelude`.
 
 /// The words of a name, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

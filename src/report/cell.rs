@@ -46,7 +46,7 @@ fn push_millis(text: &mut String, time: Nanos) {
     push_fixed(text, time.0 < 0, time.0.unsigned_abs(), 6);
 }
 
-/// Appends the text that `{number:.decimals$}` would produce. It uses integer arithmetic unless
+/// Appends the text that `{number:.decimals$}` would produce. Integer arithmetic is used unless
 /// rounding could differ: a report has a million decimals, and exact formatting takes ten times as
 /// long.
 fn push_decimal(text: &mut String, number: f64, decimals: usize) {

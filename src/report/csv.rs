@@ -119,7 +119,7 @@ impl RowSink for Lines<'_> {
 /// consecutive rows.
 struct Quoted {
     texts: CsvTexts,
-    /// Each text with its CSV form.
+    /// The cached texts, each with its CSV form.
     known: Vec<(Rc<str>, Box<str>)>,
     numbers: FxHashMap<Rc<str>, usize>,
     /// For each column, the index of its most recent text.

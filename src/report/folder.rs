@@ -150,9 +150,9 @@ impl Earlier {
         }
     }
 
-    /// The files of the earlier report that the new report does not write. They would describe a
-    /// different comparison than the new tables. Files that were modified after they were written
-    /// are kept.
+    /// The files of the earlier report that the new report does not write. Stale files would
+    /// describe a different comparison than the new tables. Files that were modified after they
+    /// were written are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =
             |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);

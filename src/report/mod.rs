@@ -3,10 +3,10 @@
 //! graph or a Perfetto file.
 //!
 //! Files are written in parallel to a staging folder next to the target or inside it, and moved
-//! into place when all of them are complete. So a failed run leaves no partial report. A run that
-//! is killed while moving files leaves a `manifest.json` that says so. Files of an earlier report
-//! that the new report does not write are removed. All other files in the target are kept and never
-//! overwritten, unless [`Existing::Replace`] is set.
+//! into place when all of them are complete. A failed run therefore leaves no partial report. A run
+//! that is killed while moving files leaves a `manifest.json` that says so. Files of an earlier
+//! report that the new report does not write are removed. All other files in the target are kept
+//! and never overwritten, unless [`Existing::Replace`] is set.
 
 #[cfg(feature = "arrow")]
 mod arrow;

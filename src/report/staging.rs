@@ -27,16 +27,16 @@ const ENDING: &str = ".partial";
 /// in different containers share ids.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// A staging folder next to the target, or inside it if the target exists. It is removed on drop
-/// unless it was moved into place.
+/// A staging folder next to the target, or inside it if the target exists. The folder is removed on
+/// drop unless it was moved into place.
 pub(super) struct Staging {
     path: PathBuf,
     unfinished: Unfinished,
 }
 
 impl Staging {
-    /// Creates a staging folder for the report in `folder`. Also removes stale staging folders of
-    /// earlier runs.
+    /// Creates a staging folder for the report in `folder`. Stale staging folders of earlier runs
+    /// are removed first.
     pub(super) fn create(folder: &Path, unfinished: &Unfinished) -> Result<Staging> {
         let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
         // An existing folder may be a mount point, and files cannot be renamed into another file
@@ -172,8 +172,8 @@ impl Moves<'_, '_> {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // After a move into place the folder no longer exists. Any other failure cannot be handled
-        // here.
+        // After a move into place the folder no longer exists. Any other failure to remove the
+        // folder cannot be handled here.
         let _ = fs::remove_dir_all(&self.path);
         self.unfinished.forget(&self.path);
     }

@@ -133,7 +133,7 @@ impl Trace {
     }
 
     /// Returns the trace with captured calls appended after its own events, and the number of
-    /// grafts applied. It stops at the first graft that does not fit into 2^32 positions.
+    /// grafts applied. Grafting stops at the first graft that does not fit into 2^32 positions.
     pub(crate) fn with_captured(&self, captures: &[&Trace], grafts: &[Graft]) -> (Trace, usize) {
         let mut grown = self.clone();
         grown.capture_sources = captures.iter().map(|trace| trace.source.clone()).collect();

@@ -138,8 +138,8 @@ pub enum FlowEnd {
 
 /// A trace that was read: the events that take part in a comparison, in file order.
 ///
-/// These are complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]. All other
-/// events are counted in [`Trace::left_out`].
+/// The events are complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]. All
+/// other events are counted in [`Trace::left_out`].
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     pub(crate) source: String,

@@ -1,9 +1,9 @@
 //! Determines from the name of a kernel or op whether it communicates with other ranks.
 //!
 //! Names of collectives (`all_reduce`, `ncclDevKernel`) are spelled in many ways, with many
-//! prefixes and suffixes. They are therefore searched for as substrings of the lower-case name
-//! without its `_` characters. Template arguments and parameters are ignored, because they name
-//! other kernels.
+//! prefixes and suffixes. Collectives are therefore searched for as substrings of the lower-case
+//! name without its `_` characters. Template arguments and parameters are ignored, because they
+//! name other kernels.
 
 /// Substrings of both kernel names and op names: collectives, and libraries that name ops like
 /// kernels.

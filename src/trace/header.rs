@@ -15,7 +15,7 @@ pub struct Device {
     pub capability: Option<(i64, i64)>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Streaming multiprocessors or compute units.
+    /// Number of streaming multiprocessors or compute units.
     pub multiprocessors: Option<i64>,
     /// Threads in a warp or wavefront: 32 on NVIDIA, 64 on AMD CDNA.
     pub warp_size: Option<i64>,
@@ -75,7 +75,7 @@ pub struct Header {
     /// `deviceProperties`, in file order.
     pub devices: Vec<Device>,
     /// Known version keys (`cuda_runtime_version`, `hip_driver_version`, …) with their values as
-    /// text, sorted by key. Other keys, and values that do not look like a version, are not read,
+    /// text, sorted by key. Unknown keys, and values that do not look like a version, are not read,
     /// because real traces contain credentials there.
     pub versions: Vec<(String, String)>,
     /// `distributedInfo`, if the process was part of a group.

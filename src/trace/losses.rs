@@ -10,7 +10,7 @@ pub struct Losses {
     /// Elements of `traceEvents` that could not be read or are not events (`null`, `{}`). A single
     /// empty element does not count.
     pub events: u64,
-    /// Bytes of the decompressed text that were not read.
+    /// Number of bytes of decompressed text that were not read.
     pub bytes: u64,
     /// Events without a start or a duration, and begin and end events without a counterpart.
     pub untimed: u64,

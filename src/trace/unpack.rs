@@ -1,5 +1,5 @@
-//! Reads all bytes of any source and decompresses them if they are gzip or zstd. It is used for
-//! files other than traces.
+//! Reads all bytes of any source and decompresses them if they are gzip or zstd. This code is used
+//! for files other than traces.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};

@@ -3,8 +3,8 @@
 //! GPU events are linked to launches by `correlation`: a GPU event shares it with the runtime call
 //! that launched it, and a graph launch shares it with all its kernels. The correlations 0 and -1
 //! (RCCL) link nothing. In the traces of torch 1.12 to 2.2, `External id` repeats the correlation
-//! and names the wrong op. So it is used only if the trace has no runtime calls, the id differs from
-//! the correlation, and the op starts before its GPU event.
+//! and names the wrong op. So `External id` is used only if the trace has no runtime calls, the id
+//! differs from the correlation, and the op starts before its GPU event.
 
 use crate::trace::{Category, EventId, Notes, Trace};
 use rustc_hash::FxHashMap;

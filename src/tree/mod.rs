@@ -67,8 +67,8 @@ pub enum CallKind {
     Frame,
     /// An operator (`cpu_op`).
     Op,
-    /// A call into the GPU runtime or driver. Such a call is a launch if there are GPU events below
-    /// it.
+    /// A call into the GPU runtime or driver. A runtime call is a launch if there are GPU events
+    /// below it.
     Runtime,
     /// A kernel, memcpy or memset.
     Gpu,
@@ -82,8 +82,8 @@ pub(crate) fn names_graph_launch(name: &str) -> bool {
     holds_word(name, "GraphLaunch")
 }
 
-/// Whether a name contains an ASCII word. It runs for every call, and `str::contains` prepares a
-/// search first, which takes longer than scanning these short names.
+/// Whether a name contains an ASCII word. The check runs for every call, and `str::contains`
+/// prepares a search first, which takes longer than scanning these short names.
 pub(crate) fn holds_word(name: &str, word: &str) -> bool {
     let (name, word) = (name.as_bytes(), word.as_bytes());
     name.windows(word.len()).any(|part| part == word)
@@ -386,7 +386,7 @@ impl CallTree {
     }
 
     /// Whether the call was recorded during a capture and is shown below a launch of the captured
-    /// graph. Such a call did not run when the graph was replayed, so it takes no time.
+    /// graph. A captured call did not run when the graph was replayed, so it takes no time.
     pub fn is_captured(&self, call: CallId) -> bool {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }

@@ -1,5 +1,5 @@
-//! A column with long runs of equal values, each stored once. It suits steps, layers and modules,
-//! because each contains many calls and a large trace has millions of calls.
+//! A column with long runs of equal values, each stored once. Runs are long for steps, layers and
+//! modules, because each contains many calls and a large trace has millions of calls.
 
 use std::ops::Range;
 

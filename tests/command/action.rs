@@ -40,8 +40,8 @@ fn program(bin: &Path, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// A simulated CI runner. Its `cargo` logs its arguments and installs the command under test. Its
-/// PATH also contains another `tracetree`, which must not be run.
+/// A simulated CI runner. The runner's `cargo` logs its arguments and installs the command under
+/// test. The PATH of the runner also contains another `tracetree`, which must not be run.
 struct Runner {
     folder: tempfile::TempDir,
 }

@@ -33,7 +33,7 @@ impl Moments {
     }
 }
 
-/// The files of a folder. Also removes staging folders that a killed run left.
+/// The files of a folder. Staging folders that a killed run left are removed.
 fn files(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in fs::read_dir(folder).expect("a folder") {

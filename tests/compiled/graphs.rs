@@ -19,8 +19,8 @@ fn read(name: &str, json: &str) -> Trace {
     Trace::from_reader(name, json.as_bytes(), &ReadOptions::default()).expect("a trace")
 }
 
-/// A module that multiplies, adds and applies an activation. Its launches are captured without
-/// running.
+/// A module that multiplies, adds and applies an activation. The launches of this module are
+/// captured without running.
 fn captured_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.launch(LAUNCH).nothing());
@@ -29,7 +29,7 @@ fn captured_block(t: &mut HostThread<'_>, name: &str) {
     });
 }
 
-/// The same module, run eagerly.
+/// The module of `captured_block`, run eagerly.
 fn eager_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.kernel("gemm_kernel", 5.0));

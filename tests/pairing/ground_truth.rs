@@ -12,7 +12,8 @@ use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{Platform, TraceBuilder};
 use std::path::Path;
 
-/// Minimum precision and recall for a single change. This value is also the goal.
+/// Minimum precision and recall for a single change. The minimum for a single change is also the
+/// goal.
 const SINGLE: f64 = 0.998;
 
 /// Minimum for several changes at once, set to the current level to catch regressions. The goal is

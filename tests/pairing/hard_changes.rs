@@ -84,7 +84,7 @@ fn rows(recording: &Recording, name: &str) -> Vec<i64> {
     ops.iter().map(|op| op.args["Input Dims"][0][0].as_i64().expect("a number")).collect()
 }
 
-/// The same list for each step.
+/// Repeats a list for each step.
 fn every_step<T: Clone>(list: &[T]) -> Vec<T> {
     vec![list; STEPS as usize].concat()
 }

@@ -153,7 +153,7 @@ fn an_extra_layer_leaves_the_old_ones_matched_with_themselves() {
 fn unfused_projections_differ_under_the_attention_layers() {
     cpu("tfm", "tfm_unfused_qkv", |analysis| {
         let mut found = points_by_module(analysis.diff());
-        // The backward pass has no modules. Its points of difference belong to the same three
+        // The backward pass has no modules. The points of difference there belong to the same three
         // layers and steps, plus the additions of the gradients of the three projections.
         let backward = found.remove("").expect("points on the backward thread");
         let expected = |name: &str| name.starts_with("autograd::engine::") || name == "aten::add_";

@@ -77,8 +77,8 @@ impl Graphs {
         })
     }
 
-    /// A recorded capture and replay of one graph. There must be as many launches as kernels, in
-    /// the same order.
+    /// A recorded capture and replay of one graph. The recordings must have as many launches as
+    /// kernels, in the same order.
     pub fn recorded(capture: Recording, replay: Recording) -> Graphs {
         let mark = |name: &str| capture.events.iter().find(|event| event.name.contains(name));
         let mark = |name: &str| mark(name).expect("one graph is captured");

@@ -24,8 +24,8 @@ pub struct Sample {
     dependent: usize,
 }
 
-/// An element of `traceEvents`: its bytes, and the event that the trace keeps. There is no event if
-/// it depends on other events.
+/// An element of `traceEvents`: its bytes, and the event that the trace keeps. An event that
+/// depends on other events is not kept here.
 struct Element {
     range: Range<usize>,
     key: Option<Key>,

@@ -209,8 +209,8 @@ fn relu_after(trace: TraceBuilder) -> String {
     trace.thread("main", |t| t.op("aten::relu", |t| t.kernel("relu_kernel", 3.0))).json()
 }
 
-/// A trace with one launch of many kernels. Some names differ between the sides, and CUDA has one
-/// more kernel.
+/// A trace with one launch of many kernels. Some kernel names differ between the sides, and CUDA
+/// has one more kernel.
 fn graph(trace: TraceBuilder, api: &str, product: &str) -> String {
     let trace = trace.thread("main", |t| {
         t.op("decode::forward", |t| {

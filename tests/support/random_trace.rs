@@ -1,8 +1,8 @@
 //! Generates random traces, and pairs of a trace and a randomly changed copy, from choices of
 //! proptest.
 //!
-//! There are few distinct names, so calls repeat and the alignment has to decide. Trees are small,
-//! so shrinking ends with a trace that a person can read.
+//! The traces have few distinct names, so calls repeat and the alignment has to decide. Trees are
+//! small, so shrinking ends with a trace that a person can read.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};

@@ -2,10 +2,10 @@
 //!
 //! Indistinguishable events may be matched to each other's counterpart. Two events of one trace are
 //! alike if their subtrees are equal (names without instance numbers, arguments, kernel names) and
-//! they are in the same stretch. This means below the same or alike parents, and between the same
-//! two *firm* siblings, which are those that the map matches exactly. A call and a call inside it
-//! with the same name and arguments are alike, too: if one of the two is removed, nothing shows
-//! which one. So pairs are counted between classes of alike events:
+//! they are in the same stretch. Being in the same stretch means being below the same or alike
+//! parents, and between the same two *firm* siblings, which are those that the map matches exactly.
+//! A call and a call inside it with the same name and arguments are alike, too: if one of the two
+//! is removed, nothing shows which one. So pairs are counted between classes of alike events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike

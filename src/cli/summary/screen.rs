@@ -12,7 +12,7 @@ const LINES: usize = 24;
 /// How much of the answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// As much as fits on a screen.
+    /// The part of the answer that fits on a screen.
     Screen,
     /// Everything.
     Whole,

@@ -42,8 +42,8 @@ struct Held {
 impl<'a, 'b> Gap<'a, 'b> {
     /// The runs with each wrapper replaced by its children; `None` if there is no wrapper.
     ///
-    /// Calls that gain nothing by being opened are opened only if no call of the gap gains: they
-    /// may turn out to be matches after the others are opened.
+    /// Calls that gain nothing by being opened are opened only if no call of the gap gains, because
+    /// they may turn out to be matches once other calls are opened.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let runs = self.runs;
         let mut held = PerSide::from_fn(|side| Held {

@@ -33,8 +33,8 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
 }
 
 /// For each element of a row, the difference between its best score and the full score of its best
-/// counterpart. `None` if the element lacks so much that it is a different layer. `full` is the
-/// score of each element with an equal one.
+/// counterpart. `None` if the element lacks so much that it is a different layer. `full` contains
+/// the score that each element has with an equal counterpart.
 pub(super) fn lacking(
     row: &Row,
     full: PerSide<&[i64]>,

@@ -57,8 +57,8 @@ impl Aligner<'_> {
     pub(super) fn pair_left_behind(&mut self) {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
-        // The parents are visited outermost first, because a call that was left behind may contain
-        // others.
+        // Parents are visited outermost first, because a call that was left behind may contain
+        // further ones.
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
         for a in parents {
@@ -120,8 +120,8 @@ impl Aligner<'_> {
     }
 
     /// Marks calls of one key as moved if their nearest matched callers do not match each other.
-    /// Most moved calls are marked when they are matched. But a wrapper may be matched after it was
-    /// opened, and its former contents are then elsewhere.
+    /// Most moved calls are marked when they are matched. The exception is a wrapper that was
+    /// matched after it was opened: its former contents are then elsewhere.
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {

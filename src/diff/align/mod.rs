@@ -1,9 +1,9 @@
 //! Matches the calls of two outlines: threads first, then the calls on them, down to the GPU
 //! events.
 //!
-//! The children of each matched pair are two sequences. They are aligned (`sequence`, `score`,
-//! `runs`, `slide`), and the calls that stay unmatched go through the passes of [`Pass`]. A gap is
-//! a run of unmatched calls between two matches.
+//! The children of each matched pair are two sequences. These sequences are aligned (`sequence`,
+//! `score`, `runs`, `slide`), and the calls that stay unmatched go through the passes of [`Pass`].
+//! A gap is a run of unmatched calls between two matches.
 //!
 //! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on
 //! a stack, so nothing recurses over the depth of a trace. A call is *free* while it has no
@@ -431,8 +431,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // Kernel durations may influence this match. They may differ below the next equal
-                // pair, so the result must not be copied to it.
+                // Kernel durations may influence this match. The durations may differ below the
+                // next equal pair, so the result must not be copied to it.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {

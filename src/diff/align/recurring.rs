@@ -106,8 +106,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether every match of a call below either call of a pair is with a call below the other
-    /// one. Moved calls may since have been matched elsewhere.
+    /// Whether all matches of calls below a pair are with calls below the same pair. Moved calls
+    /// may since have been matched elsewhere.
     fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);

@@ -60,7 +60,7 @@ struct Element {
     /// Whether the element's list contains more calls with its key than the opposite list does.
     is_new_name: bool,
     /// Whether the opposite list has an element with a new name that contains a call with this
-    /// element's key. That element may be a wrapper around this one's counterpart.
+    /// element's key. The opposite element may be a wrapper around this element's counterpart.
     may_be_wrapped: bool,
     /// Whether the element is in a row of layers that is longer on one side.
     in_row: bool,
@@ -333,8 +333,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             + name_bonus(one, two)
     }
 
-    /// The score of two calls that cannot be a match themselves. It is 0 unless at least one of the
-    /// two is new in its list.
+    /// The score of two calls that cannot be a match themselves. The score is 0 unless at least one
+    /// of the two is new in its list.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if !one.is_novel && !two.is_novel {
@@ -360,9 +360,9 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// The score of a call opposite a wrapper that contains a call with the same name. Those two
-    /// calls become a match one level deeper, so they must keep their position in a row of similar
-    /// siblings as a match does.
+    /// The score of a call opposite a wrapper that contains a call with the same name. The call and
+    /// its namesake become a match one level deeper, so they must keep their position in a row of
+    /// similar siblings as a match does.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| match outer.wraps(inner) {
             true => self.bags.inside(side, outer.call, inner.key),

@@ -242,8 +242,8 @@ impl Threads<'_, '_> {
         }
     }
 
-    /// Whether both threads make a runtime call of the same kind without GPU work. That counts only
-    /// if there is no better evidence.
+    /// Whether both threads make a runtime call of the same kind without GPU work. A shared kind of
+    /// call counts only if there is no better evidence.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {

@@ -6,7 +6,7 @@ use super::Finder;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Engine steps that accumulate gradients. They do not belong to any forward op and are never
+/// Engine steps that accumulate gradients. Such steps do not belong to any forward op and are never
 /// compiled.
 const ACCUMULATE: &str = "AccumulateGrad";
 

@@ -187,8 +187,8 @@ impl<'a> Finder<'a> {
     /// because it replaces several ops.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
-        // Launches and kernels may have been matched by order only. So the op above them decides,
-        // if the region contains one.
+        // Launches and kernels may have been matched by order only. The op above them decides
+        // instead, if the region contains one.
         let is_paired = |call: CallId| {
             let mut path = std::iter::once(call).chain(tree.ancestors(call));
             let is_op =

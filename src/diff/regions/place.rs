@@ -15,9 +15,9 @@ pub(super) struct Stretch {
 }
 
 impl Finder<'_> {
-    /// The stretch opposite a region. It is below the counterpart of the region's nearest common
-    /// ancestor, between the counterparts of the nearest matched calls with work before and after
-    /// the region.
+    /// The stretch opposite a region. The stretch is below the counterpart of the region's nearest
+    /// common ancestor, between the counterparts of the nearest matched calls with work before and
+    /// after the region.
     pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();

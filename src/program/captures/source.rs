@@ -26,7 +26,8 @@ pub enum CaptureSource {
     Nowhere,
 }
 
-/// The notes of a tree that report a useless capture. They are errors if `--strict` is given.
+/// The notes of a tree that report a useless capture. These notes are errors if `--strict` is
+/// given.
 const USELESS: [&str; 6] = [
     "CAPTURE_UNREADABLE",
     "CAPTURE_WITHOUT_GRAPH",

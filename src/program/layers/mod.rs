@@ -67,8 +67,8 @@ pub enum LayerPlace {
     Layer(LayerId),
     /// Between the first and the last layer of its step, but in no layer.
     Between,
-    /// After the last layer of its step. This includes backward and optimizer work that does not
-    /// belong to any layer.
+    /// After the last layer of its step. Backward and optimizer work that does not belong to any
+    /// layer also counts as after.
     Post,
     /// The trace has no layers.
     NoLayers,

@@ -13,8 +13,9 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
-/// Depth at which deeper calls are flattened into siblings. Otherwise the stacks would grow with
-/// the depth, and their total size with its square. The time of the flattened calls is unaffected.
+/// Depth at which deeper calls are flattened into siblings. Without this limit, the stacks would
+/// grow with the depth, and their total size with its square. The time of the flattened calls is
+/// unaffected.
 const DEEPEST: usize = 256;
 
 /// A stack, represented by its last call.

@@ -20,7 +20,7 @@ const ROWS: usize = 20_000;
 /// Idle time below this fraction (1/`VISIBLE`) of the total is added to the parent call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. It is larger than the buffer of a file, so the data is not
+/// Size of the output buffer in bytes. The buffer is larger than that of a file, so the data is not
 /// copied again.
 const BUFFER: usize = 1 << 17;
 

@@ -126,7 +126,7 @@ impl<'a> PageTree<'a> {
     }
 
     /// For each GPU event of a side, in node order: its start as the difference from the previous
-    /// one, and its delay after its launch. Both are in ticks of 0.1 µs.
+    /// one, and its delay after its launch. Both times are in ticks of 0.1 µs.
     fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();

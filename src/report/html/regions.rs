@@ -1,5 +1,5 @@
 //! The page's table of compiled regions and graph launches that only one side has, with the ops
-//! they replaced. One line shows whether a fusion worked.
+//! they replaced. Each line shows whether a fusion worked.
 
 use crate::analysis::Analysis;
 use crate::diff::Region;

@@ -45,8 +45,8 @@ struct Value<'a> {
     text: Text<'a>,
 }
 
-/// The data from which a value's text is made. There are many calls but few distinct values, so the
-/// text is made only once per value.
+/// The data from which a value's text is made. A comparison has many calls but few distinct values,
+/// so the text is made only once per value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Text<'a> {
     Known(&'a str),

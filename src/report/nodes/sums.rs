@@ -28,8 +28,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have attributed time of their own on a side, and the time. There are few such
-/// nodes, and the rows list them.
+/// The nodes that have attributed time of their own on a side, and the time. Few nodes have time of
+/// their own, and the rows list them.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,

@@ -20,8 +20,9 @@ use std::io::{self, Write};
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Depth below which nodes are not indented further. Otherwise lines would grow with the depth, and
-/// the file with its square. The deepest recorded stacks, with Python frames, have about 100 calls.
+/// Depth below which nodes are not indented further. Without this limit, lines would grow with the
+/// depth, and the file with its square. The deepest recorded stacks, with Python frames, have about
+/// 100 calls.
 const DEEPEST: usize = 128;
 
 /// Marks the first line that is not indented further. A separate line would shift all later lines

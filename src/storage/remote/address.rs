@@ -2,7 +2,7 @@
 //!
 //! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY` take keys literally;
 //! `https://HOST/PATH` is a URL. Each store is created once. Credentials come only from the
-//! environment. They are tried before the first request, so missing credentials are reported as
+//! environment. Credentials are tried before the first request, so missing ones are reported as
 //! such and not as a failed request.
 
 use super::failure;

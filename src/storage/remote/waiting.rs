@@ -26,7 +26,7 @@ pub(super) struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Blocks until the result is available. This is safe to call from a thread of another async
+    /// Blocks until the result is available. The call is safe from a thread of another async
     /// runtime.
     ///
     /// # Errors

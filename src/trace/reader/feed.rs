@@ -1,5 +1,5 @@
-//! Supplies the decompressed bytes of a [`Source`]. They are decompressed on demand or, if a core
-//! is idle, by a thread that runs ahead of the reader.
+//! Supplies the decompressed bytes of a [`Source`]. The bytes are decompressed on demand or, if a
+//! core is idle, by a thread that runs ahead of the reader.
 //!
 //! Decompression takes a third of the reading time. Two traces that are read at the same time
 //! already keep two cores busy, so on a machine with two cores the larger trace gets a thread only
@@ -122,8 +122,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         self.source().read(out)
     }
 
-    /// Returns the source itself. This stops decompressing ahead and drops bytes that were
-    /// decompressed but not read.
+    /// Returns the source itself. Decompressing ahead stops, and bytes that were decompressed but
+    /// not read are dropped.
     pub(super) fn source(&mut self) -> &mut Source<'a> {
         if let Supply::Ahead(_) = self.supply
             && let Supply::Ahead(ahead) = std::mem::replace(&mut self.supply, Supply::Nowhere)

@@ -10,7 +10,7 @@ use crate::trace::header::{Device, Distributed, Header};
 use crate::trace::time::Nanos;
 use serde_json::Value as Json;
 
-/// Recording options. Each is on unless its value is `0`, `false` or empty.
+/// Recording options. An option is on unless its value is `0`, `false` or empty.
 const OPTIONS: [&[u8]; 5] =
     [b"record_shapes", b"with_stack", b"with_modules", b"profile_memory", b"with_flops"];
 

@@ -9,8 +9,8 @@
 //! text is in one buffer that stays in cache. Events that look like earlier ones are recognized by
 //! comparing their text. For any other event, the reader finds the structure of the text, and a
 //! cursor walks from token to token. When the text is used up, the unfinished event moves to the
-//! front and the buffer is filled again. There is no value tree, no tape and no copy of the text,
-//! so memory use is that of the columns.
+//! front and the buffer is filled again. The reader has no value tree, no tape and no copy of the
+//! text, so its memory use is that of the columns.
 
 mod block;
 mod builder;

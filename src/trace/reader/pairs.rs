@@ -3,8 +3,8 @@
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 
-/// Maximum number of open events that are searched for the begin of an end event. This exceeds the
-/// depth of any real call stack and limits the cost of a file of begins without ends.
+/// Maximum number of open events that are searched for the begin of an end event. The limit exceeds
+/// the depth of any real call stack and bounds the cost of a file of begins without ends.
 const MAX_SEARCH: usize = 1024;
 
 /// The events of each thread that have begun and not ended.

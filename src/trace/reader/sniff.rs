@@ -12,7 +12,7 @@ const OTHERS: [(&[u8], &str, &str); 20] = [
         "a Git LFS pointer, not the file itself",
         "fetch the file with git lfs pull",
     ),
-    // This entry must precede those for UTF-16, which begin with the same bytes.
+    // The entries for UTF-32 must precede those for UTF-16, which begin with the same bytes.
     (b"\xff\xfe\0\0", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
     (b"\0\0\xfe\xff", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
     (b"{\0\0\0", "text in UTF-32", "convert it with iconv -f UTF-32LE -t UTF-8"),

@@ -57,8 +57,8 @@ impl<'a> Source<'a> {
         Ok(Source { name, max_unpacked, cancel, packing, unpacked, damage, comes_at_once, head })
     }
 
-    /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. Such a
-    /// source must not be read further than needed.
+    /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. A pipe
+    /// must not be read further than needed.
     pub(super) fn piped(self) -> Self {
         Source { comes_at_once: false, ..self }
     }
@@ -97,8 +97,9 @@ impl<'a> Source<'a> {
         Ok(&self.head)
     }
 
-    /// Fills the beginning of `out` with the next bytes. Returns 0 at the end of the file. Also
-    /// returns 0 if compressed data is truncated or damaged, which [`Source::damage`] then reports.
+    /// Fills the beginning of `out` with the next bytes. Returns 0 at the end of the file. The
+    /// result is also 0 if compressed data is truncated or damaged, which [`Source::damage`] then
+    /// reports.
     ///
     /// # Errors
     /// Fails if reading fails or is cancelled, or the text exceeds its size limit.

@@ -108,7 +108,7 @@ impl Strings {
         self.texts.bytes() + self.raw.len()
     }
 
-    /// Only the texts, once everything is read.
+    /// The texts without their raw forms, once everything is read.
     pub(super) fn into_texts(self) -> Texts {
         self.texts
     }

@@ -22,8 +22,8 @@ use super::evidence::{Evidence, Score};
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum number of streams to search. Beyond it, the smallest streams are merged into one,
-/// ordered by start.
+/// Maximum number of streams to search. If there are more, the smallest streams are merged into
+/// one, ordered by start.
 const STREAMS: usize = 6;
 /// Maximum number of states that continue after each move.
 const BEAM: usize = 256;

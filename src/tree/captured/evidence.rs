@@ -29,12 +29,12 @@ const SAME_WORD: Score = 32;
 /// Minimum length of a word that is searched for in kernel names. Shorter words are part of many
 /// unrelated words.
 const SHORTEST_WORD: usize = 3;
-/// Score if grid and block are equal. It is subtracted if they differ.
+/// Score if grid and block are equal. The score is subtracted if grid or block differ.
 const GRID: Score = 24;
 /// Score if the previous alignment matched all launches with this context to this kernel.
 const LEARNED: Score = 80;
-/// Score if the previous alignment matched no launch with this context to this kernel. For
-/// fractions of the launches, the score is interpolated.
+/// Score if the previous alignment matched no launch with this context to this kernel. If some of
+/// the launches were matched to this kernel, the score is interpolated.
 const NOT_LEARNED: Score = -24;
 
 /// Kinds of GPU work, each with words of op names and parts of kernel names.

@@ -68,15 +68,16 @@ impl CapturedGraph {
         self.calls.len()
     }
 
-    /// Whether the trace contains the end of the capture. It may be missing in a truncated trace.
+    /// Whether the trace contains the end of the capture. A truncated trace may lack the end of the
+    /// capture.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 }
 
 impl Capture {
-    /// Finds the graphs that were captured in a trace. There are none in a trace without
-    /// `cudaStreamBeginCapture` or `hipStreamBeginCapture`.
+    /// Finds the graphs that were captured in a trace. A trace without `cudaStreamBeginCapture` or
+    /// `hipStreamBeginCapture` has no graphs.
     pub fn of(trace: impl Into<Arc<Trace>>) -> Capture {
         let tree = CallTree::build(trace);
         let ranges = ranges(&tree);

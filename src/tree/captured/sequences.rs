@@ -141,8 +141,8 @@ fn context(
     alphabet.id(&text)
 }
 
-/// The name of a frame without file and line, or of a module without instance number. The same call
-/// in two layers differs only in these parts.
+/// The name of a frame without file and line, or of a module without instance number. The names of
+/// the same call in two layers differ only in these parts.
 fn plain_frame(name: &str) -> String {
     if let Some(module) = ModuleName::of(name) {
         return module.class.to_owned();

@@ -1,9 +1,9 @@
 //! Converts a [`CallTree`] to and from a [`StoredTree`]: columns of numbers, to be kept in a file.
 //!
 //! Calls are stored in preorder with their depth, so neither times nor ids are needed to nest and
-//! link them again. Most Python frames are stored without times. Such a frame takes its times from
-//! the calls below it or, if there are none, the start of the previous call. Each start is stored
-//! as the distance from the previous start, so equal steps have equal numbers.
+//! link them again. Most Python frames are stored without times. A frame without times takes them
+//! from the calls below it or, if there are none, from the start of the previous call. Each start
+//! is stored as the distance from the previous start, so equal steps have equal numbers.
 //!
 //! Annotations are not calls, but they mark steps and phases, so they have a separate list. Flow
 //! arrows, ids, notes and memory events are omitted, because the alignment does not use them.

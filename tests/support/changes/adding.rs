@@ -9,8 +9,8 @@ const OP: i64 = 30_000;
 const LAUNCH: (i64, i64) = (8_000, 13_000);
 const KERNEL: (i64, i64) = (16_000, 24_000);
 
-/// Inserts new ops between calls at random positions. Their number is `percent` of the existing
-/// ops.
+/// Inserts new ops between calls at random positions. The number of new ops is `percent` of the
+/// existing ops.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);

@@ -65,8 +65,7 @@ pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Rec
     any.then_some(changed)
 }
 
-/// The ops and frames at which a range can start, as list and position. Each of them contains an
-/// op.
+/// The ops and frames at which a range can start, as list and position. Each start contains an op.
 fn starts(
     events: &[Event],
     forest: &Forest,

@@ -82,11 +82,12 @@ pub enum Change {
     LargerBatch,
     /// Ops run in a lower precision, with casts before some of them.
     LowerPrecision(f64),
-    /// Each thread is slower by its own factor.
+    /// Each thread is slowed down by a factor of its own.
     StretchThreads,
     /// The later half of the busiest thread runs on a new one.
     SplitThread,
-    /// There are `record_function` ranges around irregular runs of calls, at several levels.
+    /// The candidate has `record_function` ranges around irregular runs of calls, at several
+    /// levels.
     Annotate,
     /// A row of equal layers grows by a third, and a percentage of the ops is removed.
     MoreLayersDrop(f64),

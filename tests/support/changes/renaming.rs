@@ -109,8 +109,8 @@ fn other_api(name: &str) -> String {
     }
 }
 
-/// The name of a different kernel. It is derived from a hash of `name`, so equal kernels keep equal
-/// names, but nothing in it resembles the old name.
+/// The name of a different kernel. The name is derived from a hash of `name`, so equal kernels keep
+/// equal names, but nothing in it resembles the old name.
 pub(super) fn other_kernel(name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

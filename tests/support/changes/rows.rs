@@ -84,7 +84,7 @@ fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
 /// Calls between the modules also stay in place.
 ///
 /// At least three quarters of the modules must have contents, such as shapes, that no other module
-/// of the row has. Otherwise nothing shows the rotation.
+/// of the row has. With fewer distinct modules, nothing would show the rotation.
 pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 /// Starts the recording at a random point in the middle half of the first step. Calls that end
 /// before this point are missing on all threads, and so are the GPU events of their launches. Calls
-/// that span this point start there. Each starts one nanosecond after its parent, so the order in
-/// the file does not matter. Without recorded steps, the whole recording is treated as one step.
+/// that span this point start there. Each such call starts one nanosecond after its parent, so the
+/// order in the file does not matter. Without recorded steps, the whole recording is treated as one
+/// step.
 pub(super) fn start_in_the_middle(
     recording: &Recording,
     random: &mut SplitMix,
@@ -62,9 +63,9 @@ fn is_before(event: &Event, cut: i64) -> bool {
 /// Swaps two adjacent recorded steps, on all threads, with the GPU events of their launches. Step
 /// numbers stay in place, because the profiler numbers steps in the order in which they run.
 ///
-/// The two steps must differ in the name or the arguments of an op. Otherwise nothing would show
-/// that they were swapped. Returns `None` if there are fewer than three steps, if no two adjacent
-/// steps differ, or if calls of some thread span the boundary between two steps.
+/// The two steps must differ in the name or the arguments of an op. If the steps were equal,
+/// nothing would show that they were swapped. Returns `None` if there are fewer than three steps,
+/// if no two adjacent steps differ, or if calls of some thread span the boundary between two steps.
 pub(super) fn reorder(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let mut steps: Vec<&Event> =

@@ -64,7 +64,7 @@ pub(super) fn module_numbers() -> PerSide<String> {
     )
 }
 
-/// The same steps, recorded after a longer warm-up.
+/// The candidate has the same steps, recorded after a longer warm-up.
 pub(super) fn step_numbers() -> PerSide<String> {
     let steps = |first: u32, micros: f64| {
         TraceBuilder::cuda().thread("main", move |t| {

@@ -1,5 +1,5 @@
-//! The same program as profilers of different years recorded it, and the effect of their clocks on
-//! nesting.
+//! Phenomena of recording the same program with profilers of different years, and the effect of
+//! their clocks on nesting.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -9,8 +9,8 @@ use tracetree::PerSide;
 /// 2021-11-20 in µs since the epoch. Profilers wrote such times before traces had a base time.
 const EPOCH: i64 = 1_637_400_000_000_000;
 
-/// Two ops with one launch each. There are no Python frames, because old profilers recorded none.
-/// The query at the start makes the correlation ids differ from the external ids of the ops.
+/// Two ops with one launch each. The program has no Python frames, because old profilers recorded
+/// none. The query at the start makes the correlation ids differ from the external ids of the ops.
 fn program() -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.call("cudaStreamIsCapturing");

@@ -61,7 +61,8 @@ impl HostThread<'_> {
         self.op(op, |_| {});
     }
 
-    /// Adds a `user_annotation` around the calls of `body`. It is an interval, not a call.
+    /// Adds a `user_annotation` around the calls of `body`. An annotation is an interval, not a
+    /// call.
     pub fn annotation(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
         self.trace.last_external_id += 1;
         let id = self.trace.last_external_id;

@@ -101,8 +101,8 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether an unmatched call was replaced by other calls. This is so if its nearest ancestor that
-// both sides have contains unmatched work on both sides.
+// Whether an unmatched call was replaced by other calls. A call was replaced if its nearest
+// ancestor that both sides have contains unmatched work on both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
   let above = at;

@@ -225,8 +225,8 @@ function placeBelow(frame, left, whole, side) {
 }
 
 // A frame's part in the change of its parent: its difference as a fraction of the differences of
-// all siblings. So red leads from the top to whatever became slower, even if everything became
-// slower.
+// all siblings. In this view, red leads from the top to whatever became slower, even if everything
+// became slower.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;

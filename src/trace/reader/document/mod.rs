@@ -11,8 +11,8 @@
 //! }                            Done
 //! ```
 //!
-//! A walk ends where the window ends, or where the text is not JSON. It reports how much text it
-//! used, so the next window starts at an element, never inside a string. Events that look like
+//! A walk ends where the window ends, or where the text is not JSON. A walk reports how much text
+//! it used, so the next window starts at an element, never inside a string. Events that look like
 //! earlier ones need neither a walk nor a window: [`Document::skim`] reads such events as long as
 //! they follow each other directly.
 
@@ -34,8 +34,8 @@ use crate::error::Place;
 /// Maximum length of an event; anything longer is treated as broken text.
 pub(super) const MAX_ELEMENT: usize = 16 * 1024 * 1024;
 
-/// An event longer than this that seems to contain another event is treated as not closed. This
-/// limits how much text is read twice, however many such events there are.
+/// An event longer than this that seems to contain another event is treated as not closed. The
+/// limit bounds how much text is read twice, however many such events there are.
 pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 
 /// The place in the document where the next token is.
@@ -91,7 +91,7 @@ pub(super) enum Frame {
     Object,
     /// The events are in a list.
     List,
-    /// There is no structure: one event per line.
+    /// Nothing surrounds the events: the file has one event per line.
     Lines,
 }
 
