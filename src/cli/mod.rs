@@ -52,7 +52,7 @@ use tracetree::report::{ReportOptions, Width, one_line};
 use tracetree::trace::ReadOptions;
 use tracetree::{Comparison, Result};
 
-/// The result of a command. Errors are exit code 2.
+/// The result of a command. Errors lead to exit code 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// Done.

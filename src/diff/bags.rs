@@ -14,7 +14,7 @@ use std::ops::Range;
 const KEPT: usize = 1 << 13;
 
 /// If one bag is at least this many times as long as the other, each token of the short bag is
-/// looked up in the long one by binary search. Otherwise both bags are traversed together.
+/// looked up in the long one by binary search. Bags of similar length are traversed together.
 const MUCH_LONGER: usize = 8;
 
 /// If the shorter bag has fewer distinct tokens than this, counting common tokens again is faster

@@ -63,9 +63,9 @@ pub(super) struct Outline<'a> {
     /// Number of evidence tokens before each call in preorder, with one additional entry at the
     /// end.
     weight_before: Counts,
-    /// Calls that the other side cannot have because it recorded no calls of their kind. Empty if
-    /// there are none. The outline skips these calls, and their children become children of the
-    /// parent.
+    /// Calls that the other side cannot have because it recorded no calls of their kind. The column
+    /// is empty if no call is hidden. The outline skips these calls, and their children become
+    /// children of the parent.
     hidden: Vec<bool>,
     /// Number of visible calls before each call, with one additional entry at the end. Empty if no
     /// call is hidden.

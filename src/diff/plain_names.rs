@@ -20,7 +20,7 @@ struct Names {
 }
 
 impl PlainNames {
-    /// The plain name of a call. The tree must be the same on every call.
+    /// The plain name of a call. Every invocation must pass the same tree.
     pub(super) fn of<'a>(&'a self, tree: &'a CallTree, call: CallId) -> &'a str {
         // A call without an event is a thread.
         let Some((kind, name)) = key(tree, call) else { return tree.name(call) };

@@ -80,7 +80,8 @@ fn pair_like(
 }
 
 /// If both sides run the same kinds of steps, each equally often, matches steps of a kind in order:
-/// the first with the first, the second with the second, and so on. Otherwise returns no pairs.
+/// the first with the first, the second with the second, and so on. If the kinds or their counts
+/// differ, no pairs are returned.
 fn permuted(kinds: &PerSide<Vec<u64>>) -> StepPairs {
     let mut left = kinds.as_ref().map(|kinds| (0..kinds.len()).collect::<Vec<usize>>());
     let pairs = take_equal(&mut left, |side, at| kinds[side][at]);

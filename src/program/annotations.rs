@@ -18,7 +18,7 @@ use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
 pub struct Annotation {
     /// The annotation's event.
     pub event: EventId,
-    /// The thread that recorded it.
+    /// The thread that recorded the annotation.
     pub thread: ThreadId,
     /// Start time in ns.
     pub start: Nanos,

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Evidence {
-    /// What could not be read.
+    /// Counts of what could not be read.
     pub losses: Losses,
     /// Complete events of a category that tracetree knows.
     pub events: u64,

@@ -20,9 +20,9 @@ pub struct DeviceInfo {
     pub capability: Option<String>,
     /// Memory in GiB.
     pub memory_gib: Option<f64>,
-    /// Streaming multiprocessors or compute units.
+    /// Number of streaming multiprocessors or compute units.
     pub multiprocessors: Option<i64>,
-    /// Threads in a warp or wavefront.
+    /// Number of threads in a warp or wavefront.
     pub warp_size: Option<i64>,
 }
 
@@ -92,13 +92,13 @@ pub struct CategoryCount {
 /// The useful information that a trace contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Contents {
-    /// Input shapes of ops.
+    /// Whether input shapes of ops were recorded.
     pub shapes: bool,
-    /// Python frames, or call stacks of ops.
+    /// Whether Python frames, or call stacks of ops, were recorded.
     pub stacks: bool,
     /// `nn.Module` frames.
     pub modules: bool,
-    /// Launches of captured graphs.
+    /// Whether captured graphs were launched.
     pub graphs: bool,
     /// User annotations.
     pub annotations: bool,

@@ -14,7 +14,7 @@ use std::rc::Rc;
 const BUFFER: usize = 1 << 16;
 /// Approximate limit of the cache of quoted texts, in bytes.
 const MOST_KNOWN: usize = 1 << 19;
-/// Why writing a field cannot fail.
+/// The reason why writing a field cannot fail.
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
 /// How texts are written to the cells of a CSV file.
@@ -22,9 +22,9 @@ const IN_MEMORY: &str = "writing to memory cannot fail";
 pub enum CsvTexts {
     /// Verbatim, as in the trace.
     AsTheyAre,
-    /// Safe to open and to print. A leading `'` is added to texts that a spreadsheet would treat as
-    /// a formula: they start with `=`, `+`, `-` or `@` and are not numbers. Control characters are
-    /// escaped.
+    /// Texts are made safe to open and to print. A leading `'` is added to texts that a spreadsheet
+    /// would treat as a formula: they start with `=`, `+`, `-` or `@` and are not numbers. Control
+    /// characters are escaped.
     #[default]
     ForSpreadsheets,
 }

@@ -185,8 +185,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Starts to write a new file or object. An existing one is never overwritten. Local files are
-/// written before this returns.
+/// Starts to write a new file or object. An existing file or object is never overwritten. Local
+/// files are written before the function returns.
 pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
     match is_remote(path) {
         true => Creating::Remote(remote::begin_create(path, bytes)),

@@ -16,9 +16,9 @@ use super::time::Nanos;
 /// A thread of the trace: pid and tid as text (`"Spans"` and `"stream 7"` occur), and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The `pid` field. For GPU events, this is the device.
+    /// The `pid` field. For GPU events, the pid is the device.
     pub pid: TextId,
-    /// The `tid` field. For GPU events, this is the stream.
+    /// The `tid` field. For GPU events, the tid is the stream.
     pub tid: TextId,
     /// `thread_name` metadata; empty if there is none.
     pub name: TextId,
@@ -79,7 +79,7 @@ pub struct Sequence {
     pub forward_thread: i64,
 }
 
-/// Where a GPU event ran.
+/// The device and stream on which a GPU event ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stream {
     /// Number of the device, from `args.device` or, without it, from the pid.
@@ -252,7 +252,7 @@ impl Trace {
         self.names[event.index()]
     }
 
-    /// Thread of the event. For GPU events, this is (device, stream).
+    /// Thread of the event. For GPU events, the thread is (device, stream).
     pub fn thread_of(&self, event: EventId) -> ThreadId {
         self.event_threads.get(event.index())
     }
@@ -381,7 +381,7 @@ impl Trace {
     }
 
     /// Allocations and frees, in file order; empty unless the trace was recorded with
-    /// `profile_memory=True`. A selection keeps all of them.
+    /// `profile_memory=True`. A selection keeps all memory events.
     pub fn memory(&self) -> &[MemoryEvent] {
         &self.memory
     }

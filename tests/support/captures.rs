@@ -18,7 +18,8 @@ use tracetree::tree::{CallTree, LaunchKind, TreeOptions};
 pub struct Graphs {
     pub capture: Recording,
     pub replay: Recording,
-    /// The true launch of each GPU event of the replay. Both are given by their origin.
+    /// The true launch of each GPU event of the replay. GPU events and launches are given by their
+    /// origin.
     pub truth: FxHashMap<u32, u32>,
 }
 

@@ -20,7 +20,7 @@ fn read(name: &str, text: &str) -> Result<Trace> {
     Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
 }
 
-/// The analysis of two traces given as text. `names` are their source names.
+/// The analysis of two traces given as text. `names` are the source names of the traces.
 ///
 /// # Errors
 /// Fails if one of the texts is not a trace.

@@ -37,7 +37,7 @@ pub enum Kind {
 /// Consecutive lines that are read together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// Where it comes from.
+    /// Where the passage comes from.
     pub kind: Kind,
     /// Line numbers, from 1, and the text of each line.
     pub lines: Vec<(usize, String)>,

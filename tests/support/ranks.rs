@@ -30,8 +30,8 @@ const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "at
 pub struct Ranks(pub usize);
 
 impl Ranks {
-    /// The rank whose matrix products take twice as long after the change. All other ranks of its
-    /// role wait for it.
+    /// The rank whose matrix products take twice as long after the change. The other ranks in the
+    /// straggler's role wait for it.
     pub fn straggler(self) -> usize {
         self.0 / 4 + 3
     }

@@ -21,7 +21,7 @@ pub(super) enum Extent {
 /// How much of each layer is written.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Maximum number of changes.
+    /// Maximum number of changes to show.
     changes: usize,
     /// Maximum number of lines below each change.
     details: usize,

@@ -20,9 +20,9 @@ use std::hash::{Hash, Hasher};
 /// What two calls have in common, strongest first.
 #[derive(Debug, Clone, Copy)]
 enum Likeness {
-    /// The whole subtree, in order.
+    /// The whole subtree is equal, in order.
     Whole,
-    /// The whole subtree, in any order.
+    /// The calls of the subtree, in any order.
     Content,
     /// Key and arguments. For a call without arguments, those of the first call inside it that has
     /// some.

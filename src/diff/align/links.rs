@@ -64,7 +64,7 @@ impl Links {
         self.link_again(a, b, (Relation::Moved, self.pass(Side::Baseline, a)));
     }
 
-    /// The pass that matched a matched call.
+    /// The pass that matched a call.
     pub(super) fn pass(&self, side: Side, call: u32) -> Pass {
         Pass::ALL[usize::from(self.passes[side][call as usize].load(Relaxed))]
     }

@@ -14,8 +14,8 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// Maximum number of kinds of pairs (32 bytes each) to remember. When it is reached, all are
-/// forgotten.
+/// Maximum number of kinds of pairs (32 bytes each) to remember. When this limit is reached, all
+/// kinds are forgotten.
 const MOST_KINDS: usize = 1 << 13;
 
 /// Fingerprints of the two calls of a pair.

@@ -29,8 +29,8 @@ pub(super) struct Siblings<'a, 'b> {
     lists: PerSide<&'b [u32]>,
     /// The elements to align, as ranges of the lists: single calls, or the runs found by `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// For each launch key, whether both lists have equally many such launches. If so, order is
-    /// sufficient evidence.
+    /// For each launch key, whether both lists have equally many such launches. Equally many
+    /// launches make order sufficient evidence.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
@@ -95,7 +95,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// The calls of two elements. For a run, its first call.
+    /// The calls of two elements. A run is represented by its first call.
     pub(super) fn calls(&self, i: usize, j: usize) -> (u32, u32) {
         let first = |side: Side, at: usize| self.lists[side][self.elements[side][at].start];
         (first(Side::Baseline, i), first(Side::Candidate, j))

@@ -320,7 +320,7 @@ impl Aligner<'_> {
     }
 
     /// The unmatched calls, at any depth, of the opposite thread that has the most in common with
-    /// `root`: half of a loop may run on another thread. Deducts the number of calls it looks at
+    /// `root`: half of a loop may run on another thread. The number of calls looked at is deducted
     /// from `left`. If `left` is used up, returns `None` and leaves 0.
     fn best_left_over(
         &mut self,

@@ -107,8 +107,8 @@ impl Finder<'_> {
         calls[before..behind].iter().flatten().copied().collect()
     }
 
-    /// Whether the call and all calls below it are unmatched and outside other regions. Queries may
-    /// be matched.
+    /// Whether the call and all calls below it are unmatched and outside other regions. Queries are
+    /// ignored, so they may be matched.
     fn is_all_free(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         tree.subtree(call).all(|below| {

@@ -1,6 +1,7 @@
 //! Finds layers in the kernel sequence of graph replays, as repeated parts.
 //!
-//! A captured graph has no modules, only kernels in order. Two kinds of evidence show its layers:
+//! A captured graph has no modules, only kernels in order. Two kinds of evidence show the layers of
+//! a graph:
 //!
 //! - An *anchor* is a kernel that occurs once in each layer. Layers need not be equal: if attention
 //!   alternates between two kinds, one layer uses one kernel and the next uses two, but all other

@@ -3,8 +3,8 @@
 //! Candidates are the classes with measured work that occur as several siblings (`BertLayer_0`,
 //! `BertLayer_1`, … below one `BertEncoder_0`). If any candidate contains modules, candidates
 //! without inner modules are ignored, so three adjacent embeddings are not layers. Siblings that do
-//! different work (a text encoder and an image encoder of one class) are not layers either. Nor are
-//! modules that contain longer stacks:
+//! different work (a text encoder and an image encoder of one class) are not layers either. Modules
+//! that contain longer stacks are not layers:
 //!
 //! ```text
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers

@@ -4,7 +4,8 @@ use crate::tree::{CallId, CallTree};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// Time, then number of calls. The number of calls decides in a capture, which has no times.
+/// The weight of a size: time, then number of calls. The number of calls decides in a capture,
+/// which has no times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Weight {
     pub(super) time: i64,

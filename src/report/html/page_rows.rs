@@ -220,8 +220,8 @@ impl Serialize for PageRows<'_> {
     }
 }
 
-/// Chooses the rows with the largest difference, then those with the most time. Returns them in row
-/// order.
+/// Chooses the rows with the largest difference, then those with the most time. The chosen rows are
+/// returned in row order.
 fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     let rows = analysis.rows();
     let mut order: Vec<usize> = (0..rows.len()).collect();

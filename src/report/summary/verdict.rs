@@ -33,7 +33,7 @@ pub struct VerdictSummary {
     pub steps_trace2: u64,
     /// p-value of the moderated test over the repeats; `null` if a side has fewer than two repeats.
     pub p: Option<f64>,
-    /// False discovery rate at that p-value, among all call sites.
+    /// False discovery rate at the p-value `p`, among all call sites.
     pub q: Option<f64>,
     /// Call sites that changed by less than this many µs per step are neither counted nor listed.
     pub least_difference_us: f64,

@@ -80,9 +80,9 @@ pub struct CauseSummary {
     /// The few steps that contain most of the difference; `null` if the difference is spread over
     /// most steps or if that is unknown.
     pub few: Option<String>,
-    /// Kernel names in the baseline, longest time first.
+    /// Kernel names in the baseline, most time first.
     pub kernels_trace1: Vec<String>,
-    /// Kernel names in the candidate, longest time first.
+    /// Kernel names in the candidate, most time first.
     pub kernels_trace2: Vec<String>,
 }
 

@@ -77,7 +77,7 @@ impl HttpConnector for Connector {
 struct Client {
     inner: HttpClient,
     has_answered: AtomicBool,
-    /// When the first connection failed.
+    /// Time at which the first connection failed.
     failing: OnceLock<Instant>,
 }
 

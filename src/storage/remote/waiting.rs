@@ -19,7 +19,7 @@ static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
         .build()
 });
 
-/// A request in flight. Dropping it aborts the request.
+/// A request in flight. Dropping the value aborts the request.
 pub(super) struct Pending<T> {
     told: Receiver<T>,
     work: AbortHandle,

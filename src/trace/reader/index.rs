@@ -3,11 +3,11 @@
 //!
 //! simd-json finds these positions 64 bytes at a time in its first stage. simd-json's first stage
 //! is not public, but `Buffers::structural_indexes` keeps its result even when the parse fails. So
-//! the window starts with a byte that ends the parse at once ([`GUARD`]). Stage 1 runs over the
-//! whole window, and stage 2 stops at the first position. Everything that JSON forbids (control
-//! characters, bad UTF-8) is left for the reader to repair. The method relies on a side effect of
-//! simd-json, so the version is pinned and a test checks it. On processors for which simd-json has
-//! no SIMD, it checks UTF-8 before it indexes, so a scalar indexer is used instead.
+//! the window starts with a byte that ends the parse at once ([`GUARD`]). simd-json's stage 1 runs
+//! over the whole window, and its stage 2 stops at the first position. Everything that JSON forbids
+//! (control characters, bad UTF-8) is left for the reader to repair. The method relies on a side
+//! effect of simd-json, so the version is pinned and a test checks it. On processors for which
+//! simd-json has no SIMD, it checks UTF-8 before it indexes, so a scalar indexer is used instead.
 
 use simd_json::{Buffers, Deserializer, INPUT_PADDING, Implementation, Tape};
 

@@ -1,6 +1,6 @@
 //! Processes eight bytes of text at once, as a number whose lowest byte is the first byte.
 
-/// Bytes in a word.
+/// Number of bytes in a word.
 pub(super) const WORD: usize = 8;
 
 /// The word that starts at `at`, if the text has eight bytes there.

@@ -200,8 +200,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether the op of a launch also launches the next one. Always false with a single
-    /// stream.
+    /// Whether the op of a launch also launches the next one. The result is always false if there
+    /// is a single stream.
     fn goes_on(&self, launch: u32) -> bool {
         let next = self.launched.get(launch as usize + 1);
         self.streams.len() > 1 && next.is_some_and(|next| next.follows)

@@ -85,7 +85,7 @@ impl Capture {
         Capture { tree, graphs }
     }
 
-    /// Whether a graph was captured in the trace. Fast, because it needs no tree.
+    /// Whether a graph was captured in the trace. The check is fast, because it needs no tree.
     pub fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }

@@ -140,7 +140,7 @@ fn of_change(
     let shown = |time: Nanos| figures.signed(time.0 as f64);
     let cost = effect.map_or(change.cost, |effect| effect.alone);
     let sentence = one_line(&change.sentence).into_owned();
-    // Sentences about calls at a single position already name it.
+    // Sentences about calls at a single position already name that position.
     let place = if sentence.contains(&change.place) { "" } else { change.place.as_str() };
     Line {
         number: Some(at),

@@ -41,15 +41,15 @@ pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 /// The place in the document where the next token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Before the first `{` or `[`.
+    /// The position is before the first `{` or `[`.
     Opening,
-    /// In the top-level object.
+    /// The position is in the top-level object.
     Members,
-    /// In an unwanted member of that object, at this nesting depth.
+    /// The position is in an unwanted member of that object, at this nesting depth.
     Skipping { depth: u32 },
     /// In `traceEvents`.
     Elements(After),
-    /// After the end of the document.
+    /// The position is after the end of the document.
     Done,
 }
 

@@ -76,9 +76,10 @@ enum Then {
     End,
 }
 
-/// Upper limit of the patience. The search for known events is given up if it does not pay: a miss
-/// costs about ten times as much as a known event saves. A known event adds 1 to the patience, up
-/// to this limit. A miss subtracts [`MISS`], and at 0 all events are read with the index.
+/// Upper limit of the patience with which known events are searched for. The search for known
+/// events is given up if it does not pay: a miss costs about ten times as much as a known event
+/// saves. A known event adds 1 to the patience, up to this limit. A miss subtracts [`MISS`], and at
+/// 0 all events are read with the index.
 const PATIENCE: u32 = 16 * 1024;
 /// The patience that a miss costs.
 const MISS: u32 = 8;
