@@ -8,7 +8,6 @@ use tracetree::trace::Trace;
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, Comparison, ComparisonOptions, PerSide, Result};
 
-/// Reads one trace.
 pub(super) fn one(path: &Path, console: &Console) -> Result<Trace> {
     console.progress().reading(&[path], |options| Trace::open_with(path, &options[0]))
 }
@@ -34,7 +33,6 @@ pub(super) fn tree(path: &Path, captures: &CaptureSource, console: &Console) -> 
     })
 }
 
-/// Reads and compares two traces.
 pub(super) fn comparison(
     paths: PerSide<&Path>,
     options: ComparisonOptions,

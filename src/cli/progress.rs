@@ -89,7 +89,6 @@ fn style(template: &str) -> ProgressStyle {
 pub(super) struct Counter(ProgressBar);
 
 impl Counter {
-    /// Adds one finished task.
     pub(super) fn one_done(&self) {
         self.0.inc(1);
     }

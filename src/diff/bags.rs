@@ -223,7 +223,6 @@ impl<'a> Bags<'a> {
         self.common(bags.baseline, bags.candidate)
     }
 
-    /// Whether a bag contains a token.
     pub(super) fn holds(&self, bag: Bag, token: Token) -> bool {
         self.entries(bag).binary_search_by_key(&token, |&(token, _)| token).is_ok()
     }
@@ -254,7 +253,6 @@ impl<'a> Bags<'a> {
         outline.exact[call as usize] ^ u64::from(outline.weight(call))
     }
 
-    /// The bag of the counted tokens.
     fn bag_of_tally(&mut self) -> Bag {
         let start = self.entries.len();
         self.entries.extend(self.tally.take());

@@ -69,7 +69,6 @@ impl Confidence {
 /// The confidence of all matches, by call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Confidences {
-    /// Whether the match of each call is firm.
     is_firm: PerSide<Vec<bool>>,
     /// The group of each call whose match is interchangeable.
     groups: PerSide<FxHashMap<u32, u32>>,

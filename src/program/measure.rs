@@ -67,7 +67,6 @@ impl Measure {
         }
     }
 
-    /// The measured time of one call.
     pub(crate) fn time(self, tree: &CallTree, call: CallId) -> Nanos {
         match self {
             Measure::GpuTime => tree.duration(call),

@@ -149,7 +149,6 @@ impl Program {
         self.steps();
     }
 
-    /// The calls that are communication.
     pub(crate) fn communication(&self) -> &Communication {
         self.communication.get_or_init(|| Communication::of(self.tree.trace()))
     }

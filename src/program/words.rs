@@ -32,7 +32,6 @@ impl Words {
         Words(words)
     }
 
-    /// The words, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -85,7 +84,6 @@ impl Words {
         if kept.is_empty() { self.clone() } else { Words(kept) }
     }
 
-    /// The word at this position.
     pub(crate) fn at(&self, position: usize) -> Option<&str> {
         self.0.get(position).map(String::as_str)
     }

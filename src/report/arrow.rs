@@ -22,7 +22,6 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-/// Rows per batch.
 const ROWS: usize = 1 << 16;
 /// Number of text bytes after which a batch ends early, because text offsets are limited to 31
 /// bits.

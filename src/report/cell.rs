@@ -4,7 +4,6 @@ use crate::tables::{Cell, ColumnInfo, ColumnType};
 use crate::trace::{Nanos, push_fixed, push_whole};
 use std::fmt::Write as _;
 
-/// Appends the text of a cell.
 pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>) {
     match cell {
         Cell::Empty if column.kind == ColumnType::Uid => text.push_str("-1"),

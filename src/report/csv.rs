@@ -66,7 +66,6 @@ pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io
     lines.flush()
 }
 
-/// A CSV file being written.
 struct Lines<'t> {
     out: &'t mut dyn Write,
     columns: &'t [ColumnInfo],

@@ -25,7 +25,6 @@ pub(super) struct List {
     pub(super) title: &'static str,
     /// A sentence about what the table shows, and which file has the full list.
     pub(super) remark: String,
-    /// Column titles.
     pub(super) titles: Vec<String>,
     /// The title of the first column without a unit.
     pub(super) first: &'static str,
@@ -36,7 +35,6 @@ pub(super) struct List {
     pub(super) lines: Vec<ListLine>,
 }
 
-/// A line of a list.
 #[derive(Debug)]
 pub(super) struct ListLine {
     pub(super) name: String,

@@ -13,7 +13,6 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use twox_hash::xxhash3_128::Hasher;
 
-/// Name of the manifest file.
 pub(super) const MANIFEST: &str = "manifest.json";
 
 /// Number of bytes to hash at once.

@@ -35,7 +35,6 @@ impl Shared {
         Unit::fitting(self.analysis.account().totals.map(|totals| totals.time))
     }
 
-    /// The answer in words and figures.
     pub(super) fn narrative(&self) -> &Narrative {
         self.narrative.get_or_init(|| Narrative::of(&self.analysis))
     }

@@ -62,7 +62,6 @@ impl Staging {
         Ok(Staging { path, unfinished: unfinished.clone() })
     }
 
-    /// The path of the staging folder.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -146,7 +145,6 @@ impl Staging {
     }
 }
 
-/// Renames a file.
 type Rename<'r> = dyn FnMut(&Path, &Path) -> io::Result<()> + 'r;
 
 /// Renames that can be undone.
@@ -179,7 +177,6 @@ impl Drop for Staging {
     }
 }
 
-/// Creates a folder with a unique name.
 fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut number = since_epoch.as_nanos();

@@ -31,7 +31,6 @@ pub(crate) struct Stored {
 pub(crate) enum Opening {
     /// A local file, which is opened when it is read.
     Local(PathBuf),
-    /// A remote object.
     Remote(Box<remote::Opening>),
 }
 

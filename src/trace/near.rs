@@ -78,7 +78,6 @@ impl<T, D> Default for Near<T, D> {
 }
 
 impl<T: Number, D: Distance> Near<T, D> {
-    /// Reserves space for `count` more numbers.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.firsts.reserve(count.div_ceil(BLOCK));
         self.distances.reserve(count);

@@ -24,7 +24,6 @@ impl<T> Sparse<T> {
         self.values.push(value);
     }
 
-    /// Reserves space for `count` more values.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.events.reserve(count);
         self.values.reserve(count);

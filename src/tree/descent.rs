@@ -41,7 +41,6 @@ impl<T> Descent<T> {
         &self.path.last().expect("the path ends with the call").1
     }
 
-    /// Leaves all calls.
     pub(crate) fn finish(mut self, leave: impl FnMut(CallId, T, Option<&mut T>)) {
         self.leave_until(|_| false, leave);
     }

@@ -109,7 +109,6 @@ pub struct CallTree {
     kinds: Vec<CallKind>,
     /// The event of each call. For a thread root, the thread.
     sources: Vec<u32>,
-    /// The parent of each call.
     parents: Vec<u32>,
     /// End of each call's subtree in preorder, exclusive.
     ends: Vec<u32>,

@@ -11,12 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Number of runs that are killed.
 const KILLS: u32 = 200;
 /// A duration that is longer than all renames of a report take.
 const RENAMES: Duration = Duration::from_millis(3);
 
-/// Files by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// Generates random delays that are the same in every run of the test.

@@ -170,7 +170,6 @@ struct Claims {
     planted: usize,
     /// Number of planted fusions that are reported.
     claimed: usize,
-    /// Number of reported fusions.
     claims: usize,
     /// Number of reported fusions whose fused side is correct and whose fused kernels are all
     /// planted.

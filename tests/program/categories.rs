@@ -337,7 +337,6 @@ fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     ]
 }
 
-/// The verdict on each kernel, by name.
 fn verdicts(analysis: &Analysis) -> BTreeMap<String, Verdict> {
     let rows = analysis.by_kernel();
     let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();

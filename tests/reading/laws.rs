@@ -64,7 +64,6 @@ fn the_sound_text_reads_equally_in_every_block_size() {
     assert_eq!(outcome(&gzip(TEXT.as_bytes()), 600), whole);
 }
 
-/// A single change of a text.
 #[derive(Debug, Clone)]
 enum Change {
     Replace(usize, u8),

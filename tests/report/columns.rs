@@ -8,7 +8,6 @@ use tracetree::fleet::Fleet;
 use tracetree::tables::{ColumnInfo, ColumnType, Table, TableKind};
 use tracetree::{Comparison, ComparisonOptions, Side};
 
-/// All tables.
 fn tables() -> Vec<Table> {
     let comparison = Comparison::open(
         "examples/traces/resnet.rocm.json.gz",

@@ -40,7 +40,6 @@ const SHORTER: [Limits; 6] = [
 ];
 const WHOLE: Limits = Limits { changes: usize::MAX, details: usize::MAX, others: usize::MAX };
 
-/// Writes the answer to `out`.
 pub(super) fn write(
     narrative: &Narrative,
     extent: Extent,

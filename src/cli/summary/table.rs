@@ -7,7 +7,6 @@ use tracetree::PerSide;
 use tracetree::report::Width;
 use tracetree::report::{LargeDifference, Unit, one_line, times};
 
-/// Title of the table of differences.
 const TITLE: &str = "largest differences";
 /// Minimum line width for the columns with kernel counts.
 const WITH_KERNELS: usize = 96;
@@ -25,7 +24,6 @@ pub(super) struct Columns {
     /// Width of the counts of GPU events; `None` on a narrow terminal or without GPU events.
     events: Option<usize>,
     time: [usize; 2],
-    /// Whether there is space for the ratio.
     has_ratio: bool,
     /// Width of names next to their figures; `None` if all names go above their figures.
     room: Option<usize>,

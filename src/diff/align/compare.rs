@@ -5,7 +5,6 @@ use std::ops::Range;
 
 /// The elements of two sequences, compared by position.
 pub(super) trait Compare {
-    /// Number of elements on each side.
     fn lengths(&self) -> (usize, usize);
     /// Whether two elements are equal beyond doubt. Such elements at the ends of the sequences are
     /// matched without a search.

@@ -22,7 +22,7 @@ use std::hash::{Hash, Hasher};
 enum Likeness {
     /// The whole subtree is equal, in order.
     Whole,
-    /// The calls of the subtree, in any order.
+    /// The whole subtree is equal, in any order.
     Content,
     /// Key and arguments. For a call without arguments, those of the first call inside it that has
     /// some.

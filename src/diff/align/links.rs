@@ -59,27 +59,22 @@ impl Links {
         }
     }
 
-    /// Marks the match of a call as moved.
     pub(super) fn mark_moved(&self, a: u32, b: u32) {
         self.link_again(a, b, (Relation::Moved, self.pass(Side::Baseline, a)));
     }
 
-    /// The pass that matched a call.
     pub(super) fn pass(&self, side: Side, call: u32) -> Pass {
         Pass::ALL[usize::from(self.passes[side][call as usize].load(Relaxed))]
     }
 
-    /// The counterpart of a call.
     pub(super) fn partner(&self, side: Side, call: u32) -> Option<u32> {
         Some(self.partners[side][call as usize].load(Relaxed)).filter(|&partner| partner != NONE)
     }
 
-    /// Whether a call is unmatched.
     pub(super) fn is_free(&self, side: Side, call: u32) -> bool {
         self.partner(side, call).is_none()
     }
 
-    /// Whether a matched call is marked as moved.
     pub(super) fn is_moved(&self, side: Side, call: u32) -> bool {
         self.relation(side, call) == Relation::Moved
     }
@@ -94,7 +89,6 @@ impl Links {
         !self.is_free(side, call) && self.relation(side, call).is_common()
     }
 
-    /// How a matched call relates to its counterpart.
     pub(super) fn relation(&self, side: Side, call: u32) -> Relation {
         OF_PARTNERS[usize::from(self.relations[side][call as usize].load(Relaxed))]
     }
@@ -109,7 +103,6 @@ impl Links {
         self.cut_threads.fetch_add(count, Relaxed);
     }
 
-    /// The finished matching.
     pub(super) fn into_pairing(self) -> Pairing {
         let partners: PerSide<Vec<u32>> =
             self.partners.map(|column| column.into_iter().map(AtomicU32::into_inner).collect());

@@ -84,7 +84,6 @@ struct Both<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     words: &'a Vocabulary,
     links: &'a Links,
-    /// The unmatched threads of each side.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
     crossing: Option<&'a Crossing<'a>>,
     /// Passes to skip.
@@ -120,7 +119,6 @@ struct Aligner<'a> {
     trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
-    /// The pass that is running.
     pass: Pass,
     /// Stack of matched pairs whose children are still to be aligned; the last one is next.
     pending: Vec<(u32, u32)>,
@@ -180,7 +178,6 @@ impl<'a> Aligner<'a> {
         self.both.links.is_free(side, call)
     }
 
-    /// Matches two calls.
     fn link(&mut self, a: u32, b: u32, relation: Relation) {
         self.both.links.link(a, b, (relation, self.pass));
     }
@@ -408,7 +405,6 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Matches renamed calls within a gap.
     fn pair_renamed(&mut self, gap: &PerSide<Vec<u32>>) {
         let free = self.free_of(gap);
         for (a, b) in self.view(&free).renamed() {

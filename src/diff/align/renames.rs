@@ -25,7 +25,6 @@ struct Known {
     key: Key,
     kind: CallKind,
     arguments: u32,
-    /// Whether a compiler generated the call.
     is_generated: bool,
     weight: u32,
     /// Number of tokens below the call.

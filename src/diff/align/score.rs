@@ -37,7 +37,6 @@ pub(super) struct Siblings<'a, 'b> {
     /// Whether the GPU events come from one launch and may be matched by order. Unlinked events are
     /// only matched by name.
     launched_together: bool,
-    /// The unmatched threads of each side.
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
 }
 
@@ -124,7 +123,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
         i64::from(self.bags.common(bags.0, bags.1))
     }
 
-    /// The properties of two elements.
     fn known(&mut self, i: usize, j: usize) -> (&Element, &Element) {
         if self.known.baseline.is_empty() {
             self.look_up();

@@ -28,7 +28,6 @@ pub(in crate::diff) struct ThreadPairs {
     pub(in crate::diff) cut: u64,
 }
 
-/// Matches the threads of two outlines.
 pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPairs {
     let mut bags = Bags::new(outlines);
     let mut roots = Roots::new(outlines);
@@ -62,7 +61,6 @@ pub(super) struct LoneThread {
     pub(super) calls: usize,
 }
 
-/// The unmatched threads of one side.
 pub(super) fn lone_threads(
     outline: &Outline<'_>,
     paired: impl Iterator<Item = u32>,
@@ -80,7 +78,6 @@ pub(super) fn lone_threads(
         .collect()
 }
 
-/// The root of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Root {
     call: u32,

@@ -10,7 +10,6 @@ use crate::tree::{CallId, CallTree};
 /// compiled.
 const ACCUMULATE: &str = "AccumulateGrad";
 
-/// Whether a region runs in the backward pass.
 pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
     tree.name(region).contains("CompiledFunctionBackward")
 }

@@ -20,7 +20,6 @@ use rustc_hash::FxHashMap;
 /// The program parts of one replay, in preorder.
 #[derive(Debug, Default)]
 struct Parts<'n> {
-    /// The name and depth of each part.
     calls: Vec<(&'n str, u32)>,
     /// The GPU events that name a part, each with the position of that part in `calls`.
     kernels: Vec<(EventId, u32)>,

@@ -91,7 +91,6 @@ struct Group<'t> {
 }
 
 impl Group<'_> {
-    /// The first call of each instance.
     fn first_calls(&self) -> Vec<CallId> {
         let mut first: Vec<Option<CallId>> = vec![None; self.instances.len()];
         for &(layer, call) in &self.calls {

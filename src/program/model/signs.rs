@@ -207,7 +207,6 @@ struct Shown {
     above_kernels: bool,
 }
 
-/// The signs found in a tree.
 pub(super) struct Signs {
     shown: BTreeMap<Sign, Shown>,
 }

@@ -33,7 +33,6 @@ pub(super) struct StackTree {
 }
 
 impl StackTree {
-    /// Collects the stacks with attributed time.
     pub(super) fn new(analysis: &Analysis) -> StackTree {
         let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };

@@ -14,7 +14,6 @@ use crate::report::lists::change;
 use crate::report::text::{CauseLine, cause_lines, cause_sums};
 use crate::trace::Nanos;
 
-/// A cause and its bar.
 pub(super) struct CauseBar {
     pub(super) cause: CauseLine,
     pub(super) bar: Bar,
@@ -37,7 +36,6 @@ pub(super) struct SumLine {
     pub(super) bar: Bar,
 }
 
-/// The list of causes.
 pub(super) struct Causes {
     pub(super) bars: Vec<CauseBar>,
     /// The sum of the smaller causes, if there are any, and the sum of all causes.

@@ -6,7 +6,6 @@ use crate::report::text::{Unit, times};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// A changed call site.
 pub(super) struct ChangeLine<'a> {
     pub(super) name: &'a str,
     pub(super) module: &'a str,

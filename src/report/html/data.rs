@@ -28,7 +28,6 @@ const BUFFER: usize = 1 << 17;
 pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
-    /// Display names of the two sides.
     names: [&'a str; 2],
     /// Number of recorded steps on each side, or 1 if there are none. Unless totals are shown,
     /// times are divided by it.

@@ -169,7 +169,6 @@ fn capitalised(text: &str) -> String {
     })
 }
 
-/// The attributed time of a change.
 fn attributed(analysis: &Analysis, line: &Line) -> Nanos {
     let change = line.number.map(|number| &analysis.changes().list()[number]);
     change.map_or(line.cost, |change| change.cost)

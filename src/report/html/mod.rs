@@ -97,7 +97,6 @@ struct Page<'a> {
     /// The first section about steps or idle time, if there is one.
     steps_section: Option<&'static str>,
     regions: Vec<RegionLine>,
-    /// File names of both traces.
     files: [&'a str; 2],
     /// Whether the times of the tested call sites are sums over all steps.
     changes_are_summed: bool,

@@ -34,7 +34,6 @@ pub(super) struct Segment {
     pub(super) bars: [Bar; 2],
 }
 
-/// A time and its bar.
 pub(super) struct Bar {
     pub(super) time: String,
     /// Percentage of the side's total.

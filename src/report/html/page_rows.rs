@@ -81,7 +81,6 @@ impl<'a> PageRows<'a> {
         rows
     }
 
-    /// Number of omitted rows.
     pub(super) fn left_out(&self) -> u64 {
         (self.analysis.rows().len() - self.id.len()) as u64
     }
@@ -126,7 +125,6 @@ impl<'a> PageRows<'a> {
         self.common_name.push(texts.id(analysis.lowest_common_name(row)));
     }
 
-    /// The kept rows.
     fn rows(&self) -> impl Iterator<Item = &'a Row> {
         self.id.iter().map(|&id| &self.analysis.rows()[id as usize])
     }

@@ -90,12 +90,10 @@ impl<'a> PageTree<'a> {
         position.map(|position| position as u32)
     }
 
-    /// Number of omitted nodes.
     pub(super) fn left_out(&self) -> u64 {
         (self.analysis.diff().merged().len() - self.names.len()) as u64
     }
 
-    /// The kept nodes.
     fn nodes(&self) -> impl Iterator<Item = (MergedId, MergedNode)> {
         let merged = self.analysis.diff().merged();
         let all = self.kept.is_none().then(|| merged.ids());

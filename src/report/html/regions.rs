@@ -19,7 +19,6 @@ const NAMED: usize = 4;
 /// All regions with one name.
 pub(super) struct RegionLine {
     pub(super) name: String,
-    /// The side that has the regions.
     pub(super) side: String,
     pub(super) count: u64,
     /// The ops that the regions replaced, with counts per region: `aten::add ×4, aten::mul ×4 and 3

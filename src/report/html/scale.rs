@@ -17,7 +17,6 @@ use crate::trace::Nanos;
 /// Maximum number of changes with a separate part.
 const CHANGES: usize = 3;
 
-/// The bars of both sides.
 pub(super) struct Scale {
     pub(super) bars: [StepBar; 2],
 }
@@ -30,7 +29,6 @@ pub(super) struct StepBar {
     pub(super) parts: Vec<Part>,
 }
 
-/// A part of a bar.
 pub(super) struct Part {
     /// `busy`, `idle`, or `change0` to `change2`.
     pub(super) style: String,

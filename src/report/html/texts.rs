@@ -78,7 +78,6 @@ impl Texts {
         id
     }
 
-    /// The number of a call's name.
     pub(super) fn name(&mut self, side: Side, tree: &CallTree, call: CallId) -> PageText {
         match tree.event(call) {
             Some(event) => self.of_trace(side, tree.trace(), tree.trace().name_id(event)),

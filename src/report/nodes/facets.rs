@@ -50,7 +50,6 @@ struct Value<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Text<'a> {
     Known(&'a str),
-    /// The number of a step.
     Number(u32),
     /// A matched layer, or the work around the layers.
     Layer(PlacePair),

@@ -35,7 +35,6 @@ impl Tracks {
         Tracks { processes: PerSide::from_fn(|side| processes(analysis, side)) }
     }
 
-    /// The track of an event.
     pub(super) fn of(&self, analysis: &Analysis, side: Side, event: EventId) -> Track {
         let thread = analysis.tree(side).trace().thread_of(event);
         self.track(analysis, side, thread)

@@ -20,9 +20,7 @@ pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
 
 /// The calls from which the name of a node is taken.
 pub(in crate::report) enum NamedBy {
-    /// The call of one side.
     One(Side, CallId),
-    /// The calls of both sides.
     Two(CallId, CallId),
 }
 

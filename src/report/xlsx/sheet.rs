@@ -21,7 +21,6 @@ const MEASURED: u32 = 500;
 const MORE: u32 = 0x00A5_1D1D;
 const LESS: u32 = 0x0014_50A3;
 
-/// A finished sheet.
 pub(super) struct Sheet {
     /// Name of the sheet: the table's name, cut to the allowed 31 characters.
     pub(super) name: String,
@@ -29,7 +28,6 @@ pub(super) struct Sheet {
     pub(super) about: &'static str,
     /// Name of the CSV file with all rows.
     pub(super) file: String,
-    /// Number of rows in the table.
     pub(super) rows: u32,
     /// Number of rows shown in the sheet.
     pub(super) shown: u32,

@@ -29,7 +29,6 @@ pub(super) struct Address {
     pub(super) key: Key,
 }
 
-/// An address split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parts<'a> {
     service: Service,

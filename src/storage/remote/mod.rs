@@ -166,7 +166,6 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes.len() as u64, &mut input)
 }
 
-/// Copies a local file to an address.
 pub(super) fn upload(file: &Path, path: &Path) -> Result<()> {
     let failed = |error| Error::io(file, "read the file", error);
     let mut input = File::open(file).map_err(failed)?;

@@ -68,7 +68,6 @@ pub(super) fn begin(address: &Address, stored: &Stored) -> io::Result<Begun> {
 }
 
 impl Begun {
-    /// Number of bytes that were requested.
     pub(super) fn ahead(&self) -> u64 {
         match self {
             Begun::Ranges(ranges) => ranges.next,

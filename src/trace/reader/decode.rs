@@ -27,7 +27,6 @@ impl Marks {
         self.0 |= other.0;
     }
 
-    /// Whether the text was undamaged.
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }

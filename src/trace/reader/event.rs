@@ -18,7 +18,6 @@ pub(super) struct Fields<'a> {
     pub(super) duration: Option<Nanos>,
     pub(super) id: Value<'a>,
     pub(super) args: Args<'a>,
-    /// Whether the event is `{}`.
     pub(super) is_empty: bool,
     pub(super) extra_commas: u32,
     pub(super) wrong_types: u32,
@@ -134,7 +133,6 @@ impl Slot {
         }
     }
 
-    /// Whether the slot belongs to `args`.
     #[inline]
     pub(super) fn is_argument(self) -> bool {
         self as u8 >= Slot::Correlation as u8
@@ -276,7 +274,6 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Resu
     }
 }
 
-/// Reads the value of `args`.
 fn read_args<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), Stop> {
     if cursor.peek()? != b'{' || fields.skips_args() {
         let value = cursor.value()?;

@@ -3,7 +3,6 @@
 //! The walker over the events is lenient and continues wherever the meaning is clear. This check is
 //! strict: it reports whether the text is JSON, so that repairs can be counted.
 
-/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     OpenObject,

@@ -47,7 +47,6 @@ impl<'a> Gzip<'a> {
         }
     }
 
-    /// The compressed bytes.
     pub(super) fn packed(&self) -> &Packed<'a> {
         &self.packed
     }

@@ -4,7 +4,6 @@ use super::options::ReadProgress;
 use std::io::{self, BufRead, Read};
 use twox_hash::xxhash3_128::Hasher;
 
-/// Number of bytes to read at once.
 const BUFFER: usize = 64 * 1024;
 
 /// The bytes of the file as stored.

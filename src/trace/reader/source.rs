@@ -68,7 +68,6 @@ impl<'a> Source<'a> {
         self.comes_at_once
     }
 
-    /// Whether the bytes are compressed.
     pub(super) fn is_packed(&self) -> bool {
         !matches!(self.packing, Packing::Plain(_))
     }

@@ -98,7 +98,6 @@ impl Strings {
         self.texts.intern(text)
     }
 
-    /// The text of an id.
     pub(super) fn get(&self, id: TextId) -> &str {
         self.texts.get(id)
     }

@@ -74,7 +74,6 @@ impl Threads {
         thread
     }
 
-    /// A thread that was added.
     pub(super) fn get(&self, thread: ThreadId) -> &Thread {
         &self.list[thread.index()]
     }

@@ -16,7 +16,6 @@ impl Alignment {
         self.launches.iter().enumerate().filter_map(pair)
     }
 
-    /// Number of pairs.
     pub(crate) fn placed(&self) -> usize {
         self.launches.iter().flatten().count()
     }

@@ -42,7 +42,6 @@ impl Alphabet {
     }
 }
 
-/// A captured launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Launched {
     /// Position of the launch among the captured calls.
@@ -57,7 +56,6 @@ pub(crate) struct Launched {
     pub(crate) follows: bool,
 }
 
-/// A GPU event of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Ran {
     pub(crate) event: EventId,

@@ -22,11 +22,9 @@ pub(super) struct Lane {
     side: u8,
     is_gpu: bool,
     name: PageText,
-    /// Number of rows.
     rows: usize,
 }
 
-/// A slice with its lane and row.
 pub(super) struct Placed<'s> {
     pub(super) slice: &'s Slice,
     pub(super) lane: usize,

@@ -102,7 +102,6 @@ impl Shown {
         (self.since(side, tree.trace().start(event)), tree.trace().duration(event))
     }
 
-    /// The slice for a call in the step.
     pub(super) fn slice(&self, analysis: &Analysis, side: Side, call: CallId) -> Slice {
         let tree = analysis.tree(side);
         let (start, time) = self.span(tree, side, call);

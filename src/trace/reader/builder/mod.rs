@@ -26,7 +26,6 @@ use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 
-/// A trace under construction.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     trace: Trace,
@@ -122,12 +121,10 @@ impl Builder {
         self.strings.bytes()
     }
 
-    /// The metadata of the trace.
     pub(super) fn header_mut(&mut self) -> &mut Header {
         &mut self.trace.header
     }
 
-    /// The irregularities found so far.
     pub(super) fn odd(&self) -> &Oddities {
         &self.odd
     }
@@ -137,7 +134,6 @@ impl Builder {
         &mut self.odd
     }
 
-    /// The finished trace.
     pub(super) fn finish(mut self, source: &str, unpacked_bytes: u64, notes: Notes) -> Trace {
         for event in self.open.unfinished() {
             self.odd.add_event(Oddity::UnmatchedBegin, self.trace.uid(event));

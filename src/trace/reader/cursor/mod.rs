@@ -20,7 +20,6 @@ pub(super) enum Stop {
 /// A value, as it is in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Value<'a> {
-    /// No value.
     #[default]
     Absent,
     /// The content of a string, without its quotes.
@@ -29,12 +28,10 @@ pub(super) enum Value<'a> {
     Scalar(&'a [u8]),
     /// An object or a list, with its brackets.
     Composite(&'a [u8]),
-    /// `null`.
     Null,
 }
 
 impl<'a> Value<'a> {
-    /// The bytes of a text or scalar.
     pub(super) fn bytes(self) -> Option<&'a [u8]> {
         match self {
             Value::Text(bytes) | Value::Scalar(bytes) => Some(bytes),

@@ -47,7 +47,7 @@ pub(super) enum State {
     Members,
     /// The position is in an unwanted member of that object, at this nesting depth.
     Skipping { depth: u32 },
-    /// In `traceEvents`.
+    /// The position is in `traceEvents`.
     Elements(After),
     /// The position is after the end of the document.
     Done,
@@ -61,7 +61,6 @@ pub(super) enum After {
     Comma,
 }
 
-/// The document that is being read.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) builder: Builder,
@@ -244,7 +243,6 @@ impl Document {
         }
     }
 
-    /// Ends the document at `offset`.
     pub(super) fn end(&mut self, offset: u64) {
         if self.builder.odd().first_damage().is_some() {
             self.lose_passed(offset);

@@ -26,7 +26,6 @@ const PHASE_REACH: usize = 4 * 1024;
 /// The key of the phase, which every event has.
 const PHASE: &[u8] = b"\"ph\"";
 
-/// Keys of events.
 const EVENT_KEYS: [&[u8]; 16] = [
     b"ph",
     b"cat",
