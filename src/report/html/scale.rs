@@ -1,12 +1,13 @@
-//! [`Analysis`] → one step of both sides as bars to scale: busy and idle, with the parts of the changes.
+//! Draws one step of both sides as bars to scale: busy and idle time, with the parts that belong to
+//! changes.
 //!
 //! ```text
 //! baseline    busy 6.55                      idle 2.92
 //! candidate   busy 6.55           change +4.72      idle 1.75
 //! without 1   step 10.88
 //! ```
-//! What a change adds is part of the candidate's bar, what it removes is part of the baseline's. The last bars
-//! are replays of the candidate's step with one change undone.
+//! What a change adds is part of the candidate's bar; what it removes is part of the baseline's
+//! bar. The last bars are replays of the candidate's step with one change undone.
 
 use crate::analysis::{Analysis, Change};
 use crate::program::Measure;
@@ -14,7 +15,7 @@ use crate::report::text::{Figures, Line};
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Number of changes with a part of their own.
+/// Maximum number of changes with a separate part.
 const CHANGES: usize = 3;
 
 /// Both steps, and the candidate's step without each of the leading changes.
@@ -24,7 +25,7 @@ pub(super) struct Scale {
     pub(super) without: Vec<StepBar>,
 }
 
-/// The step of one side.
+/// The bar for one step of one side.
 pub(super) struct StepBar {
     pub(super) name: String,
     /// The step time with its unit.
@@ -32,11 +33,10 @@ pub(super) struct StepBar {
     pub(super) parts: Vec<Part>,
 }
 
-/// A part of a bar.
 pub(super) struct Part {
     /// `busy`, `idle`, or `change0` to `change2`.
     pub(super) style: String,
-    /// In percent of the longer step.
+    /// Width of the part, in percent of the longer step.
     pub(super) width: String,
     pub(super) label: String,
 }
@@ -117,8 +117,8 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The parts of the leading changes that only this side has; empty if they exceed `most`, since work of one change
-/// may run while the device was busy anyway.
+/// The parts of the leading changes that only this side has. Empty if they exceed `most`, because
+/// the work of a change may overlap other GPU work.
 fn changed(
     changes: &[&Change],
     side: Side,
