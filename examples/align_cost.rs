@@ -8,8 +8,8 @@
 //! The traces are generated in memory: training steps of modules, ops, launches and kernels, in
 //! sizes up to MOST_EVENTS. Each trace is aligned with four candidates: an equal one (shifted in
 //! time), one in which every tenth op is renamed, one in which all names differ, and one in which
-//! all names and shapes differ, so that only the launches are alike. Times are processor time. For
-//! aligning, they are the minimum of three rounds; for reading, the minimum over the four
+//! all names and shapes differ, so that only the launches are alike. Times are processor time.
+//! Alignment times are the minimum of three rounds; reading times are the minimum over the four
 //! candidates.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]

@@ -236,8 +236,8 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
 }
 
 /// Recorded programs with an injected change. Without Python stacks, a sleep on the host has no
-/// call, so the host time before the first op of each step is used. Otherwise, the calls without a
-/// counterpart are used.
+/// call, so the host time before the first op of each step is used. For programs with Python
+/// stacks, the calls without a counterpart are used.
 fn known(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nKnown truths (ms per step): recorded difference, effect, injected")?;
     for (program, injected) in [

@@ -126,7 +126,6 @@ fn median(rounds: &[Round], stage: usize, of: fn(&Cost) -> f64) -> f64 {
 
 /// Resets the peak memory of the process to its current memory.
 fn forget_peak() {
-    // If this file does not exist, the peak covers all stages so far, which is good enough for a
-    // figure.
+    // Without this file, the peak covers all stages so far, which is good enough for a figure.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

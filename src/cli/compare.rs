@@ -51,7 +51,7 @@ pub(super) struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// The comparison options given on the command line. The alias file is read as well.
+    /// The comparison options given on the command line. This reads the alias file.
     pub(super) fn options(&self) -> Result<ComparisonOptions> {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         let frames = if *no_python { Frames::LeftOut } else { Frames::Kept };

@@ -12,7 +12,7 @@ use tracetree::escape::{is_disruptive, push_escape};
 /// pass.
 const STYLES: [&[u8]; 10] = [b"", b"0", b"1", b"2", b"4", b"31", b"32", b"33", b"34", b"36"];
 
-/// Maximum length of a style sequence; this program prints no longer ones.
+/// Maximum length of the style sequences that this program prints.
 const LONGEST: usize = 8;
 
 /// A writer that escapes what is written to it.

@@ -13,7 +13,7 @@ pub(super) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        // For folders, these two formats were rejected earlier.
+        // `tracetree diff` rejects the brief format for folders.
         Format::Text | Format::Brief => screen(fleet, out),
         Format::Csv => write_csv_with(&fleet.table(), texts, out),
         Format::Json => write_rows_json(&fleet.table(), out),
@@ -39,7 +39,7 @@ const LONGEST: usize = 200;
 /// Maximum number of findings to print, and of ranks to list individually.
 const MOST: usize = 32;
 
-/// Prints the counts and the findings. If there are only a few ranks, it also prints them.
+/// Prints the counts and the findings. If there are only a few ranks, also prints the ranks.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let counts = fleet.counts();
     writeln!(

@@ -88,8 +88,8 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     // A progress bar would erase the header from its line, so none is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // The name and the header of the trace are already on this line. Ending it puts the error
-        // message on a new line.
+        // The name and the header of the trace are already on this line. Ending this line puts the
+        // error message on a new one.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency } = read?;

@@ -30,8 +30,8 @@ pub(super) fn wrapped(
     Ok(())
 }
 
-/// Writes the second half of the line about a trace. On a screen it starts a new, indented line, because the
-/// first half was printed before the trace was read.
+/// Writes the second half of the line about a trace. On a screen, this half starts a new, indented
+/// line, because the first half was printed before the trace was read.
 pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write) -> io::Result<()> {
     if width.is_whole() {
         return write_line(info, out);
@@ -46,8 +46,8 @@ pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the first half of the line about a trace, from its header. No line end is written, and
-/// nothing at all if the header has no such information.
+/// Writes the first half of the line about a trace, from its header. If the header has no such
+/// information, nothing is written; the line is not ended.
 pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
     if head.devices.len() > 1 {

@@ -1,7 +1,7 @@
 //! Explains common mistakes in two lines: what is wrong, and the command to run instead.
 //!
-//! An error of the library names the file and the remedy. The messages here also use the arguments
-//! of the command and what else is in the folder.
+//! An error of the library names the file and the remedy. The messages here also use the command's
+//! arguments and the other files in the folder.
 
 use std::ffi::OsString;
 use std::path::Path;

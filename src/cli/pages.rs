@@ -14,7 +14,7 @@ use tracetree::Result;
 #[derive(Args)]
 #[command(after_help = examples::COMPLETIONS)]
 pub(super) struct CompletionsArgs {
-    /// The shell to print a script for. The manual of the shell says where to put the script.
+    /// The shell to print a script for. The shell's manual says where to put the script.
     shell: Shell,
 }
 
@@ -25,8 +25,8 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Prints clap's output: help, the version, or a usage error. If the reader closes the pipe early,
-/// that is not an error; a full device is, as for every command. Returns the exit code.
+/// Prints clap's output: help, the version, or a usage error. A pipe that its reader closes early
+/// is not an error, but a full device is. Returns the exit code.
 pub(super) fn answer(answer: &clap::Error) -> u8 {
     let code = u8::try_from(answer.exit_code()).unwrap_or(2);
     match print(answer) {

@@ -21,8 +21,8 @@ const MUCH_LONGER: usize = 8;
 /// than looking up the result.
 const REMEMBERED: usize = 4;
 
-/// Maximum number of remembered pairs of bags (16 bytes each). When it is reached, all pairs are
-/// forgotten.
+/// Maximum number of remembered pairs of bags (16 bytes each). When this limit is reached, all
+/// pairs are forgotten.
 const MOST_REMEMBERED: usize = 1 << 16;
 
 /// A multiset of tokens, stored in the [`Bags`] that computed it.

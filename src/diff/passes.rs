@@ -20,7 +20,7 @@ pub enum Pass {
     Swapped,
     /// Adjacent calls that swapped places.
     Neighbours,
-    /// Ops of two vendors for the same operation. Both ops are opened afterward.
+    /// Ops of two vendors for the same operation. The pass also opens both ops.
     Variants,
     /// Wrappers that only one side has. This pass matches nothing itself: it opens the wrappers,
     /// and their contents are aligned as siblings.

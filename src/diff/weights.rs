@@ -39,7 +39,7 @@ pub(super) const WRAPPERS: usize = 16;
 
 /// Minimum number of tokens for a thread to be called foreign: with few calls, chance decides.
 pub(super) const FOREIGN: u32 = 64;
-/// Maximum number of thread pairs up to which all pairs are compared: 512 by 512.
+/// Maximum number of thread pairs for all pairs to be compared: 512 by 512.
 pub(super) const THREAD_PAIRS: usize = 1 << 18;
 /// With more than [`THREAD_PAIRS`] pairs, the number of threads before and after its position that
 /// each thread is compared with.
@@ -78,8 +78,7 @@ pub(super) const PARTNERS: usize = 64;
 /// sides are alike, and three milliseconds if every name differs.
 pub(super) const PIECE: u32 = 1 << 11;
 
-/// Maximum number of cells up to which lists are solved exactly: 256 by 256, less than a
-/// millisecond.
+/// Maximum number of cells for lists to be solved exactly: 256 by 256, less than a millisecond.
 pub(super) const EXACT_CELLS: usize = 1 << 16;
 /// Maximum size of the table, in words of 64 cells, for finding the plain path of longer lists
 /// exactly: two lists of 8,000, in 8 MB and a few milliseconds.
@@ -102,8 +101,8 @@ pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
-/// Maximum number of holes in a row up to which holes are compared with each other: with more, some
-/// are alike by chance.
+/// Maximum number of holes in a row for holes to be compared with each other; among more holes,
+/// some are alike by chance.
 pub(super) const HOLES: usize = 64;
 /// Minimum number of elements in a hole that is matched to a part of a longer hole, which may be at
 /// most twice as long. In smaller holes, the first and last elements are equal by chance.
@@ -133,8 +132,7 @@ pub(super) const SIBLINGS_BESIDE: usize = 2;
 /// Minimum number of siblings in a crowded gap; moved calls must fill a substantial part of such a
 /// gap.
 pub(super) const CROWD: usize = 12;
-/// The gap of a moved call must have at least one sibling for every this many siblings of the gap
-/// that the call moves to.
+/// Maximum ratio of the sizes, in siblings, of the two crowded gaps between which a call moves.
 pub(super) const PART_OF_CROWD: usize = 3;
 /// Maximum distance in preorder for two calls to be near each other: about one layer.
 pub(super) const NEAR: u32 = 512;

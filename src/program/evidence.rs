@@ -5,9 +5,9 @@
 //! the program would look fast, because a kernel that was not recorded takes no time.
 //!
 //! Two properties of profilers make most losses visible. First, each kernel launch outside of a
-//! graph capture has its kernel in the trace. It was true of every launch in some 60 recordings
-//! from 2021 to 2026; memsets are the exception, since many never appear as a GPU event. Second, a
-//! GPU event without a launch was launched before the window began.
+//! graph capture has its kernel in the trace. This held for every launch in some 60 recordings from
+//! 2021 to 2026; memsets are the exception, since many never appear as a GPU event. Second, a GPU
+//! event without a launch was launched before the window began.
 
 use super::{Measure, Program, StepOrigin};
 use crate::side::PerSide;

@@ -1,7 +1,8 @@
 //! Determines the phase of every call: what the program was doing when it made the call.
 //!
 //! The innermost annotation or backward op at the call's start, on the call's own thread, decides.
-//! Links from forward to backward ops count only without either:
+//! Links from forward to backward ops count only for calls without an annotation and without a
+//! backward op:
 //!
 //! ```text
 //! an annotation around it          what the annotation says (see `annotations`)

@@ -66,8 +66,8 @@ fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<
     groups.into_values().max_by_key(|group| group.0).map_or_else(Vec::new, |group| group.1)
 }
 
-/// Whether a call can be a repeat: only frames and compiled regions can. Ops and launches cannot,
-/// because any model has many with the same name.
+/// Whether a call can be a repeat: only frames and compiled regions can. Ops and launches cannot be
+/// repeats, because any model has many with the same name.
 fn can_repeat(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Frame => true,
@@ -81,7 +81,7 @@ fn is_outside_of_models(tree: &CallTree, call: CallId) -> bool {
 }
 
 /// Whether calls do similar work: their numbers of GPU events must be within a factor of two. The
-/// numbers need not be equal, because a first call may do more than later ones.
+/// numbers of GPU events need not be equal, because a first call may do more than later ones.
 fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let counts = || calls.iter().map(|&call| tree.gpu_events(call));
     let most = counts().max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Writes a table as CSV: UTF-8, comma-separated, quoted where needed, `\n` at the end of each line.
+//! Writes a table as CSV: UTF-8, comma-separated, quoted where needed, each line ended by `\n`.
 
 use super::cell::push_cell;
 use crate::error::{Error, Result};

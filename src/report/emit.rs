@@ -127,8 +127,8 @@ pub struct ReportOptions {
     pub csv_texts: CsvTexts,
     /// What to do with existing files that tracetree did not write.
     pub existing: Existing,
-    /// The folders that are being written. Keep a clone, so that they can be removed when the
-    /// process must end.
+    /// The folders that are being written. Keep a clone to remove these folders when the process
+    /// must end.
     pub unfinished: Unfinished,
 }
 

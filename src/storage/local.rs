@@ -61,8 +61,8 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
             .map(|()| Created::New)
             .map_err(|error| Error::io(path, "write the file", error)),
     };
-    // The temporary file is removed after a hard link or a failure. After a rename it no longer
-    // exists, so the error is ignored.
+    // The temporary file is removed after a hard link or a failure. After a rename the temporary
+    // file no longer exists, so the error is ignored.
     let _ = fs::remove_file(&aside);
     result
 }

@@ -116,8 +116,8 @@ pub struct CallTree {
     gpu_before: Counts,
     /// The call of each event; `u32::MAX` for events that are not calls.
     calls: Vec<u32>,
-    /// The parents of calls that were nested too deep, in preorder. Empty in every trace of a real
-    /// program.
+    /// The parents of calls that were nested too deep, in preorder. The column is empty for every
+    /// trace of a real program.
     crowded: Vec<u32>,
     /// The innermost module call at or above each call; computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
@@ -355,8 +355,8 @@ impl CallTree {
     }
 
     /// Whether the children of this call were nested in each other too deep for the tree. The times
-    /// of such children overlap, so all of this call's time counts as its self time and its
-    /// children have none.
+    /// of children nested too deep overlap, so all of this call's time counts as its self time and
+    /// its children have none.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
     }

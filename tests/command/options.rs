@@ -174,8 +174,8 @@ fn the_sides_are_named_after_device_or_file_if_that_distinguishes_them() {
     assert_eq!(side_names(folders, same, none), ["before", "after"]);
     let long = "a-name-that-would-push-the-figures-out-of-their-columns";
     assert_eq!(side_names([long, "b.json"], same, none), ["trace1", "trace2"]);
-    // A name given by the user is kept. If it equals the other side's device name, that side falls
-    // back to `trace2`.
+    // A name given by the user is kept. If the given name equals the other side's device name, that
+    // side falls back to `trace2`.
     assert_eq!(side_names(files, devices, ["H100", ""]), ["H100", "trace2"]);
     assert_eq!(side_names(files, devices, ["old", ""]), ["old", "H100"]);
 }

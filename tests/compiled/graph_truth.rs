@@ -12,8 +12,8 @@ use crate::support::trace_builder::Platform;
 
 /// Minimum for most changes: nearly all kernels are attributed to their launch.
 const SINGLE: f64 = 0.99;
-/// Minimum if kernel names and some launches are missing, so that only the order and common words
-/// remain as evidence.
+/// Minimum for changes that remove kernel names and some launches, so only the order and common
+/// words remain as evidence.
 const FEW_SIGNS: f64 = 0.80;
 
 const CHANGES: [(&[CaptureChange], f64); 7] = [

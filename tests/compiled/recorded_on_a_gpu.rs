@@ -95,7 +95,8 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// The back ends of attention are the same op under two names, forward and backward.
+/// Different attention back ends count as one op under two names, in the forward and in the
+/// backward pass.
 #[test]
 fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {

@@ -34,8 +34,8 @@ fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     Ok(())
 }
 
-/// The configuration, with which every run checks the same cases. To search for failures by hand,
-/// change the seed or add cases.
+/// The test configuration: a fixed seed, so every run checks the same cases. To search for failures
+/// by hand, change the seed or add cases.
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: 400,

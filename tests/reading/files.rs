@@ -1,8 +1,8 @@
 //! Tests that every file of `malformed/` and `odd/` gives the expected result: a trace with notes,
 //! or one clear error.
 //!
-//! `TRACETREE_TRACES` names the folder of these files. If it is not set, the tests print a message
-//! and are skipped.
+//! `TRACETREE_TRACES` names the folder of these files. If this variable is not set, the tests print
+//! a message and are skipped.
 
 use std::path::PathBuf;
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};

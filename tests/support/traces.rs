@@ -87,8 +87,8 @@ pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs, and pairs of a real trace with itself. If `TRACETREE_TRACES` is not set, there are none, and
-/// a line on stderr says so.
+/// Real pairs, and pairs of a real trace with itself. Without `TRACETREE_TRACES`, there are no such
+/// pairs, and a line on stderr says so.
 pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     let mut all = pairs(&folder, &PLATFORMS);
@@ -97,8 +97,8 @@ pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs of two different traces, including those of unlike programs. If `TRACETREE_TRACES` is not
-/// set, there are none, and a line on stderr says so.
+/// Real pairs of two different traces, including those of unlike programs. Without
+/// `TRACETREE_TRACES`, there are no such pairs, and a line on stderr says so.
 pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     [&PLATFORMS[..], &CHANGES, &UNLIKE]

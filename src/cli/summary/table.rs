@@ -10,7 +10,7 @@ use tracetree::report::{LargeDifference, Unit, one_line, times};
 const TITLE: &str = "largest differences";
 /// Minimum line width for the columns with kernel counts.
 const WITH_KERNELS: usize = 96;
-/// Minimum space for a name next to its figures. If there is less, names go above their figures.
+/// Minimum space for a name next to its figures. With less space, names go above their figures.
 const LEAST_NAME: usize = 24;
 /// Indentation of figures below their name.
 const INDENT: usize = 4;

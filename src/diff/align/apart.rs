@@ -42,7 +42,7 @@ impl<'a> Aligner<'a> {
     where
         'a: 's,
     {
-        // Results recorded for earlier pairs may have changed since.
+        // The results recorded for earlier pairs may be outdated.
         self.recurring = Recurring::default();
         while let Some((a, b)) = self.pending.pop() {
             self.recurring.close(self.pending.len());

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// The elements of two sequences, compared by position.
 pub(super) trait Compare {
     fn lengths(&self) -> (usize, usize);
-    /// Whether two elements are equal beyond doubt. Such elements at the ends of the sequences are
+    /// Whether two elements are equal beyond doubt. Equal elements at the ends of the sequences are
     /// matched without a search.
     fn equal(&mut self, a: usize, b: usize) -> bool;
     /// The score for aligning two elements opposite each other; 0 if nothing supports it.
@@ -21,8 +21,8 @@ pub(super) trait Compare {
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0
     }
-    /// Whether either element belongs to a row of layers that is longer on one side. In such a row,
-    /// equality at the end of the lists is not enough for a match.
+    /// Whether either element belongs to a row of layers that is longer on one side. In a row that
+    /// is longer on one side, equality at the end of the lists is not enough for a match.
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }

@@ -24,8 +24,8 @@ enum Likeness {
     Whole,
     /// The whole subtree is equal, in any order.
     Content,
-    /// Key and arguments. For a call without arguments, those of the first call inside it that has
-    /// some.
+    /// Key and arguments are equal. A call without arguments has those of the first call inside it
+    /// that has some.
     Itself,
 }
 

@@ -124,8 +124,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether a child of this call is a query that the opposite run has too, and the opposite run
-    /// has no call that this one could be a rename of.
+    /// Whether this call wraps a query: the opposite run has the same query as one of its children,
+    /// and has no call that may be this one renamed.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {

@@ -4,10 +4,10 @@
 //! trace1  y  x₁ x₂ x₃ z  x₄         One x that moved from the end to the front explains these lists as
 //! trace2  x₁ y  x₂ x₃ x₄ z          well as y and z that each swapped places with an adjacent x.
 //! ```
-//! The alignment of siblings picks the first explanation, which shifts the matches of all the x by
-//! one. Equal calls differ only in their order, so they swap counterparts until they are matched in
-//! order. Two exceptions: calls that moved together with their neighbors stay with them, and one
-//! moved call must not be reported as three.
+//! The alignment of siblings picks the first explanation, which shifts the matches of all calls
+//! named x by one. Equal calls differ only in their order, so they swap counterparts until they are
+//! matched in order. Two exceptions: calls that moved together with their neighbors stay with them,
+//! and one moved call must not be reported as three.
 
 use super::Aligner;
 use crate::diff::Relation;

@@ -2,8 +2,8 @@
 //! on one side.
 //!
 //! ```text
-//! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide the changed
-//! trace2   L₀ L₁′ L₂ L₃        layer (′) among the new ones
+//! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
+//! trace2   L₀ L₁′ L₂ L₃        the changed layer (′) among the new ones
 //! ```
 //! A layer without an equal counterpart scores less than the other layers, whichever layer it is
 //! matched with. Adding the missing amount to all its scores makes leaving it out as costly as

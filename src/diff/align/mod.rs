@@ -220,8 +220,8 @@ impl<'a> Aligner<'a> {
     }
 
     /// The calls to align below a matched pair, usually its children. If the capture of only one of
-    /// two graph launches is known, the GPU events of both, because the capture's calls put the
-    /// events at different depths.
+    /// two graph launches is known, only the GPU events of both are aligned, because the capture's
+    /// calls put the events at different depths.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {

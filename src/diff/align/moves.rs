@@ -275,8 +275,8 @@ impl Aligner<'_> {
     }
 
     /// Matches free calls whose token is unique on both sides among all calls of the scope. Being
-    /// unique only among the unmatched calls happens by chance, so it is not enough. For large
-    /// calls, such as a step, it is enough.
+    /// unique only among the unmatched calls happens by chance, so it is not enough. Only for large
+    /// calls, such as a step, uniqueness among the unmatched calls is enough.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -456,8 +456,8 @@ impl Aligner<'_> {
         a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
     }
 
-    /// Whether at most one sibling lies between two positions. The size of that sibling does not
-    /// matter: a call that swapped places with a whole forward pass is still next to it.
+    /// Whether at most one sibling lies between two positions. The size of a sibling in between
+    /// does not matter: a call that swapped places with a whole forward pass is still next to it.
     fn stand_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);

@@ -98,9 +98,9 @@ impl<'s, 'a> Renames<'s, 'a> {
         bag
     }
 
-    /// Whether both runs are equally long and the two names begin with the same word. Such names
-    /// are sufficient evidence if nothing else is known about the calls, or if everything below
-    /// them is renamed too.
+    /// Whether both runs are equally long and the two names begin with the same word. Names with
+    /// the same first word are sufficient evidence if nothing else is known about the calls, or if
+    /// everything below them is renamed too.
     fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)

@@ -2,8 +2,8 @@
 //! treats such a run as one element.
 //!
 //! ```text
-//! trace1   step(conv bn relu …)  step(conv bn relu …)     one step lost its annotation: its contents are
-//! trace2   step(conv bn relu …)  conv bn relu …           aligned opposite the step as a whole
+//! trace1   step(conv bn relu …)  step(conv bn relu …)     one step lost its annotation:
+//! trace2   step(conv bn relu …)  conv bn relu …           its contents are aligned opposite the step
 //! ```
 //!
 //! Taken individually, the former contents of a lost wrapper share too little with the wrapper to

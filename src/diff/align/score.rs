@@ -226,7 +226,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             return AFFINITY * self.shared(i, j);
         }
         let (a, b) = (one.call, two.call);
-        // If each of the two has an equal counterpart elsewhere, they have swapped places.
+        // If both elements have equal counterparts elsewhere, they have swapped places.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
             return match one.key == two.key {

@@ -1,10 +1,10 @@
 //! Matches two sequences of siblings: the matches keep their order and have the highest total
 //! score.
 //!
-//! Equal elements at both ends are matched first. The rest is solved by dynamic programming over a
-//! corridor, which is a subset of the cells of the score table. For short lists the corridor
-//! contains all cells. For long lists it contains the cells around the path of a plain alignment of
-//! equal tokens (`plain`):
+//! Equal elements at both ends are matched first. The elements in between are matched by dynamic
+//! programming over a corridor, which is a subset of the cells of the score table. For short lists
+//! the corridor contains all cells. For long lists it contains the cells around the path of a plain
+//! alignment of equal tokens (`plain`):
 //!
 //! ```text
 //!      b₀ b₁ b₂ b₃ b₄ b₅ b₆

@@ -87,7 +87,8 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// The gaps that only one side has. Empty if there are so many that some are alike by chance.
+    /// The gaps that only one side has. No gaps are returned if there are so many that some are
+    /// alike by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {

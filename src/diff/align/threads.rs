@@ -83,11 +83,11 @@ struct Root {
     call: u32,
     /// Position among the roots of its side.
     at: usize,
-    /// Whether the thread has an op or a frame. A thread without either is never considered foreign
-    /// to another.
+    /// Whether the thread has an op or a frame. A thread without ops and frames is never considered
+    /// foreign to another.
     tells: bool,
-    /// Number of runtime calls and GPU events on the thread. Each such call adds at most one token
-    /// to [`Bags::launches`].
+    /// Number of runtime calls and GPU events on the thread. Each runtime call or GPU event adds at
+    /// most one token to [`Bags::launches`].
     launches: u32,
 }
 

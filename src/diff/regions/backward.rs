@@ -16,8 +16,8 @@ pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
 
 impl Finder<'_> {
     /// The calls that a backward region replaced: the backward steps of the forward ops that its
-    /// forward region replaced, and the steps without a forward op between them. If no such step is
-    /// known, the unmatched calls opposite the region.
+    /// forward region replaced, and the steps without a forward op between them. If no backward
+    /// step is known, the region replaced the unmatched calls opposite it.
     pub(super) fn backward_steps(
         &self,
         side: Side,

@@ -39,7 +39,7 @@ const USELESS: [&str; 6] = [
 
 impl CaptureSource {
     /// Reads the captures for a trace. `path` is the file that the trace was read from, if known.
-    /// Nothing is read if the trace contains no graph launch.
+    /// If the trace contains no graph launch, nothing is read.
     ///
     /// # Errors
     /// Fails if a file or folder given by the user cannot be read. For a folder found next to the

@@ -17,7 +17,7 @@ type Counts<'t> = FxHashMap<&'t str, usize>;
 pub(super) fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let mut counted: Vec<Counts<'_>> = calls.iter().map(|&call| counts(tree, call)).collect();
     counted.sort_by_cached_key(|counts| counts.values().sum::<usize>());
-    // Of two calls, the larger one is taken, and the smaller one is compared with it.
+    // For an even number of calls, the larger of the two middle ones has the median size.
     let Some(middle) = counted.get(counted.len() / 2) else { return false };
     let alike = counted.iter().filter(|counts| is_like(counts, middle)).count();
     alike > 1 && alike * 2 >= counted.len()

@@ -10,8 +10,8 @@
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
-//! The class with the most time is a stack. A further class is also a stack if it is not nested
-//! with another stack and takes a sufficient fraction of the time.
+//! The class with the most time is a stack. Another class is also a stack if it is not nested with
+//! any stack and takes a sufficient fraction of the time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};

@@ -8,8 +8,8 @@ use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Maximum number of groups in a chart. All further groups are summed in one more, so that the
-/// chart adds up.
+/// Maximum number of groups in a chart. All other groups are combined into one, so the chart adds
+/// up.
 const GROUPS: usize = 16;
 
 /// The attributed events, grouped by one property.

@@ -29,8 +29,8 @@ pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
     names: [&'a str; 2],
-    /// Number of recorded steps on each side, or 1 if there are none. Unless totals are shown,
-    /// times are divided by it.
+    /// Number of recorded steps on each side, or 1 if there are none. Times are divided by this
+    /// number, unless totals are shown.
     steps: [u64; 2],
     /// The changes, in the order of the list of changes.
     changes: Vec<ChangePlaces>,
@@ -143,7 +143,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
-                // The entry is passed on to the parent.
+                // The parent takes over the node's entry.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];

@@ -16,7 +16,7 @@ pub(super) struct EfficiencyLine {
     pub(super) times: [String; 2],
     /// Rates such as `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has the op.
     pub(super) rates: String,
-    /// The time that the candidate could save. If this is unknown, the time that the baseline could
+    /// The time that the candidate could save or, if unknown, the time that the baseline could
     /// save.
     pub(super) savable: String,
     /// The side that `savable` refers to (1 or 2), and the time.

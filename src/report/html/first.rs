@@ -25,7 +25,7 @@ pub(super) struct First {
     pub(super) headline: String,
     /// `more` or `less` if the step time differs.
     pub(super) style: &'static str,
-    /// Shown after the step times; may be empty.
+    /// A remark after the step times; may be empty.
     pub(super) verdict: &'static str,
     pub(super) lead: String,
     /// A note about what the headline omits.

@@ -85,8 +85,8 @@ pub struct FleetOutlierRow {
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// For each op, the text of the cell and its style. Empty if the rank is within the spread of
-    /// its role.
+    /// For each op, the text of the cell and its style. Text and style are empty if the rank is
+    /// within the spread of its role.
     pub cells: Vec<(String, &'static str)>,
 }
 

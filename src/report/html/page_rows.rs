@@ -134,7 +134,7 @@ impl<'a> PageRows<'a> {
         self.rows().map(move |row| row.time[side].0)
     }
 
-    /// Numbers of attributed events of the kept rows.
+    /// Attributed event counts of the kept rows.
     fn counts(&self, side: Side) -> impl Iterator<Item = usize> {
         self.rows().map(move |row| row.events[side].len())
     }

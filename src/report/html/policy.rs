@@ -30,8 +30,8 @@ const START: [u32; 8] = [
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 ];
 
-/// The SHA-256 of some bytes, as used in Content-Security-Policy. No secret depends on it, so no
-/// crate is needed.
+/// The SHA-256 of some bytes, as used in Content-Security-Policy. The hash protects no secret, so
+/// it needs no crate.
 fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut padded = bytes.to_vec();
     padded.push(0x80);

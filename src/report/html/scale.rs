@@ -117,8 +117,8 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The parts of the leading changes that only this side has. Empty if they exceed `most`, because
-/// the work of a change may overlap other GPU work.
+/// The parts of the leading changes that only this side has. No parts are returned if they exceed
+/// `most`, because the work of a change may overlap other GPU work.
 fn changed(
     changes: &[&Change],
     side: Side,

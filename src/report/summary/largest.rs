@@ -158,8 +158,8 @@ fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap
     counts.into_iter().map(|(group, counts)| (group, list(counts))).collect()
 }
 
-/// Whether a point of difference is listed. Ops and frames are; launches and kernels already appear
-/// in the counts.
+/// Whether a point of difference is listed. Ops and frames are listed; launches and kernels already
+/// appear in the counts.
 fn is_told(analysis: &Analysis, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         node.call(side).is_some_and(|call| match analysis.tree(side).kind(call) {

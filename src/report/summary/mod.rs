@@ -97,7 +97,7 @@ pub struct SideSummary {
     pub runs: Option<RunsSummary>,
 }
 
-/// The runs of one side. Differences within their spread are noise.
+/// The runs of one side. Differences within the spread of the runs are noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunsSummary {
     /// Number of runs.

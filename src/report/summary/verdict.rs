@@ -91,9 +91,9 @@ pub struct Change {
 }
 
 impl VerdictSummary {
-    /// The times to display for a change. If there are several runs, these are the means over the
-    /// runs, per step, because a single run may show the opposite. For a single run per side, they
-    /// are the times of the two traces.
+    /// The times to display for a change. Given several runs, the times are the means over the
+    /// runs, per step, because a single run may show the opposite. Given a single run per side, the
+    /// times are those of the two traces.
     pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
         let micros = match self.runs_trace1.min(self.runs_trace2) > 1 {
             true => PerSide::new(change.judged_us_trace1, change.judged_us_trace2),

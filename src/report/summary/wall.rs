@@ -14,7 +14,7 @@ pub struct WallSummary {
     pub answer: String,
     /// `steps`, or `events` if a side has no steps; figures then describe the whole window.
     pub basis: &'static str,
-    /// Whether busy and idle time add up exactly to the wall time, and the causes to its
+    /// Whether two sums are exact: busy and idle time equal the wall time, and the causes equal its
     /// difference.
     pub is_exact: bool,
     /// The baseline.

@@ -135,8 +135,8 @@ fn push_region(diff: &TraceDiff, node: MergedNode, line: &mut String) {
     }
 }
 
-/// Whether the node is the topmost captured call on its path. All calls below it were captured,
-/// too.
+/// Whether the node is the topmost captured call on its path. All calls below a captured call were
+/// captured, too.
 fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         let tree = diff.tree(side);

@@ -60,7 +60,8 @@ fn with_ellipsis(line: &str, room: usize) -> String {
     format!("{} …", shorten(&words.join(" "), room.saturating_sub(2)))
 }
 
-/// Splits a text into lines of at most `room` characters. A longer word gets its own line.
+/// Splits a text into lines of at most `room` characters. A word longer than that gets its own
+/// line.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in unbreakable(text) {

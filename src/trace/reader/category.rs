@@ -22,7 +22,7 @@ pub(super) fn from_name(name: &[u8]) -> Option<Category> {
 }
 
 /// Whether the category is a host call into a GPU runtime. Every backend of Kineto has a different
-/// name for it.
+/// name for the category of such calls.
 fn is_runtime(name: &[u8]) -> bool {
     matches!(
         name,

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Short overlaps do not indicate an impossible duration, because kernels overlap on Hopper and
-//! Blackwell and in graphs. Communication kernels do not indicate one either, because they wait for
-//! other ranks.
+//! Blackwell and in graphs. An overlap of a communication kernel does not indicate an impossible
+//! duration either, because the kernel waits for other ranks.
 
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
@@ -128,8 +128,8 @@ fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) 
 mod tests {
     use crate::trace::{EventId, Nanos, ReadOptions, Trace};
 
-    /// Whether the duration of a kernel of this many ms is dropped. Another kernel of 1 ms starts 1
-    /// ms after it on the same stream.
+    /// Whether the duration of a kernel of this many ms is dropped. A second kernel of 1 ms starts
+    /// on the same stream 1 ms after the first.
     fn dropped(name: &str, milliseconds: f64) -> bool {
         let kernel = |name: &str, start: f64, duration: f64| {
             format!(

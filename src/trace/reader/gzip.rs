@@ -101,7 +101,7 @@ impl<'a> Gzip<'a> {
         Ok(made)
     }
 
-    /// Checks the checksum and the size after the data. If they are cut off, no text is lost.
+    /// Checks the checksum and the size after the data. If the trailer is cut off, no text is lost.
     fn end_member(&mut self) -> io::Result<()> {
         self.next = Next::Header;
         let mut trailer = [0; 8];

@@ -23,7 +23,7 @@ pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
 }
 
 /// Parses the microseconds at `start` of a text, and also returns the position after them. The
-/// value equals that of [`nanos`]. Returns `None` if they are not in the common form, or not
+/// value equals that of [`nanos`]. Returns `None` if the digits are not in the common form, or not
 /// allowed by JSON.
 #[inline]
 pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {

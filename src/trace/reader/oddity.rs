@@ -250,7 +250,7 @@ impl Oddities {
         }
     }
 
-    /// The counts of what is lost, repaired or impossible. A single empty event does not count,
+    /// The counts of lost, repaired and impossible data. A single empty event does not count,
     /// because some profilers end their list with one.
     pub(super) fn losses(&self) -> Losses {
         let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);

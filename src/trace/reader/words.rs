@@ -21,8 +21,8 @@ pub(super) fn first(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
-/// The high bit of each byte that is not a digit. Above the lowest of these bits, others may be
-/// missing.
+/// The high bit of each byte that is not a digit. Only the lowest of these bits is certain; higher
+/// ones may be missing.
 #[inline]
 pub(super) fn not_digits(word: u64) -> u64 {
     let digits = word ^ each(b'0');

@@ -22,8 +22,8 @@ use super::evidence::{Evidence, Score};
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum number of streams to search. If there are more, the smallest streams are merged into
-/// one, ordered by start.
+/// Maximum number of streams to search. If a replay has more streams, the smallest ones are merged
+/// into one, ordered by start.
 const STREAMS: usize = 6;
 /// Maximum number of states that continue after each move.
 const BEAM: usize = 256;
@@ -35,7 +35,7 @@ const GAP: Score = 12;
 const OUT_OF_ORDER: Score = 2;
 /// Cost of changing the stream within one op.
 const OP_ON_TWO_STREAMS: Score = 2;
-/// Maximum number of times that the alignment is repeated with what the previous one taught.
+/// Maximum number of times that the alignment is repeated with evidence from the previous round.
 const LESSONS: usize = 4;
 
 /// Aligns captured launches with the events of a replay.
@@ -113,8 +113,8 @@ fn learned(
     found
 }
 
-/// How many launches, and how many events of each stream, are used up. Within an op, also the
-/// stream of the last pair.
+/// How many launches, and how many events of each stream, are used up. Within an op, the stream of
+/// the last pair is also part of the state.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 
 /// A state that was reached, and how it was reached.

@@ -2,8 +2,8 @@
 //! end.
 //!
 //! Calls that extend beyond the begin or the end enclose the graph and are not part of it. Launches
-//! on other threads (as in a backward pass) are part of it. A launch with GPU events of its own ran
-//! immediately instead of being captured, and is not part of it.
+//! on other threads (as in a backward pass) are part of the graph. A launch with GPU events of its
+//! own ran immediately instead of being captured, and is not part of it.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
@@ -182,8 +182,8 @@ fn captured(tree: &CallTree, range: Captured) -> CapturedGraph {
     graph
 }
 
-/// The outermost calls within the interval. On other threads, only calls that add launches to a
-/// graph.
+/// The outermost calls within the interval. On threads other than `thread`, only calls that add
+/// launches to a graph are included.
 fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<CallId> {
     let trace = tree.trace();
     let mut tops = Vec::new();

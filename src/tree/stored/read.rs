@@ -12,7 +12,7 @@ impl StoredTree {
     /// Restores the tree. The restored trace is named `source`.
     ///
     /// # Errors
-    /// Returns what is wrong with the columns.
+    /// The error says what is wrong with the columns.
     pub(crate) fn restored(self, source: &str) -> Result<CallTree, String> {
         let (calls, order) = self.checked()?;
         let mut trace = Trace { source: source.to_owned(), ..Trace::default() };

@@ -91,8 +91,8 @@ fn with_other_addresses(name: &str, shift: u64) -> String {
     renamed
 }
 
-/// The name of the corresponding API on the other platform. For launches it comes from a table,
-/// otherwise the prefix is exchanged.
+/// The name of the corresponding API on the other platform. For launches, a table contains the
+/// name; for other APIs, only the prefix is exchanged.
 fn other_api(name: &str) -> String {
     match name {
         "hipExtModuleLaunchKernel" => return "cuLaunchKernel".to_owned(),

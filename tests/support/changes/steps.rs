@@ -50,8 +50,8 @@ pub(super) fn start_in_the_middle(
     changed.events.iter().any(|event| event.kind.is_host()).then_some(changed)
 }
 
-/// Whether an event is missing if the recording starts at `cut`. For a linked GPU event, its launch
-/// decides.
+/// Whether an event is missing if the recording starts at `cut`. A linked GPU event is missing if
+/// its launch is.
 fn is_before(event: &Event, cut: i64) -> bool {
     match event.kind {
         Kind::Op | Kind::Frame | Kind::Runtime | Kind::Annotation => event.end <= cut,

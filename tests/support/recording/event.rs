@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it is a call on a host thread.
+    /// Whether events of this kind are calls on a host thread.
     pub fn is_host(self) -> bool {
         matches!(self, Kind::Op | Kind::Frame | Kind::Runtime)
     }

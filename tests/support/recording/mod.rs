@@ -130,13 +130,13 @@ impl Rooms {
         Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
     }
 
-    /// How far an event that starts at `time` moves.
+    /// The time by which an event that starts at `time` moves, in ns.
     pub fn until(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// How far an event that ends at `time` moves. A room at `time` begins at `time` plus this
-    /// distance.
+    /// The time by which an event that ends at `time` moves, in ns. A room at `time` begins at
+    /// `time` plus this distance.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }

@@ -98,7 +98,8 @@ function weightedMedian(values) {
   return total === 0 ? 0 : (at(Math.ceil(total / 2) - 1) + at(Math.floor(total / 2))) / 2;
 }
 
-// Text such as `, 163 TFLOP/s`: modeled work divided by time. Empty unless all rows have a model.
+// Text such as `, 163 TFLOP/s`: modeled work divided by time. The text is empty unless all rows
+// have a model.
 function rateOf(members, side) {
   const sums = [0, 0, 0];
   for (const row of members) {

@@ -31,7 +31,7 @@ function view() {
 
 // A frame: pairs of [node, node whose own time counts]. From the thread down, the two nodes are the
 // same, and all time below the node counts. From the kernels up, the first node moves toward the
-// thread. The root frame has all nodes.
+// thread. The root frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -133,7 +133,8 @@ function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
 
-// The frame of a node's stack. In the view from the kernels up, the frame of its name.
+// The frame of a node's stack. In the view from the kernels up, this is the frame with the node's
+// name.
 function frameAt(node) {
   let frame = rootFrame();
   if (flame.up) return below(frame).find((one) => one.key === keyOf(node)) || frame;

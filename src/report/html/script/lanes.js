@@ -1,8 +1,8 @@
-// Draws the kernels of a call on both sides as two lanes to scale, with the times of their launches, and says how
-// certain the call's match is.
+// Draws the kernels of a call on both sides as two lanes to scale, with the times of their
+// launches, and says how certain the call's match is.
 //
-//   baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launched   [] ran
-//   candidate  ╷ ╷ [wgrad_alg0            ]
+// baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launched   [] ran candidate  ╷ ╷ [wgrad_alg0
+// ]
 
 const LANE_WIDTH = 1000;
 const LANE_BAR = 16;

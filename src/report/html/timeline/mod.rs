@@ -38,7 +38,7 @@ const OUTSIDE: char = 'o';
 pub(super) struct Timeline {
     /// The name of the step on each side; empty if the whole trace is shown.
     steps: [String; 2],
-    /// How long the host was in the step, for each side, in ns.
+    /// Host time in the step on each side, in ns.
     host: [i64; 2],
     /// End of the last event launched in the step, for each side, in ns.
     end: [i64; 2],

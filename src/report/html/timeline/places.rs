@@ -55,8 +55,8 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
 /// How to measure a cause: its kind of idle time (`None` for work), and whether nodes below count.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-    // A cause without a node sums up many small ones. Each of its call sites counts only with its
-    // own time.
+    // A cause without a node is the sum of many small causes. Call sites of such a sum count only
+    // with their own time.
     (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
 

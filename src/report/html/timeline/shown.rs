@@ -11,7 +11,7 @@ use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
-/// A matched pair of steps. If a side has no steps, the windows of both sides.
+/// A matched pair of steps or, if a side has no steps, the windows of both sides.
 pub(super) struct Shown {
     step: Option<PerSide<StepId>>,
     start: PerSide<Nanos>,
@@ -51,7 +51,7 @@ impl Shown {
         self.step.map_or_else(String::new, name)
     }
 
-    /// How long the host was in the step.
+    /// Host time in the step.
     pub(super) fn host_time(&self, side: Side) -> Nanos {
         self.host_end[side] - self.start[side]
     }

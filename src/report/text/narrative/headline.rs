@@ -178,7 +178,8 @@ pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
     }
 }
 
-/// The display names of the sides. If these are only `baseline` and `candidate`, the file names.
+/// The display names of the sides, or the file names if the sides are only called `baseline` and
+/// `candidate`.
 pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     let names = PerSide::from_fn(|side| analysis.side_name(side).to_owned());
     if Side::BOTH.iter().any(|&side| names[side] != side.word()) {

@@ -171,8 +171,8 @@ fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
 }
 
-/// The usual cause of a change. If the kernels of a graph differ, the usual cause is a different
-/// capture, whatever chose its kernels.
+/// The usual cause of a change. The result is empty if kernels at a graph launch differ, because a
+/// different capture is likelier than the usual cause.
 fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
     let call = node.and_then(|node| node.calls().next());

@@ -269,8 +269,8 @@ impl Builder {
         }
     }
 
-    /// Adds an allocation or a free. Like a flow arrow, it is counted among the events that take no
-    /// part in the alignment.
+    /// Adds an allocation or a free. Allocations and frees, like flow arrows, count as events that
+    /// take no part in the alignment.
     fn add_memory(&mut self, fields: &Fields<'_>, spot: Spot) {
         self.leave_out(fields);
         let args = fields.args.memory;

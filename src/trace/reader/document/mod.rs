@@ -421,7 +421,7 @@ impl Document {
 }
 
 /// Whether an event was not closed and contains the next events. If the text is damaged here or
-/// before, an event inside another one is treated as evidence for this.
+/// before, an event that contains another one counts as not closed.
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))

@@ -12,7 +12,8 @@ const HEAD: usize = 24;
 /// Maximum length of a list that is kept, in bytes.
 const MAX_LIST: usize = 4 * 1024;
 
-/// Maximum total size of the lists, in bytes. All lists are dropped when they would exceed it.
+/// Maximum total size of the lists, in bytes. All lists are dropped when their size would exceed
+/// this limit.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// Lists as written in the text.

@@ -30,7 +30,7 @@ pub(super) use scan::{behind_blanks, is_same, string_end};
 /// The steps and lists seen so far.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// All known steps. The first one precedes the event and has no text.
+    /// All known steps. The first step precedes the event and has no text.
     steps: Vec<Step>,
     lists: Lists,
     /// How long known events are still searched for; see [`PATIENCE`].
