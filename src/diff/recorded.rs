@@ -31,7 +31,8 @@ enum Optional {
     Module,
     /// A call recorded while a graph was captured.
     Captured,
-    /// A part of the program that kernels of a graph name as the part in which they were captured.
+    /// A part of the program in which kernels of a graph were captured, known only from the
+    /// kernels' arguments.
     Part,
 }
 

@@ -74,8 +74,8 @@ pub(super) const AKIN: i64 = 12;
 pub(super) const PARTNERS: usize = 64;
 
 /// Minimum number of calls in a piece of pending work that is handed to another thread. According
-/// to `docs/development/measurements.md`, such a piece takes a quarter of a millisecond if both
-/// sides are alike, and three milliseconds if every name differs.
+/// to `docs/development/measurements.md`, a piece of this size takes a quarter of a millisecond if
+/// both sides are alike, and three milliseconds if every name differs.
 pub(super) const PIECE: u32 = 1 << 11;
 
 /// Maximum number of cells for lists to be solved exactly: 256 by 256, less than a millisecond.

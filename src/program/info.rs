@@ -26,7 +26,7 @@ pub struct DeviceInfo {
     pub warp_size: Option<i64>,
 }
 
-/// The information outside of the events, which most files have at their start.
+/// Information about the whole trace, which most files have before the events.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeadInfo {
     /// The profiler that wrote the file: `Kineto`, `Nsight Systems` or `XLA`.

@@ -141,8 +141,8 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     }
 }
 
-/// Starts to open a given version of a file or object. For an object, the first bytes are requested
-/// at once; for a file, the version is not checked.
+/// Starts to open a given version of a file or object. The first bytes of an object are requested
+/// at once. The version of a file is not checked.
 pub(crate) fn begin(stored: &Stored) -> Opening {
     match is_remote(&stored.path) {
         true => Opening::Remote(Box::new(remote::begin(stored))),

@@ -16,7 +16,8 @@ impl<T: Copy> ByName<T> {
         ByName { answers: vec![None; trace.texts().len()] }
     }
 
-    /// The value for a name of this trace. Calls `find` only the first time.
+    /// The value for a name of this trace. Calls `find` only the first time that a name is looked
+    /// up.
     pub(crate) fn get(&mut self, name: TextId, find: impl FnOnce() -> T) -> T {
         *self.answers[name.index()].get_or_insert_with(find)
     }

@@ -1,6 +1,6 @@
-//! Tests on real traces of a program before and after one change. Each pair differs only in that
-//! change. Pairs that are not in this repository are compared only if `TRACETREE_TRACES` names
-//! their folder.
+//! Tests on real traces of a program before and after one change. The traces of each pair differ
+//! only in that change. Pairs that are not in this repository are compared only if
+//! `TRACETREE_TRACES` names their folder.
 
 use crate::support::compared::compare_files;
 use crate::support::find::calls;

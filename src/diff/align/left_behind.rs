@@ -58,7 +58,7 @@ impl Aligner<'_> {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
         // Parents are visited outermost first, because a call that was left behind may contain
-        // further ones.
+        // other such calls.
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
         for a in parents {

@@ -302,8 +302,8 @@ mod tests {
 
     #[test]
     fn a_gap_slides_to_what_the_other_side_has_alone_elsewhere() {
-        // `mn` moved to after `k`. Without that move, the hole of the second text could just as
-        // well be `nm`.
+        // `mn` moved to after `k`. If `mn` had not moved, the hole of the second text might as well
+        // be `nm`.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
         // With a hole on only one side, nothing can have moved.

@@ -119,7 +119,7 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
         ends[regions - 1] = calls;
         return ends;
     }
-    // One more named op outweighs any sum of deviations from the expected lengths.
+    // One additional named op outweighs all deviations from the expected lengths together.
     let scale = 2 * calls as i64 * regions as i64 + 1;
     let mut best = vec![i64::MIN / 2; calls + 1];
     best[0] = 0;

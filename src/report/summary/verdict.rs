@@ -102,7 +102,7 @@ impl VerdictSummary {
         micros.map(|micros| Nanos((micros * 1e3).round() as i64))
     }
 
-    /// A sentence about what the displayed times of changes are, and what is unknown about their
+    /// A sentence that explains the displayed times of changes, and what is unknown about their
     /// noise.
     pub(in crate::report) fn caption(&self) -> &'static str {
         match self.basis {

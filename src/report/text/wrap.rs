@@ -26,7 +26,7 @@ impl Width {
         }
     }
 
-    /// Whether everything is printed, however long it is.
+    /// Whether the whole text is printed, however long it is.
     pub(crate) fn is_whole(self) -> bool {
         matches!(self, Width::Pipe(_))
     }

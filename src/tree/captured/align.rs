@@ -93,7 +93,7 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
 }
 
 /// The alignment of the launches with the events in a given order. The alignment is repeated with
-/// what the previous round taught about launches without a recorded kernel name.
+/// evidence from the previous round about launches without a recorded kernel name.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],

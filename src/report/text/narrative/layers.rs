@@ -251,7 +251,7 @@ fn between_calls(changes: &Changes, device: &str) -> String {
         .into_owned()
 }
 
-/// The parts of the difference that have no change, unless they are too small to show.
+/// The parts of the difference that no change causes, unless they are too small to show.
 fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
     let changes = analysis.changes();
     let is_gpu = analysis.measure() == Measure::GpuTime;
