@@ -1,6 +1,7 @@
 //! Intermediate results that many tables share, computed once per analysis when first needed.
 //!
-//! Each result takes a walk over all calls of a tree, and a report needs these results about thirty times.
+//! Computing any of these results visits all calls of a tree, and a report uses them about thirty
+//! times.
 
 use super::replay::{Effect, Effects, Reason};
 use super::{

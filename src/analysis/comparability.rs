@@ -26,7 +26,7 @@ const NOT_COMPARABLE: [&str; 7] = [
     "DIFFERENT_WORLD_SIZE",
 ];
 
-/// Code of the note that a side lacks data.
+/// Code of the note which says that one side lacks data.
 pub const INCOMPLETE: &str = "INCOMPLETE_TRACE";
 
 /// Maximum number of examples in a message.
@@ -77,8 +77,9 @@ impl Comparability {
 const OTHER_MODEL: [&str; 2] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE"];
 
 impl Analysis {
-    /// The reasons why a time limit cannot be checked for these sides; empty if it can. The reasons
-    /// include a different device, which callers that compare two devices on purpose ignore.
+    /// The reasons why a time limit cannot be checked between the two traces; empty if it can be
+    /// checked. A different device is one of the reasons; callers that compare two devices on
+    /// purpose ignore it.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
             let mut footing = Footing::of(self.diff().program(side));

@@ -155,9 +155,9 @@ impl Analysis {
         analysis
     }
 
-    /// Adds the other runs of each side, sorted by step time and each aligned with the median run. The
-    /// median run is the middle one of all runs (for an even number, the lower of the two middle runs).
-    /// Verdicts use the runs if both sides have several.
+    /// Adds the additional runs of each side, which are sorted by step time and aligned with the
+    /// median run. The median run is the middle one of all runs (for an even number, the lower of
+    /// the two middle runs). Verdicts use the runs if both sides have several runs.
     #[must_use]
     pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.runs = runs;
@@ -179,7 +179,7 @@ impl Analysis {
             self.notes.add(
                 "REPEATS_AS_STEPS",
                 count,
-                "pass --no-repeats to switch this off",
+                "pass --no-repeats to disable step detection by repetition",
                 || message,
             );
         }

@@ -5,8 +5,8 @@
 //! trace1   Model( Linear(linear), GELU(gelu) )         same model: the region does the work of the modules
 //! trace2   OptimizedModule( Model( region ) )
 //! ```
-//! A region may also come from a different model. Matrix products and convolutions reveal this, because a
-//! compiler preserves their number and shapes.
+//! A region may also come from a different model. Matrix products and convolutions reveal whether a
+//! region comes from the same model, because a compiler preserves their number and shapes.
 
 use super::Analysis;
 use super::fusion::shapes;
@@ -68,7 +68,7 @@ fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
     classes
 }
 
-/// Which sides have compiled regions.
+/// The compiled regions of each side, as evidence about modules.
 struct Compiled {
     /// Whether the regions of each side do the work of the calls that they replaced on the other side.
     stands_for: PerSide<bool>,

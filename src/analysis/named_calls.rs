@@ -1,5 +1,5 @@
-//! Groups all ops, or all calls into the GPU runtime, by name. Rows of GPU time do not show these calls,
-//! because most of them launch nothing.
+//! Groups all ops, or all calls into the GPU runtime, by name. Tables of GPU time do not show most
+//! ops and runtime calls, because most calls launch nothing.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};

@@ -46,9 +46,9 @@ pub(crate) fn range(samples: &[f64]) -> f64 {
 pub struct Few {
     /// The side whose samples stand out.
     pub side: Side,
-    /// Number of samples that stand out; less than half of all.
+    /// Number of samples that stand out; less than half of this side's samples.
     pub count: usize,
-    /// Number of all samples on this side.
+    /// Total number of samples on this side.
     pub of: usize,
     /// Mean distance of the samples that stand out from the median of their side; positive if they are
     /// above it.

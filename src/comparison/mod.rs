@@ -462,7 +462,8 @@ fn with_calls(trace: Arc<Trace>) -> Result<Arc<Trace>> {
     ))
 }
 
-/// Python, services and thread pools need these bounds on every value that they keep.
+/// Checks that results can be stored, shared between threads and sent to other threads, as Python
+/// and thread pools require.
 const _: () = {
     const fn is_shareable<T: Send + Sync + 'static>() {}
     is_shareable::<Trace>();

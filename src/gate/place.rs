@@ -12,7 +12,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place in words, such as `Net_0.Block_1 / aten::conv2d`; `step` for a whole step.
+    /// The call site in words, such as `Net_0.Block_1 / aten::conv2d`; `step` for a whole step.
     pub fn words(&self) -> String {
         let modules: Vec<&str> = self.names(|word| word == Word::Module).collect();
         let others = self.names(|word| word != Word::Module);
@@ -26,7 +26,7 @@ impl Place {
         }
     }
 
-    /// A query that finds this place; empty for a whole step.
+    /// A path query that finds the call site; empty for a whole step.
     pub fn query(&self) -> String {
         let modules: Vec<&(Word, String)> =
             self.path.iter().filter(|(word, _)| *word == Word::Module).collect();

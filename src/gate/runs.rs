@@ -104,7 +104,7 @@ impl Recorder {
                 self.categories();
             },
         );
-        // The next run is read while the current one is added.
+        // The next run is read while the current run is added.
         while let Some((trace, captures, options)) = opened? {
             let (added, next) = rayon::join(
                 || self.add_captured(trace, &captures, &options),

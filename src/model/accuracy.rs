@@ -14,8 +14,8 @@ pub struct Accuracy {
     /// The profile's time by status, in the order of [`Status::ALL`].
     pub coverage: [Coverage; 4],
     /// The mean of the rows' absolute errors, weighted by their share of the profile, in percent;
-    /// `None` if the profile has no time. Only rows that the profile has count. Unlike in the
-    /// total, errors in opposite directions do not cancel out.
+    /// `None` if the profile has no time. Kernel types that are not in the profile are ignored.
+    /// Unlike in the total, errors in opposite directions do not cancel out.
     pub weighted_error_pct: Option<f64>,
     /// Predicted time of kernel types that are not in the profile and therefore have no error.
     pub model_only: Nanos,

@@ -26,7 +26,7 @@ pub(crate) struct Columns {
 
 /// The content of a record.
 pub(crate) enum Row {
-    /// A kernel that ran.
+    /// A record of a kernel that ran.
     Kernel(KernelRow),
     /// The record cannot be counted: the cell in this column is empty or `N/A`.
     Incomplete {

@@ -1,7 +1,8 @@
 //! Reads `op_mapping.yaml`, which lists the kernel type that each op becomes, and the ops that cost nothing.
 //!
-//! Real files have their entries under `operator_mappings:`, but the tool on which this comparison is
-//! modeled expects them at the top level. Both are accepted; the key takes precedence.
+//! Real files have their entries under `operator_mappings:`, but the tool on which this comparison
+//! is modeled expects them at the top level. Both layouts are accepted; entries under the key take
+//! precedence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// The key above the entries in every mapping file that is shipped with the database.
 const ENTRIES: &str = "operator_mappings";
 
-/// What an op becomes.
+/// The kernel that an op becomes, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lowering {
     /// The op runs nothing on the device (`zero_cost: true`): it is a view, or fused into another op.

@@ -1,7 +1,7 @@
 //! Parses decimal microseconds as whole nanoseconds, without the rounding of a floating-point number.
 //!
-//! Start times of a profile have 16 digits before the decimal point. In that range, a double has a
-//! resolution of only 0.25 µs, which is enough to separate the two rows of a collective.
+//! Start times of a profile have 16 digits before the decimal point, where a double has a
+//! resolution of only 0.25 µs. This rounding error would separate the two rows of a collective.
 
 use crate::trace::{Nanos, nanos};
 

@@ -131,7 +131,8 @@ impl Prediction {
 }
 
 impl PredictedKernel {
-    /// Predicted time. Shared time is divided, and rounded to a nanosecond, only here.
+    /// Predicted time. Only here is shared time divided and rounded to a nanosecond, so rounding
+    /// errors do not add up.
     pub fn total(&self) -> Nanos {
         let shares = self.shared.iter().map(|(kernels, time)| divided(*time, *kernels));
         self.whole + shares.sum()

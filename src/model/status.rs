@@ -1,4 +1,4 @@
-//! How the model knows a kernel type: looked up, computed, or not at all.
+//! The origin of the model's time for a kernel type: looked up, computed, or missing.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Status {
     /// Every op that becomes this kernel was looked up in the model's database.
     Hit,
-    /// Some ops were looked up, and others were computed.
+    /// Some ops were looked up, and some were computed.
     Partial,
     /// All ops were computed.
     Miss,

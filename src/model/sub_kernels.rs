@@ -1,8 +1,8 @@
 //! Parses the text of `sub_kernel_durations` into kernel types with their durations.
 //!
-//! The model's trace contains a Python list as Python prints it:
-//! `[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]`, in microseconds. Pairs may be tuples or
-//! lists. All other texts, such as `[10, 20]` or a time of `None`, are rejected.
+//! The model's trace contains a Python list as Python prints it: `[('MatMulV2', 9.39),
+//! ('hcom_allReduce_', 22.5)]`, in microseconds. Pairs may be tuples or lists. Any other text, such
+//! as `[10, 20]` or a pair whose time is `None`, is rejected.
 
 use super::kernel_type::KernelType;
 use super::micros;

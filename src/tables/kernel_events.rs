@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// levels deep.
 const MOST_MODULES: usize = 64;
 
-/// First entry of a truncated stack.
+/// First entry of a truncated module stack.
 const OUTER_MODULES: &str = "(outer modules omitted)";
 
 /// A GPU event and the row to which it is attributed.

@@ -5,7 +5,8 @@ use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence
 use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
 use std::sync::Arc;
 
-/// Name of the row that sums up all events without a kernel of the same name under the op's counterpart.
+/// Name of the row that sums up the events whose kernel does not also run under the op's
+/// counterpart.
 const OTHERS: &str = "(other kernels)";
 
 type Row = Judged<SameKernelRow>;
@@ -58,7 +59,8 @@ fn rows(analysis: &Analysis) -> Vec<Row> {
         .map(|(group, judgement)| Judged { group, judgement: Some(judgement) })
         .collect();
     if !others.is_empty() {
-        // The other kernels run different code on the two sides, so they get no verdict.
+        // The row `(other kernels)` gets no verdict, because its kernels run different code on the
+        // two sides.
         let group = SameKernelRow {
             op: String::new(),
             kernel: OTHERS.to_owned(),

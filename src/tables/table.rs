@@ -1,7 +1,8 @@
 //! Represents a table as a value: columns with name, unit, type and meaning, and rows of typed cells.
 //!
-//! Writers of CSV, workbooks, JSON and documentation read only this value and know no table by name. Rows
-//! are generated while they are visited, so a table with a million rows takes no memory of its own.
+//! The writers of CSV, workbooks, JSON and documentation read only a table value and know no table
+//! by name. Rows are generated while they are visited, so a table with a million rows takes no
+//! memory of its own.
 
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -27,14 +28,14 @@ pub enum ColumnType {
     Uid,
     /// A time with nanosecond precision, in the unit of the column.
     Time,
-    /// A number with this many decimals.
+    /// A number with the given number of decimals.
     Decimal(u8),
     /// A flag, shown as `yes` or as an empty cell.
     Flag,
 }
 
 impl ColumnType {
-    /// The number of decimals shown for a [`Cell::Decimal`] in such a column.
+    /// The number of decimals shown for a [`Cell::Decimal`] in a column of this type.
     pub(crate) fn decimals(self) -> usize {
         match self {
             ColumnType::Decimal(decimals) => usize::from(decimals),
@@ -60,7 +61,7 @@ pub struct ColumnInfo {
     pub unit: &'static str,
     /// Type of the cells in the column.
     pub kind: ColumnType,
-    /// Meaning of the cells. Columns that differ only in their side share one text.
+    /// Meaning of the cells. Columns that differ only in their side share one description.
     pub meaning: &'static str,
     /// The side the column describes; `None` if it describes both or neither.
     pub side: Option<Side>,

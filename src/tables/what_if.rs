@@ -97,8 +97,8 @@ fn no_effect(analysis: &Analysis, (side, reason): (Option<Side>, Reason)) -> Wha
     What { what: "no_effect", change: None, sentence, effect: None, step: PerSide::default() }
 }
 
-/// A row of `critical_path`: a part of the path, and its times on both sides. The last row is the time that
-/// the replay does not reproduce.
+/// A row of `critical_path`: a part of the path, and its times on both sides. The last row of the
+/// table is the time that the replay does not reproduce.
 type PathRow = (&'static str, PerSide<Nanos>, PerSide<Option<(Nanos, Nanos)>>);
 
 pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Table {

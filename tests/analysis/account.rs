@@ -1,4 +1,5 @@
-//! Tests that the time of two traces is in the right rows, and that the rows add up to the totals.
+//! Tests that the time of two traces is attributed to the right rows, and that the rows add up to
+//! the totals.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, trace};
 use crate::support::find::{rows, time};
@@ -18,7 +19,7 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
-/// Kind, time of both sides in µs, and lowest common node of the only row with this name.
+/// Kind, time of both sides in µs, and lowest common node of the only row with the given name.
 fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");

@@ -25,7 +25,7 @@ fn causes(
     });
 }
 
-/// The first cause with one of these reasons.
+/// The first cause with one of the given reasons.
 fn first_of<'c>(causes: &'c [Cause], reasons: &[Reason]) -> &'c Cause {
     let found = causes.iter().find(|cause| reasons.contains(&cause.reason));
     found.unwrap_or_else(|| panic!("no cause for {reasons:?} in {causes:#?}"))

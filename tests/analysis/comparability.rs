@@ -7,7 +7,7 @@ use serde_json::json;
 use tracetree::analysis::Comparability;
 use tracetree::{PerSide, Side};
 
-/// A trace for which no check gives a warning.
+/// A trace for which no comparability check gives a warning.
 fn plain(t: &mut HostThread<'_>, batch: i64, kind: &str) {
     t.annotation(&format!("step[EXTEND bs=1 toks={batch}]"), |t| {
         t.module("Model_0", |t| {

@@ -90,7 +90,7 @@ fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     found
 }
 
-/// Explains why our figures differ from the reference's, if the difference shows that the reference is wrong.
+/// Explains why the computed figures differ from the reference, if the reference is wrong.
 fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static str> {
     let sizes: Vec<Vec<f64>> =
         serde_json::from_str::<Vec<Vec<f64>>>(&line.dims).expect("shapes without lists");
@@ -170,7 +170,7 @@ fn operations_and_bytes_equal_the_reference_unless_it_is_provably_wrong() {
     assert_eq!(found.len(), 8, "docs/concepts/efficiency.md lists them: {found:#?}");
 }
 
-/// Compares our coverage with the share of the time that has a model in the reference.
+/// Compares the share of the time that has a model with the share in the reference.
 #[test]
 fn the_models_cover_as_much_time_as_the_reference() {
     for (name, names) in REFERENCE {
@@ -496,9 +496,9 @@ fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
     let products =
         sum(|&[from, to, side, kernel, count]| count * side * side * to * from * kernel * kernel);
     let outputs = sum(|&[_, to, side, _, count]| count * side * side * to);
-    // Each product takes one multiplication and one addition. The bias takes one operation per result: in
-    // the forward pass inside MIOpen's op or as an addition next to cuDNN's op, in the backward pass as a
-    // sum over the gradient.
+    // Each product takes one multiplication and one addition. The bias takes one operation per
+    // result. The operation runs inside MIOpen's op, as an addition after cuDNN's op, or as a sum
+    // over the gradient in the backward pass.
     let forward = 2 * products + outputs;
     let backward = 4 * products + outputs;
     for (trace, backend) in

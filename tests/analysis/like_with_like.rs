@@ -206,8 +206,8 @@ fn swapping_two_selections_mirrors_the_results() {
 
 #[test]
 fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
-    // A step with 101 ops is so similar to one with 100 that only the preference for equal steps separates
-    // them.
+    // Steps with 100 and 101 ops are so similar that only the preference for equal steps matches
+    // them correctly.
     let text = |steps: &[(u32, bool)]| {
         let built = TraceBuilder::cuda().thread("main", |t| {
             for &(number, clips) in steps {
@@ -274,7 +274,7 @@ fn recording_memory_changes_no_call_site() {
 fn the_causes_on_the_screen_add_up_to_the_step() {
     let paths = PerSide::new("resnet.cuda.json.gz", "resnet.rocm.json.gz").map(traces::example);
     compare_files(paths, |analysis| {
-        // In this trace, work launched before the steps is among the smaller causes.
+        // Work launched before the steps is among the smaller causes.
         let of_steps = |reason: Reason| reason != Reason::BeforeWindow;
         let leading = analysis.causes().leading().iter();
         assert!(leading.clone().all(|cause| of_steps(cause.reason)));

@@ -29,7 +29,8 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
 /// A line of TraceLens TraceDiff's output from 2025: name, row count, and time of both sides in ms.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Asserts that the names summary has these figures, to the microsecond to which the reference rounds.
+/// Asserts that the names summary has the figures of the reference, which are rounded to
+/// microseconds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
@@ -71,9 +72,9 @@ fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
 fn timesformer_on_two_platforms_has_the_figures_of_the_reference() {
     platforms("timesformer", |analysis| {
         assert_totals(analysis, 119.853, 158.433);
-        // The reference has 123 rows of copy_ with 6.134 and 10.838 ms. The reference attributes
-        // the copy below aten::upsample_nearest1d (6.494 and 3.999 µs) to that op, because only one
-        // side has a child of the op (cudaPeekAtLastError).
+        // The reference has 123 rows of aten::copy_ with 6.134 and 10.838 ms. The reference
+        // attributes the copy below aten::upsample_nearest1d (6.494 and 3.999 µs) to that op,
+        // because only one side has a child of the op (cudaPeekAtLastError).
         assert_figures(
             analysis,
             &[
@@ -105,7 +106,8 @@ fn vit_on_two_platforms_has_the_figures_of_the_reference() {
                 ("aten::gelu", 12, 0.066, 0.061),
                 ("aten::cat", 1, 0.007, 0.007),
                 ("aten::tanh", 1, 0.004, 0.002),
-                // This op is one level below the reference's aten::scaled_dot_product_attention.
+                // The reference reports aten::scaled_dot_product_attention, which is one level
+                // above this op.
                 ("aten::_flash_attention_forward", 12, 0.375, 0.123),
             ],
         );

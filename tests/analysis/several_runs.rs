@@ -71,7 +71,8 @@ fn every_table_of_attributed_events_has_runs_median_and_spread() {
         TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
-        // A row of `diff_stats` is the op of one of the two steps, so it has half of the time per step.
+        // A row of `diff_stats` is an op in one of the two steps, so its time is half of the time
+        // per step.
         let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
         for (name, expected) in [
             ("runs_trace1", 3.0),
@@ -366,7 +367,7 @@ fn runs_from_pipes_and_readers_are_compared_like_files() {
 #[test]
 fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     let runs = |times: &[f64]| times.iter().map(|&time| run(time, &[])).collect::<Vec<Trace>>();
-    // Tests three runs, and four runs, whose median run is the lower of the two middle runs.
+    // Tests three runs and four runs; the median of four runs is the lower of the two middle runs.
     for (before, after) in [
         (&[130.0, 100.0, 104.0][..], &[230.0, 190.0, 200.0][..]),
         (&[130.0, 108.0, 100.0, 104.0], &[230.0, 190.0, 220.0, 200.0]),
@@ -492,7 +493,8 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
 
 /// Number of points of difference, and number of points that vary among runs.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
-    // The first run is the median run: the lower of the two middle runs.
+    // The first run has the middle one of three times, or the lower one of two, so it is the median
+    // run.
     let traces = |runs: &[&[&str]]| {
         let times = [100.0, 200.0, 50.0].into_iter().zip(runs);
         times.map(|(time, others)| run(time, others)).collect()

@@ -8,7 +8,8 @@ use tracetree::analysis::{Analysis, Repeats, StepRow, Thresholds, Verdict, Verdi
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// A trace with one step per time; `aten::mm` takes this time, and `aten::add` takes 50 µs.
+/// A trace with one step for each of the given times of `aten::mm`; `aten::add` takes 50 µs in each
+/// step.
 fn steps(times: &[f64]) -> String {
     with_kernel(times, "gemm")
 }
@@ -286,7 +287,7 @@ fn verdicts_add_up_and_mirror_if_one_trace_has_more_steps() {
     let path = |name: &str| format!("examples/traces/h100/{name}.pt.trace.json.gz").into();
     let pair = PerSide::new(path("train_base"), path("train_five_steps"));
     check(&pair);
-    // The additional steps have different call sites, which must not count.
+    // The call sites of the additional steps must not count.
     compare_files(pair, |analysis| {
         let sites = &analysis.judged().sites;
         let sum: Nanos = sites.iter().map(|site| site.time.candidate).sum();

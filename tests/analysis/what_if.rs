@@ -27,7 +27,7 @@ struct Made {
 }
 
 impl Made {
-    /// The trace of a program whose steps are made by `body`.
+    /// The trace of a program whose steps run `body`.
     fn steps(body: impl Fn(&mut Made)) -> String {
         let mut made =
             Made { events: Vec::new(), host: 100.0, free: 0.0, correlation: 0, device: 0 };
@@ -317,7 +317,7 @@ fn a_trace_without_steps_is_replayed_as_one_window() {
             softmax(step, 40.0, softmax_kernel);
             step.synchronise();
         });
-        // Metadata in place of the annotations of the steps.
+        // Metadata that replaces the annotations of the steps.
         text.replace("\"ph\": \"X\", \"cat\": \"user_annotation\"", "\"ph\": \"M\", \"cat\": \"\"")
     };
     let (once, twice) = (without_steps(40.0), without_steps(80.0));

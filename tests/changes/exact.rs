@@ -23,8 +23,8 @@ fn costs_add_up_to_the_difference_of_a_step() {
         compare(one, two, |analysis| {
             let (changes, wall) = (analysis.changes(), analysis.wall());
             assert!(changes.is_exact(wall), "{one} → {two}");
-            // The differences of the causes must add up to the same sum. Work launched before the window is
-            // excluded, because it does not belong to the step.
+            // The differences of the causes must also add up to the difference of the step. Work
+            // launched before the window is excluded, because it does not belong to the step.
             let causes = analysis.causes().list().iter();
             let of_steps =
                 causes.filter(|cause| cause.reason != tracetree::analysis::Reason::BeforeWindow);

@@ -24,7 +24,7 @@ const fn known(
     Known { baseline, candidate, kind, words }
 }
 
-/// All pairs with one change. Names without a folder are in `examples/traces/h100`.
+/// All pairs with one change. File names without a folder refer to `examples/traces/h100`.
 pub(crate) const KNOWN: [Known; 80] = [
     known(
         "resnet_eager",
@@ -413,7 +413,7 @@ pub(crate) const KNOWN: [Known; 80] = [
     ),
 ];
 
-/// Pairs of recordings of one program without a change.
+/// Pairs of recordings of one unchanged program.
 pub(crate) const SAME: [(&str, &str); 20] = [
     ("resnet_eager", "resnet_eager_again"),
     ("resnet_eager", "resnet_eager_third"),

@@ -403,7 +403,7 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
     assert_eq!(code(&without), 0, "{}", text(&without));
     assert!(text(&without).contains("compared at the graph launches"), "{}", text(&without));
 
-    // Eager code has the ops of the capture; without the capture, the gate asks for it.
+    // The eager trace has the ops of the capture; the gate asks for the capture if it is missing.
     let bare = run(&place, &["gate", "--base", &eager, "--new", &replay]);
     assert_eq!(code(&bare), 1, "{}", text(&bare));
     assert!(text(&bare).contains("--new-capture"), "{}", text(&bare));

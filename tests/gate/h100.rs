@@ -122,7 +122,7 @@ fn a_different_attention_backend_is_a_finding_in_the_attention() {
         assert_eq!(change.what, format!("Attention runs {backend} instead of math kernels"));
         let is_inside = |site: &FindingSite| site.place.words().contains(".Attention_");
         assert!(change.sites.iter().all(is_inside), "{name}: {:?}", change.sites);
-        // In the other direction, a fused kernel is lost.
+        // With the sides exchanged, the candidate lacks a fused kernel.
         let back = check(&file(name), &before);
         assert!(broken(&back).contains("lost_fusion"), "{name}: {:?}", broken(&back));
     }

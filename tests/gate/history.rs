@@ -3,10 +3,11 @@
 use serde_json::Value;
 use tracetree::gate::{Search, change_points};
 
-/// Series from Apache Otava's own tests and generated series with planted shifts, each with the change
-/// points that its release 0.8.0 (`otava.analysis.compute_change_points`) finds. When that release
-/// removes a point, it recomputes the two neighbors to the right but not the one to the left. The
-/// expected data recompute both sides, and `as_released` says whether the release finds the same points.
+/// Series from Apache Otava's own tests and generated series with planted shifts, each with the
+/// change points that its release 0.8.0 (`otava.analysis.compute_change_points`) finds. When Otava
+/// 0.8.0 removes a change point, it recomputes the two neighbors to the right but not the one to
+/// the left. The expected points result from recomputing the neighbors on both sides, and
+/// `as_released` says whether the release finds the same points.
 const ORACLE: &str = include_str!("../data/change_points.json");
 
 fn numbers(values: &Value) -> Vec<f64> {

@@ -21,7 +21,7 @@ fn told(baseline: &Recording, candidate: &Recording) -> Vec<String> {
     findings(&check(baseline, candidate))
 }
 
-/// Reads a value. If the value is on the GPU, it is copied and the host waits for it.
+/// Reads a value. A value on the GPU is copied, and the host waits for the copy.
 fn item(t: &mut HostThread<'_>, is_on_gpu: bool) {
     t.op("aten::item", |t| {
         t.op("aten::_local_scalar_dense", |t| {
@@ -114,7 +114,7 @@ fn different_kernels_follow_from_different_shapes() {
     let larger = product(16, split);
     assert_eq!(told(&before, &larger).len(), 1);
     assert!(told(&before, &larger)[0].starts_with("shape_change: Inputs are 2 times as large"));
-    // If both sides have the same shapes, the change is the number of kernels.
+    // Given equal shapes on both sides, only the number of kernels changes.
     assert!(
         told(&before, &product(8, split))[0]
             .starts_with("kernels_per_call new_kernel: Matrix products")

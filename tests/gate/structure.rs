@@ -137,7 +137,7 @@ fn every_step_of_a_run_has_no_finding_against_every_other() {
     }
 }
 
-/// Compares halves of a run, because a single step does not show what varies.
+/// Compares halves of a run, because a single step does not show which counts vary.
 #[test]
 fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
     for name in STEPPED {
@@ -159,8 +159,8 @@ fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
             }
             for (one, two) in [(&one, &two), (&two, &one)] {
                 let gate = check_structure(one, two);
-                // Some steps may lack calls that each of the other steps has, which makes the result
-                // inconclusive.
+                // The result is inconclusive if some steps lack calls that all remaining steps
+                // have.
                 assert_ne!(gate.outcome, Outcome::Fail, "{name}: {:#?}", gate.findings);
             }
         }
@@ -239,7 +239,7 @@ fn one_linear_split_into_three_is_new_work_in_each_layer() {
     }
 }
 
-/// The baseline as it is read back from its file.
+/// The baseline after it was written to a file and read back.
 fn recorded(side: &Recording) -> Recording {
     Recording::from_baseline("base.ttb", &side.to_baseline()).expect("a baseline")
 }
@@ -302,7 +302,8 @@ fn baselines_are_small_and_contain_no_file_names() {
     }
 }
 
-// Cases that the short form without a baseline file used to pass, or used to fail without a reason.
+// Regression tests: comparisons of traces without a baseline file that once passed, or failed
+// without a reason.
 
 #[test]
 fn a_trace_without_its_gpu_events_is_inconclusive() {

@@ -13,7 +13,7 @@ fn decoder() -> ModelComparison {
     }
 }
 
-/// The kernel types for which a condition fails, or `-` for the scenario.
+/// The kernel types for which a condition is true, or `-` for the whole scenario.
 fn failing(condition: &str) -> Vec<String> {
     let condition: FailOn = condition.parse().expect("a condition");
     let failures = failures(&[condition], &[&decoder()]).expect("known kernel types");

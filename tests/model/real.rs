@@ -1,7 +1,7 @@
 //! Tests `model-diff` on real files: a trace written by TensorCast, and profiles of the Ascend profiler.
 //!
-//! The environment variable `TRACETREE_TRACES` names the folder of sample traces. If this variable
-//! is not set, these tests print a message and are skipped.
+//! The environment variable `TRACETREE_TRACES` names the folder of sample traces. The tests are
+//! skipped with a message if `TRACETREE_TRACES` is not set.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -34,7 +34,7 @@ fn compare(ops: &[String], entries: &str, rows: &str) -> ModelComparison {
     scenario.compare_values(&trace(ops), &mapping(entries), &profile(rows))
 }
 
-/// Compares these ops with a profile of one unrelated kernel.
+/// Compares the given ops with a profile of one unrelated kernel.
 fn predicted(ops: &[String], entries: &str) -> ModelComparison {
     compare(ops, entries, "2,Other,1.0,1\n")
 }

@@ -1,4 +1,4 @@
-//! The totals of both traces, and the check that the rows add up to them.
+//! Measured time of both traces, and a check that the attribution rows add up to it.
 
 mod rows;
 mod summaries;
@@ -24,16 +24,16 @@ pub struct Totals {
     pub time: Nanos,
     /// Union of the intervals of the measured events; equals `time` for host self time.
     pub busy: Nanos,
-    /// Part of `time` in rows with events on both sides. The fields `paired`, `one_sided` and `unlinked`
-    /// add up to `time`.
+    /// Part of `time` in attribution rows that have events on both sides. The fields `paired`,
+    /// `one_sided` and `unlinked` add up to `time`.
     pub paired: Nanos,
-    /// Part of `time` in rows with events only on this side.
+    /// Part of `time` in attribution rows that have events only on this side.
     pub one_sided: Nanos,
     /// Part of `time` spent in events whose launch is not in the trace.
     pub unlinked: Nanos,
 }
 
-/// The totals of both traces, and the sums over the rows.
+/// Totals of the measured events of both traces, and the sums over the attribution rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     /// Totals over the events of each trace, independent of the rows.
@@ -60,7 +60,7 @@ impl Account {
         self.totals.candidate.time - self.totals.baseline.time
     }
 
-    /// Candidate / baseline; `None` unless both are positive.
+    /// Measured time of the candidate / baseline; `None` unless both times are positive.
     pub fn ratio(&self) -> Option<f64> {
         self.totals.map(|totals| totals.time).ratio()
     }

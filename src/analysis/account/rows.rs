@@ -64,7 +64,7 @@ impl Row {
         self.time.candidate - self.time.baseline
     }
 
-    /// Candidate / baseline; `None` if either is zero.
+    /// Time of the candidate / baseline; `None` if either time is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
@@ -144,8 +144,8 @@ fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row
             (kind, calls, (side, calls[side].unwrap_or(call)))
         }
         RowKey::Unlinked(_) => {
-            // The search for the lowest common node starts at the parent, because the row contains
-            // several events.
+            // A row of unlinked events has no single call, so its lowest common node is searched
+            // from the events' parent upward.
             let root = diff.tree(side).parent(call).unwrap_or(call);
             (RowKind::Unlinked, PerSide::default(), (side, root))
         }
@@ -187,7 +187,7 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     }
 }
 
-/// The calls that the region of a row replaced; empty for rows without a region.
+/// The calls that the compiled region of a row replaced; empty for rows without a region.
 fn replaced<'d>(diff: &'d TraceDiff, row: &Row) -> &'d [CallId] {
     let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, row.calls[side]?));
     let region = own.filter(|_| row.kind == RowKind::Replaced);

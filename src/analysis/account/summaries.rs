@@ -1,4 +1,5 @@
-//! Groups rows by name, or by name and arguments. Also collects the ops and kernels of each lowest common op.
+//! Groups attribution rows by name, or by name and arguments, and collects the ops and kernels that
+//! each lowest common op was lowered to.
 
 use super::Row;
 use crate::analysis::Analysis;

@@ -50,7 +50,7 @@ impl Tally {
         self.totals().ratio()
     }
 
-    /// Mean time in µs; `None` if there are no events.
+    /// Mean time of the events in µs; `None` if there are no events.
     pub fn mean_us(&self, side: Side) -> Option<f64> {
         let count = self.count(side);
         (count > 0).then(|| self.total(side).as_micros() / count as f64)
@@ -72,13 +72,14 @@ impl Tally {
         self.times[side].iter().copied().max()
     }
 
-    /// Median time in µs; for an even number of events, the mean of the middle two.
+    /// Median time of the events in µs; for an even number of events, the mean of the two middle
+    /// times.
     pub fn median_us(&self, side: Side) -> Option<f64> {
         let times: Vec<f64> = self.times[side].iter().map(|time| time.as_micros()).collect();
         (!times.is_empty()).then(|| median(&times))
     }
 
-    /// Which sides have events.
+    /// The sides that have events.
     pub fn presence(&self) -> Presence {
         Presence::of(PerSide::from_fn(|side| self.count(side) as u64))
     }

@@ -124,9 +124,9 @@ struct Judge<'a> {
     known: FxHashMap<(Role, TextId), Option<usize>>,
     /// Evidence along the path to the parent of the most recently classified call.
     descent: Descent<Above>,
-    /// Whether each name of a cpu_op belongs to a real op.
+    /// Cache by cpu_op name: whether the name belongs to an op rather than a named range.
     real_ops: ByName<bool>,
-    /// Whether each frame name is in an optimizer's file, and whether each op name writes zeros.
+    /// Cache by frame name: whether the frame is in an optimizer's file.
     optimizer_frames: ByName<bool>,
     zeroing_ops: ByName<bool>,
 }
@@ -183,8 +183,9 @@ impl Judge<'_> {
         kind.map(|category| (category, CategorySource::Event))
     }
 
-    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The
-    /// op around such a kernel is not used, because the kernel may only prepare values for that op.
+    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its
+    /// name. The op around a generated kernel is ignored, because the kernel may only prepare
+    /// values for that op.
     fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;
@@ -201,7 +202,8 @@ impl Judge<'_> {
         best.map(|category| (category, CategorySource::Op))
     }
 
-    /// Uses the nearest autograd node above, or the innermost module if that is nearer.
+    /// Uses the nearest autograd node above a call, or the innermost module if the module is
+    /// nearer.
     fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         self.above(call).context
     }
@@ -212,8 +214,9 @@ impl Judge<'_> {
         Some((category, CategorySource::KernelName))
     }
 
-    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer. In such a
-    /// step, `_foreach_add_` does the same work as the fused kernel of another version.
+    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer.
+    /// `_foreach_add_` in an optimizer step does the same work as the fused optimizer kernel of a
+    /// different PyTorch version.
     fn by_optimizer(
         &mut self,
         call: CallId,

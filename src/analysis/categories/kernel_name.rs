@@ -17,7 +17,7 @@ pub(in crate::analysis) fn stem(name: &str) -> String {
     if let Some(mangled) = name.strip_prefix("_Z") {
         return mangled_names(mangled).next().unwrap_or_default();
     }
-    // The last word is the name; a return type and qualifiers precede it.
+    // The kernel's name is the last word, after the return type and qualifiers.
     without_arguments(name).split_whitespace().last().unwrap_or_default().to_owned()
 }
 
@@ -53,7 +53,7 @@ fn without_arguments(name: &str) -> String {
         let before = depth.angles;
         depth.pass(&name, at, byte);
         match (before, depth.angles) {
-            // The parameter list ends the name.
+            // The kernel's name ends where its parameter list begins.
             (0, 0) if byte == b'(' => {
                 kept.push_str(&name[from..at]);
                 return kept;
@@ -91,7 +91,7 @@ fn template_arguments(name: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    // The profiler truncated the name, so the bracket is never closed.
+    // The profiler truncated the kernel name, so its angle bracket is never closed.
     arguments.extend(from.map(|from| name[from..].trim()));
     arguments
 }
@@ -100,8 +100,8 @@ fn template_arguments(name: &str) -> Vec<&str> {
 #[derive(Default)]
 struct Brackets {
     angles: usize,
-    /// Number of parentheses and braces opened inside the innermost angle brackets. The counts of the
-    /// outer brackets are in `saved`.
+    /// Number of parentheses and braces opened inside the innermost angle brackets. `saved`
+    /// contains the counts for the enclosing angle brackets.
     others: usize,
     saved: Vec<usize>,
 }
@@ -235,11 +235,11 @@ mod tests {
     #[test]
     fn what_stands_between_the_names_of_a_mangled_one_is_stepped_over() {
         let names = |text: &str| mangled_names(text).collect::<Vec<_>>();
-        // A literal, a substitution, a two-letter type, bfloat16, half.
+        // Mangling codes of a literal, a substitution, a two-letter type, bfloat16, half and float.
         for code in ["Li256E", "S_", "S4_", "S1a_", "Sa", "DF16b", "DF16_", "f"] {
             assert_eq!(names(&format!("{code}3abc")), ["abc"], "{code}");
         }
-        // An underscore after the type code belongs to a name.
+        // An underscore that does not follow a type code is part of the name.
         assert_eq!(names("Sd5ab_cdE"), ["ab_cd"]);
         assert_eq!(names("N2ck4kernI4GemmE"), ["ck::kern", "Gemm"]);
         for cut in ["DF", "DF1", "Li25", "S"] {

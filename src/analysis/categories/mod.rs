@@ -143,7 +143,7 @@ impl Categories {
         self.rules.as_deref().unwrap_or(&BUILTIN_RULES)
     }
 
-    /// Parses the rules in advance, while another thread is busy.
+    /// Parses the category rules in advance, while another thread aligns the traces.
     pub(super) fn look_ahead(&self) {
         self.rules();
     }

@@ -29,8 +29,8 @@ pub(super) enum Role {
     Autograd,
     /// A module.
     Module,
-    /// A kernel that a compiler generated from pointwise ops and reductions. No other kernel has a
-    /// category in this role.
+    /// A kernel that a compiler generated from pointwise ops and reductions. Kernels that no
+    /// compiler generated have no category in this role.
     Generated,
     /// Any kernel.
     Kernel,
@@ -88,8 +88,9 @@ fn is_template(words: &Words) -> bool {
         && words.at(1).is_some_and(|kind| TEMPLATES.contains(&kind))
 }
 
-/// Looks up a generated kernel, which does only pointwise work and reductions. The list of ops in its name
-/// also contains ops that merely produced its inputs, including products and attention.
+/// Looks up a generated kernel, which does only pointwise work and reductions. The list of ops in a
+/// generated kernel's name also contains ops that merely produced the kernel's inputs, including
+/// matrix products and attention.
 fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {
     let list = words.behind(FUSED).unwrap_or_default();
     rules
@@ -98,8 +99,9 @@ fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {
         .or_else(|| rules.find(NameKind::Kernel, &words.first(2)))
 }
 
-/// Whether a cpu_op is a real op: it has a namespace, or a compiler generated it. All other cpu_ops are
-/// autograd nodes or ranges named by a user or a framework, and say nothing about single kernels.
+/// Whether a cpu_op is a real op: it has a namespace, or a compiler generated it. All other cpu_ops
+/// are autograd nodes or ranges named by a user or a framework, and say nothing about individual
+/// kernels.
 pub(super) fn is_op(name: &str) -> bool {
     let namespaced = name.contains("::") && !name.contains(' ');
     namespaced || name.starts_with(COMPILED_PREFIX) || name == COLLECTIVE_OP

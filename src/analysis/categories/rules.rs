@@ -44,11 +44,12 @@ struct CategoryEntry {
 pub(super) enum Strength {
     /// The op launches nothing on the GPU, so its category applies only to its own host time.
     Host,
-    /// Any op may be built from this one: copies, pointwise work.
+    /// Ops that may be part of any other op: copies, pointwise work.
     Weak,
-    /// The op may do its own work, but is often part of another op: reductions, indexing, activations.
+    /// Ops that may run on their own, but are often part of a larger op: reductions, indexing,
+    /// activations.
     Generic,
-    /// All work below the op is part of it.
+    /// All work below an op of this strength is part of the op.
     Specific,
 }
 
@@ -127,7 +128,8 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Patterns by their first word, each given by the position of its rule and its position in the rule.
+/// Patterns by their first word; a pattern is given by the position of its rule and its position in
+/// the rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
 /// The rules of one file.
@@ -283,7 +285,7 @@ struct Match {
 }
 
 impl Match {
-    /// Whether this match strictly contains the other.
+    /// Whether this match strictly contains `other`.
     fn hides(&self, other: &Match) -> bool {
         self.place.start <= other.place.start
             && other.place.end <= self.place.end

@@ -18,7 +18,7 @@ use crate::trace::{ByName, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The category that the ops above its launches give to each kernel name; `None` if they disagree.
+/// For each kernel name, the category of the ops above its launches; `None` if these ops disagree.
 #[derive(Debug, Default)]
 pub(super) struct SameKernels<'t> {
     known: FxHashMap<&'t str, Option<CategoryId>>,
@@ -62,7 +62,7 @@ impl<'t> SameKernels<'t> {
     }
 
     /// The category on which all ops in either trace agree for kernels with this name. Returns
-    /// `None` if there is no such category or the name indicates pointwise or auxiliary work.
+    /// `None` if the ops disagree, or if the kernel name indicates pointwise or auxiliary work.
     fn work_of(&self, name: &str, rules: &Rules) -> Option<CategoryId> {
         let id = (*self.known.get(name)?)?;
         let tells_work = names::find(rules, Role::Generated, name).is_none()

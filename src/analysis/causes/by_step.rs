@@ -1,7 +1,8 @@
 //! Finds the few steps that contain most of the time difference of a cause.
 //!
 //! A program that hangs for 60 ms in one of five steps differs from one that takes 12 ms longer in
-//! every step. The evidence of a cause shows which of these cases it is.
+//! every step. The evidence of a cause distinguishes a hang in one step from a slowdown in every
+//! step.
 
 use crate::analysis::robust::Few;
 use crate::analysis::{Analysis, Row};
@@ -19,7 +20,7 @@ pub(super) struct ByStep {
 }
 
 impl ByStep {
-    /// Collects the busy time of rows, given by position.
+    /// Collects the busy time of attribution rows, which are given by position.
     pub(super) fn of_rows(analysis: &Analysis, rows: &[usize]) -> ByStep {
         let (wall, mut sums) = (analysis.wall(), ByStep::default());
         for &at in rows {
@@ -75,7 +76,7 @@ impl ByStep {
     }
 }
 
-/// Time without a known step may be at most one part in this many of the time within steps.
+/// Time without a known step may be at most 1/`OTHERS` of the time within steps.
 const OTHERS: i64 = 10;
 
 /// The step in which the work of a row was launched on one side.

@@ -155,8 +155,8 @@ impl<'a> BusyPart<'a> {
     }
 }
 
-/// The events of a row that run in the window of their side. The wall time excludes all other events, such
-/// as those of a pass after the last step.
+/// The events of a row that run in the window of their side. The wall time excludes events outside
+/// the window, such as kernels that run after the last step.
 fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
     let window = analysis.wall().windows()[side];
     let tree = analysis.tree(side);

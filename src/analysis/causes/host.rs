@@ -2,7 +2,8 @@
 //! its `div`, `cat` and `copy_`.
 //!
 //! Each place (all instances of a call path) has its own idle time, and a sum that includes all
-//! places below. Going down from the root, this sum decides which place is the cause:
+//! places below. Going down from the root, the sum including all places below decides which place
+//! is the cause:
 //!
 //! ```text
 //! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
@@ -172,8 +173,8 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
     parts
 }
 
-/// Maximum number of calls below that share a difference and are still reported separately. The limit is
-/// larger for a plain frame, which is less informative than the calls it makes.
+/// Maximum number of nested calls that are reported separately if they share the difference of a
+/// call. The limit is larger for a plain frame, which is less informative than the calls it makes.
 fn few(places: &Places<'_>, at: usize) -> usize {
     let place = &places.all()[at];
     match place.kind {

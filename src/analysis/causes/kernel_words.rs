@@ -27,7 +27,7 @@ const PRECISIONS: [(&str, &str); 14] = [
     ("BFloat16", "bf16"),
     ("bfloat16", "bf16"),
     ("s16816", "16-bit"),
-    // cuDNN also uses this marker for bfloat16 attention.
+    // cuDNN also uses `wgmma_f16` in the names of bfloat16 attention kernels.
     ("wgmma_f16", "16-bit"),
     ("f16", "f16"),
     ("fp16", "f16"),

@@ -10,9 +10,9 @@ use crate::trace::Nanos;
 /// Minimum number of small causes that are merged.
 const MANY: usize = 3;
 
-/// For each reason whose small causes are merged: the share of all differences below which a cause is
-/// small, and the name of the merged cause. Launch latency has a larger share because its reason is the
-/// same everywhere.
+/// For each reason whose small causes are merged: the share of all differences below which a cause
+/// is small, and the name of the merged cause. The share is larger for launch latency, which has
+/// the same reason at every call site.
 const MERGED: [(Reason, f64, &str); 5] = [
     (Reason::Host, 0.04, "host gaps between launches"),
     (Reason::Sync, 0.04, "waiting for the GPU"),
@@ -44,7 +44,8 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     }
 }
 
-/// Total idle time of causes in each additional run of a side; empty if it is unknown for one of them.
+/// Total idle time of causes in each additional run of a side; empty if the idle time of any cause
+/// is unknown.
 fn idle_of_runs(small: &[Cause], side: Side) -> Vec<Nanos> {
     let runs = small.iter().map(|cause| cause.idle_of_runs[side].len()).min().unwrap_or(0);
     (0..runs).map(|run| small.iter().map(|cause| cause.idle_of_runs[side][run]).sum()).collect()

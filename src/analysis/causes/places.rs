@@ -9,8 +9,9 @@
 //!     ├── aten::mm
 //!     └── >> trace1: aten::add
 //! ```
-//! All unmatched nodes below a common node share one place, whichever side they are from, so work that one
-//! side does instead of the other is a single finding. A renamed pair has its own place.
+//! All unmatched nodes below a common node share one place, whichever side they are from, so work
+//! that one side does instead of the other is a single finding. Two calls that are matched although
+//! their names differ have their own place.
 
 use crate::analysis::{Analysis, REPLACED};
 use crate::diff::{MergedId, MergedNode};
@@ -19,7 +20,7 @@ use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Dense id of a place, from 0. The place above has a smaller id.
+/// Dense id of a place, from 0. A place has a larger id than the place above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PlaceId(pub(super) u32);
 
@@ -57,7 +58,7 @@ pub(super) struct Place {
     pub(super) above: Option<PlaceId>,
     /// The first node that was assigned to this place.
     pub(super) node: MergedId,
-    /// Kind of the calls at this place; `None` if they are not common.
+    /// Kind of the calls at this place; `None` unless both traces have these calls.
     pub(super) kind: Option<CallKind>,
     /// Whether both traces have the calls at this place.
     pub(super) is_common: bool,
@@ -138,7 +139,7 @@ impl<'a> Places<'a> {
         if let Some(place) = self.of_nodes[node.index()] {
             return place;
         }
-        // The ancestors that have no place yet; usually there are none.
+        // The ancestors of the node that have no place yet; usually there are none.
         let mut path = Vec::new();
         let mut next = self.analysis.common_above(node);
         while let Some(at) = next.filter(|at| self.of_nodes[at.index()].is_none()) {
@@ -357,8 +358,8 @@ impl Analysis {
     }
 }
 
-/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: the trailing number only distinguishes instances.
-/// If the sides do not agree, the name is `thread`.
+/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: the trailing number only distinguishes
+/// instances. If the sides have different thread names, the name is `thread`.
 fn thread_name(names: PerSide<Option<&str>>) -> String {
     let own = |name: &str| {
         let (_, name) = name.strip_suffix(')')?.rsplit_once('(')?;

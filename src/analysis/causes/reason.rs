@@ -40,8 +40,7 @@ pub enum Reason {
     Tail,
     /// The device waited for work whose launch is not in the trace.
     Unknown,
-    /// GPU work that was launched before the window or was not selected. Such work does not belong to the
-    /// compared steps.
+    /// GPU work outside the compared steps: it was launched before the window or was not selected.
     BeforeWindow,
 }
 

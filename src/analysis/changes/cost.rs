@@ -1,5 +1,5 @@
-//! Splits the wall-time difference into the costs of changes and the effects of unchanged code at
-//! another speed.
+//! Splits the wall-time difference into the costs of changes and the effects of unchanged code that
+//! runs at a different speed.
 //!
 //! ```text
 //! busy time of rows    ─ with a fact ─────────────▶ its change
@@ -26,7 +26,7 @@ use crate::tree::CallKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A change of Python code is cheap if it costs less than one part in this many of the total cost of all
+/// A change of Python code is cheap if it costs less than 1/`CHEAP` of the total cost of all
 /// changes.
 const CHEAP: i128 = 200;
 

@@ -1,4 +1,4 @@
-//! Drafts of changes: clusters of facts, and the calls that belong to each, while they are collected.
+//! Groups facts and calls into drafts of changes.
 
 use super::kind::ChangeKind;
 use super::place::{Position, either};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const NONE: u32 = u32::MAX;
 
-/// A draft: a change whose facts are still being collected.
+/// A *draft* is a change whose facts are still being collected.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) kind: ChangeKind,
@@ -21,7 +21,7 @@ pub(super) struct Draft {
     /// The calls that changed: matched ops with different arguments or kernels, and the outermost
     /// unmatched calls.
     pub(super) nodes: Vec<MergedId>,
-    /// The calls of changes that are consequences of this one.
+    /// The calls of changes that are consequences of this change.
     pub(super) consequences: Vec<MergedId>,
     /// The names that the sentence mentions for each side, with their counts.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
@@ -43,7 +43,7 @@ pub(super) struct Draft {
     pub(super) switched: Option<Switched>,
     /// What the names of the unmatched calls reveal, for each side.
     pub(super) marks: PerSide<Marks>,
-    /// The change that this one is a consequence of.
+    /// The change that caused this change.
     cause: Option<usize>,
 }
 
@@ -135,8 +135,9 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft of the nearest op above a node that is unmatched or has different arguments. Whatever
-    /// happens inside such an op is a consequence of the op and its arguments.
+    /// The draft of the nearest op above a node that is unmatched or has different arguments.
+    /// Differences inside an unmatched op or an op with different arguments are consequences of
+    /// that op.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut above = merged.parent(node);
@@ -181,7 +182,8 @@ impl<'a> Drafts<'a> {
     }
 
     /// The draft of the innermost module around a node, if the module is unmatched and contains no
-    /// modules. The calls of such a module are part of its change, even if some of its frames are matched.
+    /// modules. All calls of an unmatched module without submodules are part of its change, even if
+    /// some of its frames are matched.
     pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let (side, call) = either(self.analysis, node);
@@ -217,15 +219,16 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The change that captured a matched call in a graph, if only one side replays the call from a graph.
+    /// The graph change that a matched call belongs to because only one side replays the call from
+    /// a graph.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
         let diff = self.analysis.diff();
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
         is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
     }
 
-    /// The optimizer change, for matched calls in the optimizer: the update of one tensor may be matched
-    /// with the update of several.
+    /// The optimizer change that a matched call in the optimizer belongs to. A call that updates
+    /// one tensor may be matched with a call that updates several tensors.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
         let optimizer = self.find(ChangeKind::Optimizer).first().copied()?;
         is_in_optimizer(self.analysis, node).then_some(optimizer)
@@ -236,7 +239,7 @@ impl<'a> Drafts<'a> {
         (draft != NONE).then_some(draft as usize)
     }
 
-    /// Makes a draft a consequence of another one, unless it already has a cause.
+    /// Makes one draft a consequence of another, unless the draft already has a cause.
     pub(super) fn fold(&mut self, consequence: usize, cause: usize) {
         let cause = self.resolve(cause);
         if consequence != cause && self.list[consequence].cause.is_none() {
@@ -247,7 +250,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// Makes a draft part of another one whose calls changed in the same way.
+    /// Merges a draft into a second draft whose calls changed in the same way.
     pub(super) fn merge(&mut self, part: usize, whole: usize) {
         let whole = self.resolve(whole);
         if part == whole || self.list[part].cause.is_some() {
@@ -258,7 +261,7 @@ impl<'a> Drafts<'a> {
         self.fold(part, whole);
     }
 
-    /// Makes a draft part of another one, which then also mentions its names.
+    /// Merges a draft into a second draft, which then mentions the names of both.
     pub(super) fn merge_named(&mut self, part: usize, whole: usize) {
         let Draft { names, functions, has_forward, has_backward, .. } = &self.list[part];
         let (names, functions) = (names.clone(), functions.clone());
@@ -277,7 +280,8 @@ impl<'a> Drafts<'a> {
         self.merge(part, whole);
     }
 
-    /// The draft that a draft was folded into, directly or indirectly; itself if it has no cause.
+    /// The draft that a draft was folded into, directly or indirectly; the draft itself if it has
+    /// no cause.
     pub(super) fn resolve(&self, mut at: usize) -> usize {
         while let Some(cause) = self.list[at].cause {
             at = cause;

@@ -24,7 +24,7 @@ pub(super) struct Facts {
     /// GPU time of both sides in compared steps, in ns; `firm_time` is the part in firmly matched calls.
     gpu_time: i64,
     firm_time: i64,
-    /// Matched ops that run at another position among the calls of the same op or module.
+    /// Matched ops that run at a different position among the calls of the same op or module.
     pub(super) moved: Vec<MergedId>,
     /// The outermost calls that are not matched to a call with the same name, except compiled regions and
     /// graphs that replaced calls.
@@ -202,7 +202,8 @@ fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_
     if !is_on_both || row.kind == RowKind::Replaced || analysis.is_of_other_steps(row) {
         return false;
     }
-    // A captured memset is replayed under another name or as a kernel, so it is ignored.
+    // A captured memset may be replayed under a different name or as a kernel, so memsets are
+    // ignored.
     let is_captured = Side::BOTH
         .into_iter()
         .any(|side| row.calls[side].is_some_and(|call| analysis.tree(side).is_captured(call)));

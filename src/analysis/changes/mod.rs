@@ -56,7 +56,7 @@ pub struct Changes {
     firm_share: Option<f64>,
 }
 
-/// One change: facts of one kind and value, with their consequences.
+/// A change of the program: facts that share a kind and a value, with their consequences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
@@ -84,7 +84,7 @@ pub struct Change {
 pub struct WithoutChange {
     /// The name in tables.
     pub name: &'static str,
-    /// What the part contains.
+    /// Description of the time in this part.
     pub meaning: &'static str,
     /// Cost of the part: candidate − baseline per step.
     pub cost: Nanos,
@@ -171,8 +171,9 @@ impl Changes {
         &self.list
     }
 
-    /// Whether no change of the program was found: every call, argument and kernel is the same on both sides.
-    /// The recordings may differ in what the profiler recorded. Returns false if nothing was compared.
+    /// Whether no change of the program was found: every call, argument and kernel is the same on
+    /// both sides. Differences in what the profiler recorded are ignored. Returns false if nothing
+    /// was compared.
     pub fn is_identical(&self) -> bool {
         self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
     }

@@ -1,9 +1,9 @@
 //! Computes the bytes that links carry for the message of a communication kernel.
 //!
-//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
-//! message divided by the time. *Bus* bandwidth multiplies algorithm bandwidth by the share that every
-//! rank must send at least, which makes it comparable with the speed of a link for any number of ranks.
-//! Source: nccl-tests, PERFORMANCE.md.
+//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the
+//! whole message divided by the time. *Bus* bandwidth multiplies algorithm bandwidth by the minimum
+//! share of the message that every rank must send, which makes it comparable with the speed of a
+//! link for any number of ranks. Source: nccl-tests, PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input

@@ -6,8 +6,8 @@
 //! Concrete Inputs  ["", "", "", "-1"]
 //!                  tensor    list        0-dim      value
 //! ```
-//! An unreadable value (a symbolic size, a list instead of a number) makes only its own argument unknown.
-//! A model that needs this argument returns nothing; other models are not affected.
+//! An unreadable value (a symbolic size, a list instead of a number) makes only its own argument
+//! unknown. An efficiency model that needs an unreadable argument returns nothing.
 
 use super::dtype::Dtype;
 use serde_json::Value;
@@ -50,7 +50,7 @@ impl Tensor {
         Some(self.elements() * f64::from(self.dtype?.bytes))
     }
 
-    /// The same tensor, with this type if its own type is unknown.
+    /// A copy of the tensor, with the type `dtype` if the tensor's own type is unknown.
     pub(super) fn or_dtype(&self, dtype: Option<Dtype>) -> Tensor {
         Tensor { dtype: self.dtype.or(dtype), ..self.clone() }
     }
@@ -64,9 +64,9 @@ pub(super) fn product(dims: &[u64]) -> f64 {
 pub(super) enum Input {
     Tensor(Tensor),
     List(Vec<Tensor>),
-    /// A scalar, a list of scalars, or nothing.
+    /// An argument that is a scalar, a list of scalars, or absent.
     Value,
-    /// A tensor whose shape is unreadable.
+    /// A tensor argument whose shape is unreadable.
     Unknown,
 }
 

@@ -34,14 +34,15 @@ pub(super) enum Path {
     Memory,
     /// The link to the host, whose peak is unknown.
     Host,
-    /// The links to other devices. Each rank sends the message size times this factor.
+    /// The links to other devices, with the number of bytes that each rank sends per byte of the
+    /// message.
     Network(f64),
 }
 
 /// The minimum work of one op, and the time that its events took.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Job {
-    /// The op; if there is none, the event itself.
+    /// The op whose work the events do; the event itself if no op has a model.
     pub(super) call: CallId,
     pub(super) demand: Demand,
     pub(super) path: Path,
@@ -138,7 +139,7 @@ struct Finder<'a> {
 struct Entered {
     /// Weight of the call, if it is an op with known minimum work.
     weight: Option<Weight>,
-    /// Weight of the heaviest op between the call and the events below.
+    /// Largest weight of an op between the call and the events below.
     heaviest_below: Option<Weight>,
     /// The nearest op with known minimum work at or above the call.
     nearest: Option<CallId>,
@@ -160,7 +161,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The nearest op with known minimum work at or above each measured event. Also marks ops whose
-    /// work is done by an op below them that is at least as heavy.
+    /// work is done by an op below them whose weight is at least as large.
     fn nearest_ops(&mut self) -> Vec<(CallId, Option<CallId>)> {
         let (tree, mut done_below) = (self.tree, std::mem::take(&mut self.done_below));
         let mut leave = |call, entered: Entered, above: Option<&mut Entered>| {

@@ -1,6 +1,6 @@
 //! Looks up the peak rates of a device by name: operations per second by precision, and bytes per second.
 //!
-//! An unknown device has rates but no shares of a peak: nothing is guessed.
+//! Ops on an unknown device have rates but no shares of a peak, because peaks are never guessed.
 
 use super::demand::Unit;
 use super::dtype::Precision;

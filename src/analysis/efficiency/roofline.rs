@@ -108,7 +108,7 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether there is any time, and all of it has a model.
+    /// Whether the group has any time, and a model for all of it.
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
     }
@@ -139,8 +139,8 @@ impl Efficiency {
         Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// Whether the events took less time than at the roofline: their data was in a cache, or the model
-    /// counts too much. The rates of such events say nothing about the device.
+    /// Whether the events took less time than at the roofline: their data was in a cache, or the
+    /// model counts too much. Rates above the roofline say nothing about the device.
     pub fn is_above_peak(&self) -> bool {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }

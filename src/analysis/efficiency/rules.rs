@@ -36,7 +36,8 @@ struct Model {
 pub struct Models {
     models: Vec<Model>,
     by_name: FxHashMap<String, usize>,
-    /// Prefix and suffix of an op name, and the position of the model. The first match wins.
+    /// Prefix and suffix of an op name, and the position of the model. The first model that matches
+    /// a name wins.
     patterns: Vec<(String, String, usize)>,
 }
 

@@ -23,9 +23,9 @@ use crate::tree::CallId;
 /// The evidence for a fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FusionEvidence {
-    /// Names of ops or kernels on the short side list the ops that they replace.
+    /// An op or kernel name on the side with fewer kernels lists the replaced ops.
     Names,
-    /// A category of work on the short side replaces several categories.
+    /// One category of work on the side with fewer kernels replaces several categories.
     Kinds,
     /// One op takes the combined inputs of several ops with its name.
     Shapes,

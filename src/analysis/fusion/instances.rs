@@ -222,7 +222,7 @@ impl Paths<'_> {
     }
 
     /// Name of a pair without details that vary between instances. A path excludes unmatched calls,
-    /// because they are the difference.
+    /// because the instances differ in these calls.
     fn name(&self, node: MergedId) -> Option<&str> {
         let diff = self.analysis.diff();
         if is_thread(self.analysis, node) {
@@ -230,7 +230,7 @@ impl Paths<'_> {
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
-            // A region represents both sides.
+            // A compiled region also represents the calls that it replaced on the other side.
             MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [

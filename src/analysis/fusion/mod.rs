@@ -63,7 +63,7 @@ pub struct FusionRow {
     pub instances: usize,
     /// Number of the instances that have these kernel counts and this change.
     pub agreeing: usize,
-    /// The first node that agrees.
+    /// The first node with these kernel counts and this change.
     pub first: MergedId,
 }
 
@@ -74,7 +74,7 @@ impl FusionRow {
     }
 }
 
-/// What instances of a row have in common: the path and the launching ops of each side.
+/// Key that the instances of a row share: the path and the launching ops of each side.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 /// Instances agree if their place, kernel counts and change are equal.

@@ -16,7 +16,8 @@ use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
-/// The pieces of work on both sides. For GPU time no list is needed, since every piece is a kernel.
+/// The pieces of work on both sides. The lists of op pieces are empty if GPU time is compared,
+/// since every piece is then a kernel.
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) leaves: Leaves<'a>,
@@ -76,8 +77,8 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
     std::iter::once(0).chain(counts).collect()
 }
 
-/// Marks the innermost ops that do work in their own right. Also marks the outermost ops doing other work
-/// that are neither inside such an op nor contain one.
+/// Marks the innermost ops that do specific work. Also marks the outermost ops with auxiliary work
+/// that neither contain an op with specific work nor are inside one.
 fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());

@@ -5,12 +5,12 @@
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
 //! Ops that the region calls unchanged, such as matrix products, are aligned by op and shapes.
-//! Between two such pairs, unchanged ops are also aligned by op alone if both sides have the same
-//! number. Each op between two pairs then goes to the first kernel that may contain the op, in
-//! order. A remaining op goes to a later kernel, since a compiler defers the ops it fuses; if there
-//! are enough such kernels, each takes one op. A kernel without ops is joined with another kernel
-//! if its name contains an op of that kernel: a reduction in two steps has a small second kernel.
-//! Ops and kernels without a match by name stay unassigned, on both sides.
+//! Between two aligned pairs, unchanged ops are also aligned by op alone if both sides have equally
+//! many of them. Each op between two pairs then goes to the first kernel that may contain the op,
+//! in order. A remaining op goes to a later kernel, since a compiler defers the ops it fuses; if
+//! enough later kernels remain, each kernel takes one op. A kernel without ops is joined with
+//! another kernel if its name contains an op of that kernel: a reduction in two steps has a small
+//! second kernel. Ops and kernels without a match by name stay unassigned, on both sides.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;

@@ -24,7 +24,7 @@ pub struct PythonStack {
 }
 
 impl Analysis {
-    /// The distinct Python stacks of these events on each side, most frequent first, limited to
+    /// The distinct Python stacks of the given events on each side, most frequent first, limited to
     /// `AnalysisOptions::stacks`. Events without frames above them are not counted.
     pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
         PerSide::from_fn(|side| self.stacks_of_side(side, &events[side]))

@@ -11,8 +11,8 @@ use crate::trace::Nanos;
 /// (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// The distance of an outlier must also exceed one part in this many of the median, because equal layers
-/// have almost no spread.
+/// The distance of an outlier must also exceed 1/`NOTABLE_SHARE` of the median, because equal
+/// layers have almost no spread.
 const NOTABLE_SHARE: f64 = 20.0;
 
 /// The work of one place and phase.
@@ -38,7 +38,7 @@ impl LayerRow {
         self.time.candidate - self.time.baseline
     }
 
-    /// Candidate / baseline; `None` if either is zero.
+    /// Time of the candidate / baseline; `None` if either time is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }

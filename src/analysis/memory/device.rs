@@ -6,7 +6,7 @@ use std::fmt;
 /// The memory of the host or of a GPU, whatever its vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryPlace {
-    /// A GPU with this number, or with `None` if the trace does not record the number.
+    /// The memory of the GPU with this number; `None` if the trace does not record the number.
     Gpu(Option<i64>),
     /// The memory of the host.
     Host,

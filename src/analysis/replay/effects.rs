@@ -31,9 +31,11 @@ const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
 /// The effect of a change, or of any other part of a program, on the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effect {
-    /// Step time of the baseline with this part taken from the candidate, minus step time of the baseline.
+    /// Step time of the baseline with the changed part taken from the candidate, minus step time of
+    /// the baseline.
     pub alone: Nanos,
-    /// Step time of the candidate, minus step time of the candidate with this part taken from the baseline.
+    /// Step time of the candidate, minus step time of the candidate with the changed part taken
+    /// from the baseline.
     pub last: Nanos,
 }
 
@@ -227,10 +229,11 @@ pub struct Effects {
     pub of_changes: Vec<Effect>,
     /// The effect of all changes together.
     pub joint: Effect,
-    /// The effect of the host times of matched calls, which differ due to noise or another host.
+    /// The effect of differences in the host times of matched calls, which are due to noise or a
+    /// different host.
     pub host: Effect,
-    /// The effect of the durations of the same kernels at matched calls, which differ due to noise, clocks
-    /// or another device.
+    /// The effect of differences in the kernel durations at matched calls that run the same
+    /// kernels, which are due to noise, clocks or a different device.
     pub kernels: Effect,
     /// How well the replay of each side reproduces its recording.
     pub checks: PerSide<Check>,

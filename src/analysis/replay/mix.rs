@@ -6,9 +6,9 @@
 //! candidate between them       │  gap   │ gap  op b  gap  │
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
-//! Points of matched calls that are in the same order on both sides divide both host lines into segments. If
-//! a change is taken from the other side, so are the segments that contain its calls, and the GPU events of
-//! its rows at matched launches.
+//! Points of matched calls that are in the same order on both sides divide both host lines into
+//! segments. Taking a change from the other side also takes the segments that contain its calls,
+//! and the GPU events of its rows at matched launches.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -21,7 +21,7 @@ use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
 
-/// Which parts of a graph are taken from the other side.
+/// The parts of a graph that are taken from the other side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
     /// Whether the parts of each change are taken from the other side.

@@ -73,7 +73,7 @@ impl Speed for AsRecorded {
 }
 
 impl<'r> Program<'r> {
-    /// Creates the recorded program with other durations.
+    /// Creates the recorded program with replacement durations.
     pub(super) fn of(recorded: &'r Recorded, speed: &impl Speed) -> Program<'r> {
         let mut program = Program { before: recorded.before.clone(), ..Program::default() };
         for item in &recorded.items {
@@ -136,7 +136,7 @@ impl<'r> Program<'r> {
         }
     }
 
-    /// Returns this program with other durations.
+    /// Returns this program with replacement durations.
     pub(super) fn at(&self, speed: &impl Speed) -> Program<'r> {
         let mut program = self.clone();
         for part in &mut program.line {
@@ -242,7 +242,7 @@ fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>])
 pub(super) enum Bound {
     /// The event's launch, which happened `latency` earlier.
     Launch { latency: i64 },
-    /// The previous event of the same stream; `None` stands for work from before the window.
+    /// The previous event of the same stream; `None` if that event was launched before the window.
     Stream { after: Option<u32> },
     /// An event of another stream.
     Crossing { after: u32 },

@@ -355,7 +355,8 @@ impl<'t> Builder<'t> {
         last.map(|(_, target)| target).into_iter().collect()
     }
 
-    /// The recorded end of the window and of each step, including all work that was launched until then.
+    /// The recorded times at which the window and each step ended, including the GPU work that was
+    /// launched before these ends.
     fn measured(&self, host_ends: &[i64]) -> Replayed {
         let mut ends = host_ends.to_vec();
         for work in &self.drafts {

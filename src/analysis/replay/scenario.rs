@@ -1,4 +1,4 @@
-//! Replays a trace with other durations or without some of its waits, and returns the step time.
+//! Replays a trace with modified durations or without some of its waits, and returns the step time.
 
 use super::parts::Replayed;
 use super::path::CriticalPath;
@@ -8,8 +8,8 @@ use crate::tree::CallId;
 
 /// Modifications of a recorded program.
 pub struct Scenario<'s> {
-    /// Factor for the host times. With 0, the result is a bound that no launch mechanism, such as a captured
-    /// graph, can beat.
+    /// Factor for the host times. Factor 0 gives a bound that no launch mechanism, such as a
+    /// captured graph, can beat.
     pub host: f64,
     /// Factor for the duration of each GPU event.
     pub work: &'s dyn Fn(CallId) -> f64,

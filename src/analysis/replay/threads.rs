@@ -1,7 +1,7 @@
 //! Merges the host threads of a trace into one line of points in time.
 //!
-//! Threads take turns if at most one of them is busy at a time. A thread that overlaps with the others is
-//! not part of the line; if it launches GPU work, the trace cannot be replayed.
+//! Threads take turns if at most one of them is busy at a time. A thread that overlaps with other
+//! threads is not part of the line; if it launches GPU work, the trace cannot be replayed.
 
 use super::parts::{Point, span};
 use super::reason::Reason;

@@ -217,8 +217,9 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     drafts.iter().enumerate().map(of).collect()
 }
 
-/// The event of another stream right after which an event started, although it could have started earlier.
-/// The first event of a graph on a stream waits for another event of the graph, however long ago that ended.
+/// The event of another stream right after which an event started, although it could have started
+/// earlier. The first event of a graph on a stream waits for another event of the graph, however
+/// long ago that event ended.
 fn other_streams(
     drafts: &[Draft],
     by_end: &[(i64, usize)],

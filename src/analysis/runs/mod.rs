@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use variation::Variation;
 
-/// Another run of a side, with its times by event of the median run.
+/// An additional run of a side, with its times by event of the median run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The file name of the run.
     pub name: String,
     shared: SharedSteps,
-    /// What the run measured, and what is missing.
+    /// Counts of the events that the run recorded, and of missing events.
     pub evidence: Evidence,
     /// Time of events that have no row in the median run.
     pub elsewhere: Nanos,
@@ -165,7 +165,7 @@ fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     })
 }
 
-/// One measure over the runs of a side.
+/// Median and spread of a time over the runs of a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunFigures {
     /// Number of runs.
@@ -243,7 +243,7 @@ impl Analysis {
         })
     }
 
-    /// What each run of a side measured and which data it lacks, with the median run first.
+    /// Counts of recorded and missing events in each run of a side, with the median run first.
     pub fn evidence(&self, side: Side) -> Vec<Evidence> {
         let median = self.diff().program(side).evidence();
         let others = self.runs[side].iter().map(|run| &run.evidence);

@@ -1,4 +1,4 @@
-//! Determines which steps of each side are compared, if some are not.
+//! Determines which steps of each side are compared, if not all of them are.
 
 use crate::analysis::Analysis;
 use crate::program::StepId;

@@ -29,9 +29,9 @@ impl Discoveries {
         Discoveries { probabilities, rates }
     }
 
-    /// The smallest false discovery rate at which a test with this probability counts as a finding. A test
-    /// of the family gets its corrected probability. Any other test gets the family's rate at its
-    /// probability, so equal evidence always has an equal rate.
+    /// The smallest false discovery rate at which a test with this probability counts as a finding.
+    /// A test of the family gets its corrected probability. A test outside the family gets the
+    /// family's rate at its own probability, so equal evidence always has an equal rate.
     pub(super) fn rate(&self, p: f64) -> f64 {
         let up_to = self.probabilities.partition_point(|&other| other <= p);
         let own = p * self.probabilities.len().max(1) as f64 / up_to.max(1) as f64;

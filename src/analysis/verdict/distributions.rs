@@ -1,4 +1,5 @@
-//! Special functions for the verdicts. Only this file uses the crate that provides these functions.
+//! Special functions for the verdicts. Only this file uses the crate that provides special
+//! functions.
 
 use special::{Beta, Gamma};
 

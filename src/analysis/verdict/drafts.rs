@@ -190,7 +190,7 @@ impl<'a> Sampler<'a> {
                 .any(|(a, b)| texts.number(Side::Baseline, a) != texts.number(Side::Candidate, b))
         };
         match (events.baseline.is_empty(), events.candidate.is_empty()) {
-            // All of the work is in steps that are not samples.
+            // All work of the call site is in steps without a counterpart, which are not samples.
             (true, true) => Work::Same,
             (true, false) | (false, true) => Work::OneSided,
             (false, false) if rows.iter().any(&mut has_other_arguments) => Work::Changed,

@@ -72,8 +72,9 @@ impl Family {
         let contrast = question.contrast();
         let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
-        // One call site among hundreds has a small p by chance. The correction does not apply if the work
-        // of a call site is known to have changed, because then it was not picked among hundreds.
+        // One call site among hundreds has a small p by chance. The correction does not apply if
+        // the work of a call site is known to have changed, because such a call site was not picked
+        // among hundreds.
         let chance = match question.work {
             Work::Same => q,
             Work::Changed | Work::OneSided => p,
@@ -170,9 +171,9 @@ struct Contrast {
     fewest: usize,
 }
 
-/// Minimum number of runs per side for borrowing degrees of freedom from other call sites. All call sites
-/// share the state of the machine in each run: with two runs per side, one call site in a hundred seems to
-/// have no noise by chance.
+/// Minimum number of runs per side for borrowing degrees of freedom from other call sites. Two runs
+/// per side are too few: the calls of a run share the state of the machine, so one call site in a
+/// hundred seems free of noise by chance.
 const ENOUGH_RUNS: usize = 3;
 
 impl Contrast {

@@ -13,8 +13,8 @@ const TOLD_SHARE: f64 = 0.001;
 pub struct Thresholds {
     /// The minimum relative difference: 0.02 means 2% more, or the inverse.
     pub relative: f64,
-    /// The minimum difference per repeat. Without one, tests have no absolute limit, and
-    /// [`Thresholds::least`] uses a share of the total.
+    /// The minimum difference per repeat. Without a minimum per repeat, tests have no absolute
+    /// limit, and [`Thresholds::least`] uses a share of the total.
     pub absolute: Option<Nanos>,
     /// The accepted share of false findings among all call sites that are reported as changed.
     pub false_discovery_rate: f64,
@@ -27,8 +27,8 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// The minimum difference to report: the absolute threshold if the user set one, otherwise 0.1% of the
-    /// larger of these totals in µs.
+    /// The minimum difference to report: the absolute threshold if the user set one, otherwise 0.1%
+    /// of the larger of the two totals in µs.
     pub fn least(&self, totals: PerSide<f64>) -> Nanos {
         let share = totals.baseline.max(totals.candidate) * TOLD_SHARE;
         self.absolute.unwrap_or(Nanos((share * 1e3) as i64)).max(Nanos(1))
@@ -108,10 +108,10 @@ impl Work {
 /// The kind of repeated measurement that the verdict on a call site is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Repeats {
-    /// Runs are the repeats: both sides have several.
+    /// Runs are the repeats, because both sides have several runs.
     Runs,
     #[default]
-    /// Steps are the repeats: both traces have at least two.
+    /// Steps are the repeats, because both traces have at least two steps.
     Steps,
     /// There are no repeats: the time of a single step may be chance.
     None,

@@ -1,12 +1,14 @@
-//! Improves the estimate of the spread of each call site by borrowing from the spreads of all others.
+//! Improves the estimate of the spread of each call site by borrowing from the spreads of all other
+//! call sites.
 //!
-//! With three repeats per side, the spread of one call site is known to a factor of two at best, and a test
-//! based only on that spread finds nothing. All call sites together show the usual spread and how far single
-//! spreads depart from it. Each variance is therefore drawn toward the usual variance, as if the latter had
-//! been measured in some additional repeats: empirical Bayes, after Smyth, *Linear models and empirical
-//! Bayes methods for assessing differential expression in microarray experiments*, Statistical Applications
-//! in Genetics and Molecular Biology 3 (2004) 3. Short kernels spread more than long ones, so the usual
-//! variance is a function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
+//! With three repeats per side, the spread of one call site is known to a factor of two at best,
+//! and a test based only on that spread finds nothing. All call sites together show the usual
+//! spread and how far individual spreads depart from it. Each variance is therefore drawn toward
+//! the usual variance, as if the latter had been measured in some additional repeats: empirical
+//! Bayes, after Smyth, *Linear models and empirical Bayes methods for assessing differential
+//! expression in microarray experiments*, Statistical Applications in Genetics and Molecular
+//! Biology 3 (2004) 3. Short kernels spread more than long ones, so the usual variance is a
+//! function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
 //!
 //! ```text
 //! s²  variance of a call site, d degrees of freedom  log s² = log s0²(time) + noise of d + noise of d0
@@ -17,8 +19,8 @@
 use super::distributions::{digamma, inverse_trigamma, trigamma};
 use super::trend::Trend;
 
-/// Lower limit of variances, as a share of the median variance. Clock ticks leave some call sites without
-/// any spread, and the logarithm of zero would outweigh all others.
+/// Lower limit of variances, as a share of the median variance. Clock ticks leave some call sites
+/// without any spread, and the logarithm of a zero spread would outweigh all other call sites.
 const LEAST_SHARE: f64 = 1e-5;
 
 /// Absolute lower limit of variances: the square of 1 part in 100,000, a relative difference that no clock

@@ -73,7 +73,7 @@ impl Analysis {
         let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
         let step = self.step_question().map(|question| {
-            // The step time is a single question, not one among hundreds of call sites.
+            // The test of the step time is a single planned test, not one of hundreds.
             Judgement { q: None, ..family.judge(&question, thresholds) }
         });
         let steps = sampler.steps.map(|steps| steps.len());
@@ -81,7 +81,7 @@ impl Analysis {
         Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
     }
 
-    /// The step times of all runs as a question to test.
+    /// The step times of all runs, in the form of a call site to test.
     fn step_question(&self) -> Option<Question> {
         let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
         let [Some(baseline), Some(candidate)] = samples else { return None };

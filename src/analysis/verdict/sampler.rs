@@ -48,9 +48,9 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// The samples of events: one per repeat, which is 0 µs if the repeat has none of the events. Work
-    /// outside of steps is in no sample, and steps without a counterpart are skipped. Whether the work of
-    /// a row changed is in `works`; rows beyond its end count as unchanged.
+    /// The samples of events: one per repeat, which is 0 µs if the repeat has none of the events.
+    /// Work outside of steps is in no sample, and steps without a counterpart are skipped. `works`
+    /// says whether the work of each row changed; rows beyond its end count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {
             let events = events[side].iter().copied();

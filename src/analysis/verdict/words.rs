@@ -49,8 +49,8 @@ impl Judgement {
         self.few_words().map_or_else(String::new, |words| format!("; {words}"))
     }
 
-    /// The rate that supports a change, such as `, q 0.002`. The text shows the probability instead if the
-    /// work changed, because then the probability is sufficient.
+    /// The false discovery rate that supports a change, such as `, q 0.002`. The text shows the
+    /// probability instead if the work changed, because then the probability is sufficient.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),
@@ -65,10 +65,10 @@ impl Judgement {
     }
 }
 
-/// Maximum rate that supports a change.
+/// Maximum false discovery rate that supports a change.
 const USUAL_RATE: f64 = 0.05;
 
-/// Minimum probability that is shown as a number; smaller ones are shown as `< 0.001`.
+/// Minimum probability that is shown as a number; smaller probabilities are shown as `< 0.001`.
 const LEAST_SHOWN: f64 = 0.001;
 
 fn noun(of: Repeats) -> &'static str {

@@ -6,9 +6,9 @@
 //!                 └───────── gap ──────────┘
 //!                 └─ of step 1 ───┘└─ of 2 ┘
 //! ```
-//! A gap belongs to the work that ends it. If that work is in a step that is not compared, the time up to
-//! the end of the preceding compared step still counts for that compared step: the device would have
-//! waited even without the other step.
+//! A gap belongs to the work that ends it. If that work is in a step that is not compared, the time
+//! up to the end of the preceding compared step still counts for that compared step: the device
+//! would have waited even without the step that is not compared.
 
 use super::part::Part;
 use crate::analysis::Analysis;

@@ -52,9 +52,9 @@ pub(super) struct Collector<'a> {
     rows: Vec<IdleRow>,
     /// The last row of each owner node, or `NONE`. The entry for rows without an owner comes after all nodes.
     last_of: Vec<u32>,
-    /// For each row, the previous row with the same owner.
+    /// For each idle row, the previous idle row with the same owner.
     before: Vec<u32>,
-    /// For each row, the last gap that was counted.
+    /// For each idle row, the last gap that was counted.
     last_gap: Vec<u32>,
     /// For each `sync` row, the longest piece on the current side.
     longest: FxHashMap<usize, Nanos>,

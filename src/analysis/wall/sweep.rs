@@ -177,8 +177,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
         }
         self.skewed += u64::from(launched > event.start);
-        // The GPU clock may be ahead of the host clock, so an event may start before its launch. Such an
-        // event has no launch latency.
+        // The GPU clock may be ahead of the host clock, so an event may start before its launch. An
+        // event that starts before its launch has no launch latency.
         let launched = launched.min(until);
         self.host(from, launched, launch, piece);
         if until > launched {

@@ -9,10 +9,11 @@
 //! that was launched in a step, whichever is later: work that the GPU finishes after the host belongs
 //! to the step. If a side has no steps, the window spans from the first measured event to the last.
 //!
-//! The launch of a GPU event decides whether the event was launched *before* the window. If the launch
-//! is not in the trace, the order of the stream decides: the event was launched before the window if
-//! it runs before the first event of its stream that was launched in the window. If no event of its
-//! stream was launched in the window, the first event of any stream that was counts instead.
+//! The launch of a GPU event decides whether the event was launched *before* the window. If the
+//! launch is not in the trace, the order of the stream decides: the event was launched before the
+//! window if it runs before the first event of its stream that was launched in the window. If no
+//! event of that stream was launched in the window, the event is compared with the first event of
+//! any stream that was launched in the window.
 
 use crate::analysis::Analysis;
 use crate::program::{Measure, Steps};

@@ -295,7 +295,7 @@ fn recording(stored: Stored, path: &Path) -> std::result::Result<Recording, Stri
         });
     }
     if stored.times_us.values().any(|times| times.len() != runs) {
-        return Err("is damaged: its times are not those of its runs".to_owned());
+        return Err("is damaged: the number of times differs from the number of runs".to_owned());
     }
     let tree = Arc::new(tree);
     let setup = Setup::of(&tree, &Footing::of(&Program::of(tree.clone())));

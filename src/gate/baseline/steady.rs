@@ -1,8 +1,8 @@
 //! Replaces the times of a run's steps by the times of the representative step, wherever a step makes the
 //! same calls.
 //!
-//! A baseline is compared by the calls in its steps; the times are recorded for each run separately. Equal
-//! steps with equal times are compressed into one.
+//! Equal steps with equal times compress well. The gate does not need the original times of these
+//! calls, because the measured times of each run are stored separately.
 
 use crate::diff::plain_name;
 use crate::program::{Program, StepId};
@@ -97,7 +97,7 @@ impl<'p> Steady<'p> {
         }
     }
 
-    /// The new time of a moment after the steps have moved.
+    /// The time of a moment after the steps have moved.
     fn moved(&self, moment: Nanos) -> Nanos {
         let at = self.starts.partition_point(|(start, _)| *start <= moment);
         let Some(step) = at.checked_sub(1) else {

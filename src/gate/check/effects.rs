@@ -105,7 +105,7 @@ impl Scale {
                 add(StructureRule::NewKernel, is_new);
                 add(StructureRule::GoneKernel, !is_new && !is_more);
             }
-            // A changed count of calls already violates a rule.
+            // A changed number of host reads or collectives already violates a rule.
             ChangeKind::HostRead | ChangeKind::Collectives if !rules.is_empty() => {}
             ChangeKind::Compilation
             | ChangeKind::Graphs
@@ -169,7 +169,7 @@ impl Scale {
             rules.push(StructureRule::GoneOp);
         }
         if rules.is_empty() {
-            // The ops are the same, but run in another arrangement.
+            // The same ops run in a different arrangement.
             let is_pipeline = kind == ChangeKind::InputPipeline;
             rules.push(if is_pipeline { StructureRule::Kind(kind) } else { StructureRule::NewOp });
         }

@@ -28,8 +28,8 @@ fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
     context.rules.tolerate.iter().any(|code| code == obstacle.code())
 }
 
-/// Why the sides are considered different programs, if they are. Ops that a compiled region or a graph
-/// replaced, and the ops of another optimizer, do not make a program different.
+/// Why the sides are considered different programs, if they are. Ops that a compiled region or a
+/// graph replaced, and the ops of a different optimizer, do not make a program different.
 pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
     let unknown = unknown_share(analysis);
     let other = Obstacle::OtherProgram(format!(

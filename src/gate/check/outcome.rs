@@ -97,7 +97,7 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// The call sites of the finding.
     pub sites: Vec<FindingSite>,
-    /// How the finding counts.
+    /// Whether the finding is an error, a warning, allowed or undecided.
     pub state: State,
     /// Why the finding is or was allowed.
     pub remark: String,

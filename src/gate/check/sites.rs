@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of ops that name a call site.
 const NAMED: usize = 4;
 
-/// The argument of ops that a kind of change is about.
+/// The op argument that a kind of change concerns.
 pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     let of_kinds = [
         (ChangeKind::Precision, Argument::Type),

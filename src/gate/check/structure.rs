@@ -21,7 +21,8 @@ pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding
     let mut checks: Vec<Check> = judge.rules.iter().map(|rule| empty(context, rule)).collect();
     let mut findings = Vec::new();
     let mut explained: PerSide<Work> = PerSide::default();
-    // What the profiler recorded says nothing about the program, and a baseline file records less of it.
+    // Changes of the recording are skipped: recording options say nothing about the program, and a
+    // baseline file stores only some of them.
     let list = analysis.changes().list().iter();
     for change in list.filter(|change| change.kind != ChangeKind::Recording) {
         let sites = judge.finder.sites(change);
@@ -314,7 +315,8 @@ impl<'a> Judge<'a> {
             .then(|| "the arguments also vary between the steps of a side".to_owned())
     }
 
-    /// Reports that a change only calls the same ops in another order or nesting; `None` if it does more.
+    /// Reports that a change only calls the same ops in a different order or nesting; `None` if it
+    /// does more.
     fn rearranged(&self, effects: &[StructureRule], work: &PerSide<Work>) -> Option<String> {
         if !self.scale.has_same_work(effects, work) {
             return None;

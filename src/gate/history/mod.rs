@@ -71,7 +71,8 @@ impl History {
         Ok(History::of(&baselines, search))
     }
 
-    /// All changes: first those of whole steps, then all others, each sorted by descending size.
+    /// All change points: first those of whole steps, then those of modules, phases and categories.
+    /// Both groups are sorted by descending size.
     pub fn changes(&self) -> Vec<(&Series, &ChangePoint)> {
         let mut changes: Vec<(&Series, &ChangePoint)> = self
             .series

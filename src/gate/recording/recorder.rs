@@ -72,8 +72,8 @@ impl Recorder {
 
     /// Adds a run.
     ///
-    /// # Errors
-    /// The run seems to be of a different program than the first run: less than half of their ops are alike.
+    /// # Errors The run seems to be of a different program than the first run: fewer than half of
+    /// their ops match.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));

@@ -121,7 +121,7 @@ fn measured(gate: &Gate) -> String {
     measured_by(&gate.evidence.candidate, gate.steps[1])
 }
 
-/// The first reason, and the number of further reasons.
+/// The first reason, and the number of remaining reasons.
 fn first_reason(gate: &Gate) -> String {
     let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
     match gate.reasons.len().saturating_sub(1) {
@@ -192,7 +192,7 @@ impl Page<'_> {
         if !finding.remark.is_empty() {
             self.field("allowed", &self.short(&finding.remark))?;
         }
-        // A command is copied, so it stays on one line.
+        // The command stays on one line, so it can be copied.
         let command = gate.command(finding);
         writeln!(self.out, "  {:<room$}{}", "inspect", one_line(&command), room = VALUES - 2)
     }

@@ -26,7 +26,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file name extension stands for: `.txt`, `.json`, `.csv` or `.md`.
+    /// The format for a file name extension: `.txt`, `.json`, `.csv` or `.md`.
     pub fn of_path(path: impl AsRef<Path>) -> Option<Format> {
         let ending = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
         match ending.as_str() {
@@ -53,8 +53,9 @@ impl FromStr for Format {
     }
 }
 
-/// Renders `outcomes` as a report that ends in a newline. Text and Markdown show the `top` largest kernel
-/// types of each scenario and one sum of all others. JSON and CSV contain all kernel types.
+/// Renders `outcomes` as a report that ends in a newline. Text and Markdown show the `top` largest
+/// kernel types of each scenario and one sum for the remaining kernel types. JSON and CSV contain
+/// all kernel types.
 pub fn render(outcomes: &[Outcome], format: Format, top: usize) -> String {
     match format {
         Format::Text => text::render(outcomes, top),

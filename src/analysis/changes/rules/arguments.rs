@@ -48,7 +48,7 @@ const ARRANGING: [&str; 26] = [
     "aten::zeros",
 ];
 
-/// Subject of optional tensors that only one side passes.
+/// Subject of a change in which only one side passes an optional tensor.
 pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
@@ -201,7 +201,7 @@ impl Values {
         values
     }
 
-    /// The values of an op that differ.
+    /// The argument values of an op that differ between the sides.
     fn all(analysis: &Analysis, node: MergedId) -> Vec<Value> {
         let op = op_name(analysis, node);
         if ARRANGING.contains(&op.trim_end_matches('_')) {
@@ -216,8 +216,8 @@ impl Values {
         other.map(|(position, (one, two))| Value { op: op.clone(), position, one, two }).collect()
     }
 
-    /// The values of an op that differ in each compared step. With a single step it is unknown which
-    /// numbers vary, so only values that are not numbers count.
+    /// The argument values of an op that differ between the sides in each compared step. With a
+    /// single step it is unknown which numbers vary, so only values that are not numbers count.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
@@ -235,7 +235,8 @@ impl Value {
         parameters::name(&self.op, self.position)
     }
 
-    /// The library setting that determines this value; convolutions record such settings as arguments.
+    /// The library setting that determines an argument value; convolutions record library settings
+    /// as arguments.
     fn switched(&self) -> Option<Switched> {
         let name = match (self.op.as_str(), self.position) {
             ("aten::_convolution", 9) | ("aten::cudnn_convolution", 6) => "cudnn.benchmark",
@@ -294,7 +295,7 @@ fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
     let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
     let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());
     let sizes = same_rank.flat_map(|(a, b)| a.iter().zip(b).enumerate());
-    // A size of 0 means an empty tensor, which stands for none.
+    // A size of 0 means an empty tensor, which represents a missing one.
     let other = sizes.filter(|(_, (a, b))| a != b && **a > 0 && **b > 0);
     other.map(|(at, (&a, &b))| (at, a as u64, b as u64)).collect()
 }

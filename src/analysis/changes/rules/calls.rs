@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 const READS: [&str; 5] =
     ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
 
-/// First word of the subject of changes in Python code that blocks, such as a sleep. Unlike other Python
-/// changes, they are not folded into a change of another kind at the same position.
+/// First word of the subject of changes in Python code that blocks, such as a sleep. A change of
+/// blocking code is never folded into a different kind of change at the same position.
 pub(super) const BLOCKING: &str = "blocking";
 
 /// First words of the subject of calls to `torch.no_grad`, `torch.inference_mode` and the like.
@@ -30,15 +30,16 @@ pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 /// First word of the subject of calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
-/// Last word of the subject of ops that repeat the op inside them with other inputs, as `autocast` does.
+/// Last word of the subject of ops that call an op of the same name with different inputs, as
+/// `autocast` does.
 pub(super) const REPEATED: &str = "repeated";
 
 /// Ops that convert the element type.
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
-/// End of the subject of ops that only convert the type or format of a tensor. Such ops belong to the
-/// change at the same position, unless the type or format is what changed.
+/// End of the subject of ops that only convert the type or format of a tensor. A type or format
+/// conversion belongs to the change at the same position, unless the type or format itself changed.
 pub(super) const CASTING: &str = " casts";
 
 /// End of the subject of kernels that are launched outside of ops.
@@ -95,7 +96,7 @@ pub(super) fn claim(
 }
 
 /// Assigns the unmatched nodes of the backward pass below a call to the changes of their forward
-/// ops. Returns the change of most of these nodes.
+/// ops. Returns the change that most of the unmatched backward nodes belong to.
 fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -184,8 +185,7 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function of a frame. If it only wraps another function, returns the function of the largest call
-/// inside.
+/// The function of a frame; for a wrapper, the function of the longest call inside the frame.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {

@@ -20,8 +20,8 @@ const GENERATED: &str = ".py: call";
 /// Substrings in the names of ops and frames that occur while a compiler traces a program.
 const COMPILER: [&str; 4] = ["PythonDispatchMode", "FakeTensor", "_dynamo/", "_inductor/"];
 
-/// Folds the consequences of compilation into the compilation change. Compiled code has its own wrappers,
-/// and returns gradients with other memory layouts.
+/// Folds the consequences of compilation into the compilation change. Compiled code has its own
+/// wrappers, and returns gradients with different memory layouts.
 pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let Some(region) = first(drafts, &[ChangeKind::Graphs, ChangeKind::Compilation]) else {
         return;
@@ -40,7 +40,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
             || draft.position.module == COMPILED_MODULE
     });
-    // Compiled code replaced the other ops at its position.
+    // Ops at the same position as compiled code were replaced by the compiled code.
     let drafts_of_ops = drafts.find(ChangeKind::Ops).into_iter().map(|at| &drafts.all()[at]);
     let positions: BTreeSet<Position> = drafts_of_ops
         .filter(|draft| Side::BOTH.into_iter().any(|side| draft.marks[side].compiled))

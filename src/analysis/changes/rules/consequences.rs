@@ -52,8 +52,9 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     streams_and_python(drafts);
 }
 
-/// Folds facts that count as changes only if nothing else changed: the same calls in another
-/// arrangement, ops that cut gradients where the host reads a value, and values that are sizes.
+/// Folds facts that count as changes only if nothing else changed: a different arrangement of the
+/// same calls, ops that detach tensors where the host reads a value, and argument values that are
+/// sizes.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
@@ -66,7 +67,7 @@ fn into_any(drafts: &mut Drafts<'_>) {
     if let Some(cause) = first(drafts, &structure) {
         fold_where(drafts, cause, &[ChangeKind::Ops], is_rearranged);
     }
-    // Ops choose different implementations for different tensors.
+    // Ops choose their implementation by the sizes and types of the tensors.
     let tensors = [ChangeKind::Precision, ChangeKind::Shapes, ChangeKind::MemoryFormat];
     if let Some(cause) = first(drafts, &tensors) {
         fold_where(drafts, cause, &[ChangeKind::Ops], |draft| {
@@ -97,7 +98,7 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let Some(parameter) = draft.parameter else { return };
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
-        // A kernel of another size needs other padding.
+        // A convolution kernel of a different size needs different padding.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();
@@ -165,9 +166,9 @@ fn switches_into_kernels(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Merges math mode and kernel selection changes of the same family of ops. A switch of the math mode
-/// makes libraries select other kernels, and an autotuner may select kernels of another mode. Whichever
-/// change covers more ops is the cause.
+/// Merges math mode and kernel selection changes of the same family of ops. A switch of the math
+/// mode makes libraries select different kernels, and an autotuner may select kernels with a
+/// different math mode. Of the two changes, the one that covers more ops is the cause.
 fn modes_and_selection(drafts: &mut Drafts<'_>) {
     for selection in drafts.find(ChangeKind::KernelSelection) {
         let family = drafts.all()[selection].subject.clone();
@@ -208,7 +209,8 @@ fn into_format(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Merges conversions that no type or format change explains into the other ops at their position.
+/// Merges type and format conversions that no change explains into the change of the ops at the
+/// same position.
 fn casts_into_ops(drafts: &mut Drafts<'_>) {
     for casts in drafts.find(ChangeKind::Ops) {
         let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };
@@ -236,10 +238,11 @@ fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
     })
 }
 
-/// Folds the consequences of another attention implementation, such as different layouts, into that change.
+/// Folds the consequences of a different attention implementation, such as different layouts, into
+/// the attention change.
 fn into_attention(drafts: &mut Drafts<'_>) {
     let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
-    // Written-out attention is a softmax between two matrix products.
+    // Attention that is written in basic ops is a softmax between two matrix products.
     for ops in drafts.find(ChangeKind::Ops) {
         let (one, two) = (&drafts.all()[attention], &drafts.all()[ops]);
         let is_written_out = one.position == two.position
@@ -260,8 +263,8 @@ fn into_attention(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Folds the consequences of a different number of modules: a different number of nested modules, and ops
-/// that only seem to be added or removed because they were matched in another module.
+/// Folds the consequences of a different number of modules: a different number of nested modules,
+/// and ops that only seem to be added or removed because they were matched in a different module.
 fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
     let Some(cause) = first(drafts, &causes) else { return };
@@ -338,7 +341,7 @@ fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
         }) else {
             continue;
         };
-        // The optimizer makes more or fewer of the same updates.
+        // The change is a consequence if the optimizer runs the same ops for more or fewer tensors.
         let known = PerSide::from_fn(|side| optimizer_ops(drafts.analysis, side));
         let is_more_of_the_same = names(&drafts.all()[optimizer])
             .filter(|name| name.contains("::"))
@@ -413,8 +416,8 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds Python calls that switch streams into the change of the streams, and other Python calls into a
-/// change of another kind at the same position.
+/// Folds Python calls that switch streams into the change of the streams, and the remaining Python
+/// calls into a different kind of change at the same position.
 fn streams_and_python(drafts: &mut Drafts<'_>) {
     if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
         fold_where(drafts, streams, &[ChangeKind::Python], |draft| {

@@ -4,13 +4,13 @@ use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::side::Side;
 
-/// The first change of the first of these kinds that has any.
+/// The first change whose kind is the earliest possible in `kinds`.
 pub(super) fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> {
     kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
 }
 
-/// Folds the changes of these kinds for which `follows` is true into `cause`, unless they already
-/// have another cause.
+/// Folds into `cause` the changes of `kinds` for which `follows` is true and which have no cause
+/// yet.
 pub(super) fn fold_where(
     drafts: &mut Drafts<'_>,
     cause: usize,

@@ -41,8 +41,8 @@ pub(in crate::analysis::changes) fn claim(
         }
     }
     for ((draft, _), found) in with_other_arguments {
-        // A switch of the math mode applies to all ops of a family. If few of these ops run in
-        // another mode, the library selected it for their new sizes or layouts.
+        // A switch of the math mode applies to all ops of a family. If the math mode of only a few
+        // ops differs, the library selected it because their sizes or layouts changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -62,8 +62,8 @@ struct ByArguments {
     has_other_mode: bool,
 }
 
-/// Whether a row runs in another math mode that its changed arguments do not explain. Different element
-/// types explain another mode; different sizes and layouts do not.
+/// Whether the math mode of a row differs and its changed arguments do not explain why. Different
+/// element types explain a different math mode; different sizes and layouts do not.
 fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
     let kind = drafts.all()[arguments].kind;
     matches!(kind, ChangeKind::Shapes | ChangeKind::MemoryFormat)

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Maximum number of calls that a sentence names.
 const NAMED: usize = 3;
 
-/// Growths that differ by less than one part in this many count as equal, since batch sizes vary.
+/// Memory growths that differ by less than 1/`SAME` count as equal, since batch sizes vary.
 const SAME: i64 = 100;
 
 /// Reports memory leaks on devices where a leak would be visible on both sides.

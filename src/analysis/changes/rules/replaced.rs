@@ -1,4 +1,4 @@
-//! Folds into the replacement of ops or modules what follows from it.
+//! Folds the consequences of replaced ops or modules into the replacement.
 
 use super::folding::{fold_where, names};
 use crate::analysis::changes::draft::Drafts;
@@ -34,8 +34,8 @@ fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// Folds layouts and sizes into the replaced ops that cause them: a new op may return tensors with another
-/// layout, or be matched with an op on tensors of another size.
+/// Folds layouts and sizes into the replaced ops that cause them: a new op may return tensors with
+/// a different layout, or be matched with an op on tensors of a different size.
 fn into_ops(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
     for at in causes {

@@ -23,8 +23,8 @@ const LOADS: [&str; 7] = [
     "hipModuleLoadDataEx",
 ];
 
-/// Reports memory allocations, loaded GPU code and streams. The rows that run different kernels are in
-/// `of_rows`.
+/// Reports memory allocations, loaded GPU code and streams. `of_rows` contains the attribution rows
+/// that run different kernels.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     if drafts.analysis.measure() == Measure::GpuTime {
         only_on_one_side(drafts, ChangeKind::Allocator, &ALLOCATIONS);
@@ -34,8 +34,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(u
     }
 }
 
-/// Reports runtime calls that only one side makes. A single call may be chance, so only calls in every
-/// step count.
+/// Reports runtime calls that only one side makes. A single runtime call may be chance, so only
+/// calls that occur in every step count.
 fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
     let analysis = drafts.analysis;
     let calls = PerSide::from_fn(|side| {

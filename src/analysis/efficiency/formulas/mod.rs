@@ -22,17 +22,17 @@ use super::inputs::Inputs;
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// How much of the work below an op is covered by the op's model. An op is not counted if its work is done
-/// by an op below it whose model has the same or a greater weight.
+/// Weight of an op: how much of the work below the op its model covers. An op is not counted if an
+/// op below it has the same or a greater weight, because that op does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::analysis::efficiency) enum Weight {
-    /// Copies and fills.
+    /// Weight of copies and fills.
     Move,
-    /// Pointwise work.
+    /// Weight of pointwise work.
     Light,
-    /// Reductions, normalization, indexing.
+    /// Weight of reductions, normalization and indexing.
     Medium,
-    /// Matrix products, convolutions, attention.
+    /// Weight of matrix products, convolutions and attention.
     Heavy,
 }
 

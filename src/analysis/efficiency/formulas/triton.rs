@@ -4,12 +4,13 @@
 //! inputs, then new tensors. The trace does not record which tensors are inputs and which are
 //! results, but one case is recognizable: the name contains `unsafe_view`, so the kernel reads the
 //! two-dimensional result of a product under another shape, and the last tensor still has two
-//! dimensions. In this case, the last tensor is an input, no result tensor is passed, and the first
-//! tensor is changed in place (one more read). In all other cases, the bytes are a lower bound.
+//! dimensions. With such a name, the last tensor is an input, no result tensor is passed, and the
+//! first tensor is changed in place (one more read). Without such a name, the bytes are a lower
+//! bound.
 //!
-//! A kernel that uses part of a tensor is passed the whole tensor: the table of an embedding, or the
-//! tensor that is sliced. Such a tensor counts with at most as many elements as the kernel was launched
-//! for.
+//! A kernel that uses part of a tensor is passed the whole tensor: the table of an embedding, or
+//! the tensor that is sliced. A partly used tensor counts with at most as many elements as the
+//! kernel was launched for.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor};
