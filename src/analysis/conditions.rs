@@ -11,8 +11,8 @@ impl Analysis {
         let differing = [
             Condition::of(
                 "DIFFERENT_RECORDER",
-                "the recorders name and see different things: compare at the level of ops, and \
-                 check a surprising row in both files",
+                "the recorders capture and name events differently: compare ops rather than kernels, \
+                 and check surprising rows in both files",
                 "recorders",
                 headers.map(|header| Some(header.recorder.label().to_owned())),
             ),
@@ -54,7 +54,8 @@ impl Analysis {
                 (one != two).then(|| format!("{key} {one} | {two}"))
             })
             .collect();
-        let hint = "other versions may run different kernels: read them as part of the change";
+        let hint =
+            "different versions may run different kernels: treat the version as part of the change";
         notes.add("DIFFERENT_VERSIONS", differing.len() as u64, hint, || {
             format!("the versions differ: {}", differing.join(", "))
         });

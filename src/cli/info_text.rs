@@ -103,7 +103,9 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
         (Some(bound), Some(pct)) => {
             write!(out, "  {bound} bound, {pct:.1}% of the roofline")?;
         }
-        (Some(_), None) => write!(out, "  above the peak: cache-resident or model too high")?,
+        (Some(_), None) => {
+            write!(out, "  above the peak: data in a cache, or work overestimated by the model")?
+        }
         (None, _) => {}
     }
     writeln!(out)

@@ -184,11 +184,11 @@ fn changes(args: &WhatIfArgs, analysis: &Analysis, out: &mut dyn Write) -> io::R
     }
     if args.change.is_empty() {
         line(effects.joint, None, "all changes together")?;
-        line(effects.host, None, "host times of matched calls: noise, or another host")?;
+        line(effects.host, None, "host times of matched calls: noise, or a different host")?;
         line(
             effects.kernels,
             None,
-            "same kernels at matched calls: noise, clocks, or another device",
+            "same kernels at matched calls: noise, clocks, or a different device",
         )?;
     }
     writeln!(out)

@@ -33,14 +33,18 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |a, r| percent(r.group.tally.difference(), a.account().difference()).into(),
         )
         .and(presence(tally))
-        .word("verdict", "result of the test over the repeats, see `verdicts.csv`", |_, r| {
-            r.verdict().into()
-        })
+        .word(
+            "verdict",
+            "result of the significance test over the runs or steps, see `verdicts.csv`",
+            |_, r| r.verdict().into(),
+        )
         .and(super::verdicts::basis())
         .and(runs(&analysis))
-        .table((name, "kind of work and phase, by the time of both traces"), analysis, |analysis| {
-            tallies::judged(analysis, analysis.by_category(), |row| &row.tally)
-        })
+        .table(
+            (name, "kind of work and phase, sorted by the total time of both traces"),
+            analysis,
+            |analysis| tallies::judged(analysis, analysis.by_category(), |row| &row.tally),
+        )
 }
 
 fn percent(part: Nanos, whole: Nanos) -> Option<f64> {

@@ -22,7 +22,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              class",
             |_, r| r.place.as_str().into(),
         )
-        .text("module_class", "class of the innermost module around it", |_, r| {
+        .text("module_class", "class of the innermost module around the call", |_, r| {
             r.module.as_str().into()
         })
         .micros_difference(
@@ -38,7 +38,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              side has more)",
             |_, r, side| r.time[side].into(),
         )
-        .sides("count_*", WHOLE, "number of instances of the op, or of gaps", |_, r, side| {
+        .sides("count_*", WHOLE, "number of instances of the op, or of idle gaps", |_, r, side| {
             r.count[side].into()
         })
         .sides("arguments_*", TEXT, "shapes and types of the op", |_, r, side| {

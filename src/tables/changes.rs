@@ -52,7 +52,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .micros_difference(
             "effect_alone_us",
-            "what the change alone does to the baseline's step, by replay; empty if the traces cannot be \
+            "effect of making only this change in the baseline's step, by replay; empty if the traces cannot be \
              replayed (see whatif.csv)",
             |_, r| r.effect.map(|effect| effect.alone).into(),
         )
@@ -65,8 +65,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text("where", "where the change first occurs: module class and user frame", |_, r| {
             r.place.as_str().into()
         })
-        .text("hint", "what usually causes such a change", |_, r| r.hint.into())
-        .whole("sites", "number of its calls in all compared steps", |_, r| {
+        .text("hint", "usual cause of this kind of change", |_, r| r.hint.into())
+        .whole("sites", "number of calls of the change in all compared steps", |_, r| {
             r.number.map(|_| r.sites).into()
         })
         .whole("node", "first line of `merged_tree_output.txt` with this change, from 0", |_, r| {
@@ -128,7 +128,7 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
             let call = a.diff().merged().node(r.2).call(side);
             call.map(|call| a.tree(side).name(call)).into()
         })
-        .text("module", "the innermost module around it", |a, r| a.module_of_node(r.2).into())
+        .text("module", "the innermost module around the call", |a, r| a.module_of_node(r.2).into())
         .sides("arguments_*", TEXT, "shapes and types of the op", |a, r, side| {
             let call = a.diff().merged().node(r.2).call(side);
             let arguments = call.and_then(|call| a.tree(side).arguments(call));

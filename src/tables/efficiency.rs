@@ -53,14 +53,14 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
             "bound_*",
             WORD,
             "the limit at the device's peaks: `compute` or `memory`; \
-             `cache_resident_or_model_too_high` if it took less time than the peaks allow; empty \
+             `cache_resident_or_model_too_high` if the op took less time than the peaks allow; empty \
              if the peaks are unknown",
             move |_, r, side| of(r)[side].bound_label().into(),
         )
         .sides(
             "roofline_pct_*",
             PERCENT,
-            "least time at the device's peaks as a share of the time; empty above 100",
+            "minimum time at the device's peaks as a share of the measured time; empty above 100",
             move |_, r, side| of(r)[side].roofline_pct().into(),
         )
 }
@@ -72,7 +72,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).and(runs).table(
         (
             name,
-            "op and shapes whose time is fully modeled, by the time that the candidate could save",
+            "op and shapes whose time is fully modeled, sorted by the time that the candidate could save",
         ),
         analysis,
         |analysis| Box::new(analysis.by_efficiency().iter().cloned()),
@@ -88,10 +88,13 @@ fn identity() -> Columns<Analysis, EfficiencyRow> {
         )
         .sides("input_shape_*", TEXT, "`Input Dims` of the op", |_, r, side| text(&r.dims, side))
         .sides("input_type_*", TEXT, "`Input type`", |_, r, side| text(&r.types, side))
-        .sides("count_*", WHOLE, "number of runs of the op", |_, r, side| r.count[side].into())
-        .sides("kernel_time_*", TIME, "sum of the durations of its GPU events", |_, r, side| {
-            r.efficiency[side].time.into()
-        })
+        .sides("count_*", WHOLE, "number of calls of the op", |_, r, side| r.count[side].into())
+        .sides(
+            "kernel_time_*",
+            TIME,
+            "sum of the durations of the row's GPU events",
+            |_, r, side| r.efficiency[side].time.into(),
+        )
 }
 
 fn text(texts: &PerSide<String>, side: Side) -> Cell<'_> {
@@ -103,7 +106,7 @@ fn savings() -> Columns<Analysis, EfficiencyRow> {
         .sides(
             "roofline_us_*",
             MICROS,
-            "least time at the device's peaks",
+            "minimum time at the device's peaks",
             |_: &Analysis, r: &EfficiencyRow, side| r.efficiency[side].roofline_us().into(),
         )
         .sides(

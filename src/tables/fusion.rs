@@ -86,8 +86,10 @@ fn instances() -> Columns<Analysis, FusionRow> {
             "nodes of this path with kernels on both sides, launched by these ops",
             |_, r| r.instances.into(),
         )
-        .whole("agreeing", "number of these instances with the same counts and change", |_, r| {
-            r.agreeing.into()
-        })
+        .whole(
+            "agreeing",
+            "number of these instances with the same kernel counts and the same change",
+            |_, r| r.agreeing.into(),
+        )
         .column(first)
 }

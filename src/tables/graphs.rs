@@ -83,7 +83,7 @@ fn captures() -> Columns<Analysis, Row> {
         .text("capture", "file of the capture", |_: &Analysis, r: &Row| {
             of(r.replay.graph.as_ref().map(|graph| graph.source.as_str()))
         })
-        .whole("graph", "number of the graph in that file, from 0", |_, r| {
+        .whole("graph", "number of the graph in the capture file, from 0", |_, r| {
             of(r.replay.graph.as_ref().map(|graph| graph.number))
         })
         .column(begin)

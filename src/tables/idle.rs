@@ -28,7 +28,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .text(
             "owner",
-            "innermost call on the launching thread in that time; `(between calls)` if there was \
+            "innermost call on the launching thread during the gap; `(between calls)` if there was \
              none; for `latency` and `queue`, the launch",
             |analysis, r| analysis.idle_owner_name(r).into(),
         )
@@ -50,7 +50,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .whole(
             "lowest_common_ancestor_id",
-            "line of that call in `merged_tree_output.txt`, from 0",
+            "line of the common call in `merged_tree_output.txt`, from 0",
             |_, r| r.lowest_common.map(|id| id.index()).into(),
         )
         .sides(

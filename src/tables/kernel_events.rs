@@ -91,9 +91,11 @@ fn op() -> Columns<Analysis, Event> {
         .text("name", "name of the GPU event", |a: &Analysis, e: &Event| {
             a.tree(e.side).name(e.call).into()
         })
-        .text("cpu_op_name", "the nearest op above its launch; empty if there is none", |a, e| {
-            e.op.map(|op| a.tree(e.side).name(op)).into()
-        })
+        .text(
+            "cpu_op_name",
+            "the nearest op above the event's launch; empty if there is none",
+            |a, e| e.op.map(|op| a.tree(e.side).name(op)).into(),
+        )
         .column(Column::new(
             "cpu_op_uid",
             ColumnType::Uid,
@@ -152,7 +154,7 @@ fn places() -> Columns<Analysis, Event> {
                 modules => Cell::Names(modules),
             },
         ))
-        .text("nn_module_parent", "the innermost of these modules", |a, e| {
+        .text("nn_module_parent", "the innermost module around the launch", |a, e| {
             let tree = a.tree(e.side);
             tree.module(e.call).map(|module| tree.name(module)).into()
         })
@@ -160,7 +162,9 @@ fn places() -> Columns<Analysis, Event> {
 
 fn moments() -> Columns<Analysis, Event> {
     Columns::new()
-        .whole("row_id", "its row in `diff_stats.csv`", |_: &Analysis, e: &Event| e.row.into())
+        .whole("row_id", "the event's row in `diff_stats.csv`", |_: &Analysis, e: &Event| {
+            e.row.into()
+        })
         .micros("start_us", "start, relative to the first event of its trace", |_, e| {
             e.start.into()
         })
@@ -172,10 +176,10 @@ fn moments() -> Columns<Analysis, Event> {
         })
         .whole(
             "step",
-            "position of the step that launched it, from 0; empty outside steps",
+            "position of the step that launched the event, from 0; empty outside steps",
             |a, e| a.steps(e.side).step(e.call).map(|step| a.told_step(step)).into(),
         )
-        .word("phase", "phase in which it was launched", |a, e| {
+        .word("phase", "phase in which the event was launched", |a, e| {
             a.phases(e.side).phase(e.call).label().into()
         })
         .word("category", "kind of work, see `categories.csv`", |a, e| {

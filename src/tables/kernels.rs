@@ -22,7 +22,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(spread())
         .and(delta_and_ratio(tally))
         .and(presence(tally))
-        .word("verdict", "result of the test over the repeats, see `verdicts.csv`", |_, r: &Row| {
+        .word("verdict", "result of the significance test over the runs or steps, see `verdicts.csv`", |_, r: &Row| {
             r.verdict().into()
         })
         .and(super::verdicts::basis())
@@ -36,7 +36,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(efficiency::columns(|row: &Row| &row.group.efficiency))
         .and(runs(&analysis))
         .table(
-            (name, "event name, kind of work and launching op, by the time of both traces"),
+            (name, "event name, kind of work and launching op, sorted by the total time of both traces"),
             analysis,
             |analysis| tallies::judged(analysis, kernels(analysis), |kernel| &kernel.row.tally),
         )

@@ -22,7 +22,7 @@ fn identity() -> Columns<Analysis, LayerOpRow> {
         .word("phase", "as in `layers.csv`", |_, r| r.phase.label().into())
         .whole("position", "position within the stack and phase, from 0", |_, r| r.position.into())
         .text("name", "name of the rows (of the kernel in a graph)", |_, r| r.name.as_str().into())
-        .whole("nth", "occurrence of that name in its layer, from 0", |_, r| r.nth.into())
+        .whole("nth", "occurrence of the name in its layer, from 0", |_, r| r.nth.into())
         .word("presence", "which side has events in the row", |_, r| {
             Presence::of(r.spread.map(|spread| spread.events)).label().into()
         })
@@ -49,9 +49,12 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
         })
         .sides("mean_us_*", MEAN, MEAN_OF, |_, r, side| r.spread[side].mean_us().into())
         .column(delta.unit(MEAN.1).difference())
-        .sides("stddev_us_*", MEAN, "standard deviation over the same layers", |_, r, side| {
-            r.spread[side].deviation_us().into()
-        })
+        .sides(
+            "stddev_us_*",
+            MEAN,
+            "standard deviation over all layers of the stack in all steps",
+            |_, r, side| r.spread[side].deviation_us().into(),
+        )
         .sides("total_us_*", TIME, "sum over all layers", |_, r, side| r.spread[side].total.into())
         .micros_difference("delta_us", "candidate − baseline of the sums", |_, r| {
             r.spread.map(|spread| spread.total).difference().into()

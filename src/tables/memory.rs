@@ -18,11 +18,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text(
             "op",
             "the nearest matched op around the allocations, otherwise the nearest op; `a | b` if the names \
-             differ; `(outside ops)`; `(live before the recording)`; `(not recorded)`: what \
-             `Total Allocated` counts and no event explains",
+             differ; `(outside ops)`; `(live before the recording)`; `(not recorded)`: memory \
+             that `Total Allocated` counts and no event explains",
             |_, r| r.source.name().into(),
         )
-        .text("root_op", "the outermost op around that op", |_, r| match &r.source {
+        .text("root_op", "the outermost op around the matched op", |_, r| match &r.source {
             MemorySource::Op { root, .. } => root.as_str().into(),
             MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
                 Cell::Empty
@@ -71,8 +71,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (
                 name,
-                "matched op, outermost op and shapes on a device, and what was live before; most bytes at \
-                 the peak first",
+                "matched op, outermost op and shapes on a device, and memory that was live before \
+                 the recording; most bytes at the peak first",
             ),
             analysis,
             |analysis| Box::new(analysis.memory_rows().into_iter()),
@@ -102,7 +102,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "basis_*",
             (ColumnType::Word, ""),
-            "`absolute`; `relative`: without what was live before the recording, which is unknown",
+            "`absolute`; `relative`: without the memory that was live before the recording, which is unknown",
             |_, r, side| {
                 let basis = |span: &MemorySpan| if span.is_absolute { "absolute" } else { "relative" };
                 r.spans[side].as_ref().map(basis).into()
@@ -112,13 +112,13 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
             Some(s.allocations.cast_signed())
         }))
         .and(of_span("frees", COUNT, "number of frees", |s| Some(s.frees.cast_signed())))
-        .and(of_span("start_bytes", BYTES, "allocated at the start", |s| Some(s.start)))
-        .and(of_span("end_bytes", BYTES, "allocated at the end", |s| Some(s.end)))
+        .and(of_span("start_bytes", BYTES, "bytes allocated at the start", |s| Some(s.start)))
+        .and(of_span("end_bytes", BYTES, "bytes allocated at the end", |s| Some(s.end)))
         .and(of_span("peak_bytes", BYTES, "most bytes allocated at once", |s| Some(s.peak)))
         .sides(
             "peak_op_*",
             (ColumnType::Text, ""),
-            "the op that reaches the peak; empty if it is at the start or outside of ops",
+            "the op that reaches the peak; empty if the peak is at the start or outside of ops",
             |_, r, side| match r.spans[side].as_ref().map(|span| span.peak_op.as_str()) {
                 None | Some("") => Cell::Empty,
                 Some(op) => op.into(),
@@ -127,7 +127,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(of_span(
             "reserved_bytes",
             BYTES,
-            "what the allocator holds at the end; empty on the host",
+            "bytes that the allocator has reserved at the end; empty on the host",
             |s| s.reserved,
         ))
         .table(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
     columns(
         "name of the op",
-        "time of the GPU events that the op launched itself, without those of the ops in it",
+        "time of the GPU events that the op launched itself, excluding those of nested ops",
     )
     .table((name, "name of all ops, those without GPU work included"), analysis, |analysis| {
         Box::new(analysis.ops_by_name().into_iter())
@@ -54,7 +54,7 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
             "mean number of calls per step; empty if the side has no steps",
             |analysis, calls, side| per_step(analysis, calls.in_steps[side], side).into(),
         )
-        .sides("matched_*", WHOLE, "calls with a counterpart of this name", |_, calls, side| {
+        .sides("matched_*", WHOLE, "calls with a counterpart of the same name", |_, calls, side| {
             calls.matched[side].into()
         })
         .sides(

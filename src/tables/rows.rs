@@ -55,19 +55,19 @@ fn times() -> Rows {
         .sides(
             "kernel_time_*",
             TIME,
-            "sum of the durations of its GPU events",
+            "sum of the durations of the row's GPU events",
             |a: &Analysis, r: &Position, side| r.row(a).time[side].into(),
         )
         .sides(
             "kernel_names_*",
             (ColumnType::Names, ""),
-            "names of its GPU events, by start time",
+            "names of the row's GPU events, sorted by start",
             |a, r, side| Cell::Names(a.event_names(r.row(a), side)),
         )
         .sides(
             "busy_time_*",
             TIME,
-            "union of the intervals of its GPU events; less than the sum if they overlap",
+            "union of the intervals of the row's GPU events; less than the sum if the events overlap",
             |a, r, side| r.row(a).busy[side].into(),
         )
         .sides("host_time_*", TIME, "duration of the op or launch on the host", |a, r, side| {
@@ -104,7 +104,7 @@ fn places() -> Rows {
         )
         .whole(
             "step",
-            "position of the step that launched it, from 0, as in `steps.csv`, in the baseline if \
+            "position of the step that launched the row's events, from 0, as in `steps.csv`, in the baseline if \
              it has one there; empty outside steps",
             |a, r| a.step_of(r.row(a)).map(|step| a.told_step(step)).into(),
         )
@@ -120,7 +120,7 @@ fn places() -> Rows {
         )
         .whole(
             "lowest_common_ancestor_id",
-            "node of that call in the merged tree; rows with the same id belong together",
+            "node of the lowest common call in the merged tree; rows with the same id belong together",
             |a, r| r.row(a).lowest_common.map(|id| id.index()).into(),
         )
         .column(uid("uid1", Side::Baseline))

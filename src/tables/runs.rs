@@ -25,7 +25,7 @@ pub(super) fn columns<R: 'static>(
         .sides(
             "run_median_us_*",
             MICROS,
-            "with several runs per side: median over the runs of the time per step (the lower \
+            "with several runs per side: median of the time per step over the runs (the lower \
              middle one for an even number)",
             move |a, r, side| figures(a, r, side).map(|of| of.median_us).into(),
         )

@@ -37,13 +37,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |_, r| r.group.tally.mean_ratio().into(),
         )
         .and(presence(tally))
-        .word("verdict", "result of the test over the repeats, see `verdicts.csv`", |_, r| {
+        .word("verdict", "result of the significance test over the runs or steps, see `verdicts.csv`", |_, r| {
             r.verdict().into()
         })
         .and(super::verdicts::basis())
         .and(runs(&analysis))
         .table(
-            (name, "op, kernel and shapes, by the time of both traces; other kernels last"),
+            (name, "op, kernel and shapes, sorted by the total time of both traces; other kernels last"),
             analysis,
             |analysis| Box::new(rows(analysis).into_iter()),
         )

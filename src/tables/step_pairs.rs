@@ -22,13 +22,14 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides("name_*", TEXT, "text of the annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
         })
-        .sides("batch_class_*", TEXT, "phase and size of its batch, if annotated", |_, r, side| {
+        .sides("batch_class_*", TEXT, "phase and size of the step's batch, if annotated", |_, r, side| {
             r.classes[side].map(|class| class.to_string()).into()
         })
         .word(
             "matched_by",
-            "`same_batch`: equal requests and tokens; `batch_class`: the nearest of the same class; \
-             `calls`: the most alike calls; `position`; empty without a counterpart, which excludes the \
+            "`same_batch`: batches with equally many requests and tokens; \
+             `batch_class`: the most similar batch of the same class; `calls`: the most similar calls; \
+             `position`: the same position in the trace; empty without a counterpart, which excludes the \
              step from all comparisons",
             |_, r| r.evidence.map(|evidence| evidence.label()).into(),
         )

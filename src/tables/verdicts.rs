@@ -21,7 +21,7 @@ pub(super) fn columns<R: 'static>(
     Columns::new()
         .word(
             "verdict",
-            "result of the test over the repeats, see `verdicts.csv`",
+            "result of the significance test over the runs or steps, see `verdicts.csv`",
             move |_: &Analysis, r: &R| judgement(r).verdict.label().into(),
         )
         .and(basis())
@@ -73,7 +73,7 @@ fn times() -> Columns<Analysis, Site> {
         .sides(
             "kernel_us_*",
             (ColumnType::Time, "µs"),
-            "time of its rows, without steps that have no counterpart",
+            "time of the call site's rows, excluding steps without a counterpart",
             |_: &Analysis, s: &Site, side| s.time[side].into(),
         )
         .micros_difference("delta_us", "candidate − baseline", |_, s| s.time.difference().into())
@@ -143,7 +143,7 @@ fn of_steps(judgement: &Judgement, side: Side, values: PerSide<f64>) -> Option<f
 
 fn place() -> Columns<Analysis, Site> {
     Columns::new()
-        .whole("first_row_id", "`row_id` of its first row", |_: &Analysis, s: &Site| {
+        .whole("first_row_id", "`row_id` of the call site's first row", |_: &Analysis, s: &Site| {
             s.first_row().into()
         })
         .text("lowest_common_ancestor_name", "lowest common node of the first row", |a, s| {

@@ -74,9 +74,9 @@ fn rows(analysis: &Analysis) -> Vec<What> {
     if !rows.is_empty() {
         rows.push(row("all_changes", "all changes together", Some(effects.joint)));
     }
-    let host = "the host times of matched calls: noise, or another host";
+    let host = "the host times of matched calls: noise, or a different host";
     rows.push(row("host_times", host, Some(effects.host)));
-    let kernels = "the same kernels at matched calls: noise, clocks, or another device";
+    let kernels = "the same kernels at matched calls: noise, clocks, or a different device";
     rows.push(row("kernel_times", kernels, Some(effects.kernels)));
     let step = |what, sentence: &str, step: PerSide<Nanos>| What {
         step: step.map(Some),

@@ -401,8 +401,14 @@ fn an_op_faster_than_its_device_has_no_rate_and_says_why() {
     assert!(above.mbytes().is_some() && above.roofline_us().is_some());
     assert_eq!(above.savable_us(), Some(0.0));
     let told = |before, after| clause(&PerSide::new(before, after)).expect("two models");
-    assert_eq!(told(within, above), "3.1 TB/s → above peak (cache-resident or model too high)");
-    assert_eq!(told(above, within), "above peak → 3.1 TB/s (cache-resident or model too high)");
+    assert_eq!(
+        told(within, above),
+        "3.1 TB/s → above peak (data in a cache, or work overestimated)"
+    );
+    assert_eq!(
+        told(above, within),
+        "above peak → 3.1 TB/s (data in a cache, or work overestimated)"
+    );
 }
 
 #[test]

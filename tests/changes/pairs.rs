@@ -403,7 +403,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/layers/experts_base.pt.trace",
         "examples/layers/experts_shuffled.pt.trace",
         ChangeKind::Ops,
-        "The same calls run in another order",
+        "The same calls run in a different order",
     ),
     known(
         "examples/serving/serving_base.pt.trace",

@@ -151,7 +151,7 @@ fn before_window(wall: &Wall, scale: Scale) -> Option<Cause> {
         idle_of_runs: PerSide::default(),
         difference: Nanos::ZERO,
         evidence:
-            "GPU work launched before the first step ran in the window; it is not part of the steps"
+            "the window contains GPU work that was launched before the first step and is not part of any step"
                 .to_owned(),
         kernels: PerSide::default(),
         few: None,

@@ -142,7 +142,7 @@ impl ChangeKind {
                 "torch.cuda.synchronize(), a copy from memory that is not pinned"
             }
             ChangeKind::InputPipeline => "DataLoader(num_workers=, pin_memory=)",
-            ChangeKind::Collectives => "DDP bucket size, another process group",
+            ChangeKind::Collectives => "DDP bucket size, a different process group",
             ChangeKind::KernelSelection => {
                 "torch.backends.cudnn.benchmark, a library version, autotuning"
             }

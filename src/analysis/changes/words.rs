@@ -127,7 +127,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             format!("{} {verb} a gradient{}", counted(count, "parameter"), per_step(scale, &suffix))
         }
         ChangeKind::Ops if draft.subject == ORDER => {
-            format!("The same calls run in another order {sites}{}", after_space(&position))
+            format!("The same calls run in a different order {sites}{}", after_space(&position))
         }
         ChangeKind::Ops => {
             let backward = if draft.has_backward { ", with their backward" } else { "" };
@@ -278,7 +278,9 @@ fn sizes(draft: &Draft, sites: &str) -> String {
         (one > 0.0).then(|| two / one)
     };
     let all: u64 = pairs.iter().map(|(_, count)| **count).sum();
-    let Some((top, _)) = pairs.first() else { return format!("Inputs have other shapes {sites}") };
+    let Some((top, _)) = pairs.first() else {
+        return format!("Inputs have different shapes {sites}");
+    };
     let common = ratio(top);
     let same: u64 =
         pairs.iter().filter(|(pair, _)| ratio(pair) == common).map(|(_, count)| **count).sum();
@@ -294,7 +296,7 @@ fn sizes(draft: &Draft, sites: &str) -> String {
     let what = match common.filter(|_| 2 * same >= all) {
         Some(ratio) if ratio >= 1.0 => format!("Inputs are {} times as large", short(ratio)),
         Some(ratio) => format!("Inputs are 1/{} as large", short(1.0 / ratio)),
-        None => "Inputs have other shapes".to_owned(),
+        None => "Inputs have different shapes".to_owned(),
     };
     format!("{what} {sites} ({})", told.join(", "))
 }
@@ -308,7 +310,7 @@ fn attention(draft: &Draft, scale: Scale, sites: &str) -> String {
         (Some(a), Some(b)) if a != b => format!("Attention runs {b} instead of {a} kernels"),
         (Some(a), None) => format!("Attention no longer runs {a} kernels"),
         (None, Some(b)) => format!("Attention runs {b} kernels"),
-        _ if draft.names == PerSide::default() => format!("Attention runs other ops {sites}"),
+        _ if draft.names == PerSide::default() => format!("Attention runs different ops {sites}"),
         _ => format!("Attention: {}", replaced(draft, scale, "")),
     }
 }
@@ -342,7 +344,7 @@ fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
     let suffix = per_step(scale, &suffix);
     let [one, two] = Side::BOTH.map(|side| within(draft, side, &only[side]));
     match (only.baseline.is_empty(), only.candidate.is_empty()) {
-        (true, true) => format!("The same calls run in another order or nesting{at}"),
+        (true, true) => format!("The same calls run in a different order or nesting{at}"),
         (true, false) => format!("Added{at}: {two}{suffix}"),
         (false, true) => format!("Removed{at}: {one}{suffix}"),
         (false, false) => format!("{two} instead of {one}{at}{suffix}"),

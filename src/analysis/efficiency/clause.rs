@@ -7,7 +7,7 @@ use crate::side::{PerSide, Side};
 const SAME_WORK: f64 = 0.01;
 
 /// Explains why a rate may exceed the device's peak.
-const ABOVE_PEAK: &str = "cache-resident or model too high";
+const ABOVE_PEAK: &str = "data in a cache, or work overestimated";
 
 /// The candidate's work compared with the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
 }
 
 /// A clause for a side whose rate exceeds the peak:
-/// `2.1 TB/s → above peak (cache-resident or model too high)`.
+/// `2.1 TB/s → above peak (data in a cache, or work overestimated)`.
 fn above_peak(
     efficiency: &PerSide<Efficiency>,
     rate: fn(&Efficiency) -> Option<f64>,
