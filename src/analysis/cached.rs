@@ -1,7 +1,6 @@
 //! Intermediate results that many tables share, computed once per analysis when first needed.
 //!
-//! Computing any of these results visits all calls of a tree, and a report uses them about thirty
-//! times.
+//! Computing such a result visits all calls of a tree, and a report uses the results about thirty times.
 
 use super::replay::{Effect, Effects, Reason};
 use super::{

@@ -77,9 +77,8 @@ impl Comparability {
 const OTHER_MODEL: [&str; 2] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE"];
 
 impl Analysis {
-    /// The reasons why a time limit cannot be checked between the two traces; empty if it can be
-    /// checked. A different device is one of the reasons; callers that compare two devices on
-    /// purpose ignore it.
+    /// The reasons why a time limit cannot be checked between the two traces; empty if it can be checked.
+    /// A different device is one of the reasons; callers that compare two devices on purpose ignore it.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
             let mut footing = Footing::of(self.diff().program(side));

@@ -77,7 +77,7 @@ pub struct Analysis {
     diff: Arc<TraceDiff>,
     measure: Measure,
     rows: Vec<Row>,
-    /// Row of each measured call, indexed by slot.
+    /// Row of each measured call, indexed by slot (the position among the measured calls).
     row_of: PerSide<Vec<u32>>,
     account: Account,
     categories: CategoryTable,
@@ -211,8 +211,8 @@ impl Analysis {
         self.measure.time(self.tree(side), call)
     }
 
-    /// For each event of a row, the part of its time during which no earlier event of the row ran. The sum
-    /// of these parts is the row's busy time.
+    /// For each event of a row, the part of its time during which no earlier event of the row ran.
+    /// The parts add up to the row's busy time.
     pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
         let tree = self.tree(side);
         let span = |&call: &CallId| {
@@ -237,7 +237,7 @@ impl Analysis {
         self.diff.tree(side)
     }
 
-    /// What the rows measure: GPU time, or host self time if neither trace has GPU events.
+    /// The measure of the rows: GPU time, or host self time if neither trace has GPU events.
     pub fn measure(&self) -> Measure {
         self.measure
     }

@@ -15,7 +15,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Class of the module in which `torch.compile` wraps another module.
+/// Class of the module in which `torch.compile` wraps a compiled module.
 const WRAPPER: &str = "OptimizedModule";
 
 /// Names of the matrix products that compilers call unchanged.

@@ -18,9 +18,9 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     }
 }
 
-/// The middle sample, or the lower of the two middle samples, so the result is always one of the samples;
-/// 0 if there are no samples. For runs this is the value of the median run, so a headline agrees with the
-/// tables of that run.
+/// The middle sample, or the lower of the two middle samples, so the result is always one of the
+/// samples; 0 if there are no samples. For times of runs, the result is the time of the median run,
+/// so a headline agrees with the tables of that run.
 pub(crate) fn lower_median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -93,8 +93,8 @@ impl Few {
         let sum: f64 = excesses.iter().sum();
         let explained = sum.abs() / of as f64;
         let excess = Nanos((1e3 * sum / count as f64).round() as i64);
-        // Outliers that explain much more than the difference do not count, since then both sides have
-        // outliers.
+        // Outliers that explain much more than the difference do not count, since both sides must
+        // have outliers in that case.
         let is_most = difference > 0.0 && 2.0 * (difference - explained).abs() <= difference;
         is_most.then_some((explained, Few { side, count, of, excess }))
     }

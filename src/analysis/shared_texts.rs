@@ -1,5 +1,5 @@
-//! Assigns numbers to the texts of both traces such that equal texts have equal numbers. Events can then
-//! be grouped by number without comparing long names.
+//! Assigns numbers to the texts of both traces such that equal texts have equal numbers. Numbers
+//! allow grouping events without comparing long names.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};

@@ -11,7 +11,7 @@ use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
 
 /// Maximum number of events, over all runs of a side, that are kept in memory until they are
-/// compared. Runs beyond this limit are read a second time.
+/// compared. Runs whose events exceed the maximum are read a second time.
 const KEPT_EVENTS: usize = 2_000_000;
 
 /// The index of the median run among `runs` runs sorted by step time.

@@ -139,17 +139,18 @@ impl fmt::Debug for Watcher {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ComparisonOptions {
-    /// How both traces are read. Flow events are never kept, because a comparison does not use them.
+    /// Options for reading both traces. Flow events are never kept, because a comparison does not
+    /// use them.
     pub read: ReadOptions,
     /// The part of each trace that is compared.
     pub selection: PerSide<Selection>,
     /// Where to find the graph captures of each trace.
     pub captures: PerSide<CaptureSource>,
-    /// How the call trees are built.
+    /// Options for building the call trees.
     pub tree: TreeOptions,
-    /// How the call trees are aligned.
+    /// Options for aligning the call trees.
     pub diff: DiffOptions,
-    /// How the time is analyzed.
+    /// Options for analyzing the time.
     pub analysis: AnalysisOptions,
     watcher: Option<Watcher>,
     cancel: Cancel,
@@ -163,7 +164,7 @@ impl ComparisonOptions {
         self
     }
 
-    /// Restricts the comparison to these parts of the traces.
+    /// Restricts the comparison to the selected parts of the traces.
     #[must_use]
     pub fn selection(mut self, baseline: Selection, candidate: Selection) -> Self {
         self.selection = PerSide::new(baseline, candidate);
@@ -254,10 +255,9 @@ impl Comparison {
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     ///
-    /// # Errors
-    /// Any error of [`Trace::open_with`], with the baseline's error first. Other errors: a trace has neither
-    /// host calls nor GPU events to compare, both inputs are standard input, a selected part is empty, or the
-    /// comparison is canceled.
+    /// # Errors Any error of [`Trace::open_with`], with the baseline's error first. In addition: a
+    /// trace has neither host calls nor GPU events to compare, both inputs are standard input, a
+    /// selected part is empty, or the comparison is canceled.
     pub fn open(
         baseline: impl Into<Input>,
         candidate: impl Into<Input>,

@@ -50,7 +50,7 @@ pub struct Contributor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub usize);
 
-/// Computes the coverage and error of a comparison with these rows.
+/// Computes the coverage and error of a comparison from its rows.
 pub(crate) fn accuracy(rows: &[Row]) -> Accuracy {
     let whole: Nanos = rows.iter().map(|row| row.amounts.profile).sum();
     let whole = whole.0 as f64;

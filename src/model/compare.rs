@@ -14,13 +14,13 @@ use crate::trace::Nanos;
 pub struct Row {
     /// The kernel type that names the row.
     pub kernel_type: KernelType,
-    /// The first three model ops that become this kernel.
+    /// The first three model ops that become the kernel.
     pub model_ops: Vec<String>,
     /// Predicted and measured time and count.
     pub amounts: Amounts,
-    /// This kernel type's share of the profile's time, in percent; `None` if the profile has no time.
+    /// The kernel type's share of the profile's time, in percent; `None` if the profile has no time.
     pub profile_share_pct: Option<f64>,
-    /// Whether the model looked up, computed, or lacks this kernel type.
+    /// Whether the model looked up, computed, or lacks the kernel type.
     pub status: Status,
 }
 
@@ -82,8 +82,8 @@ pub(crate) fn total(rows: &[Row]) -> Amounts {
     rows.iter().fold(Amounts::default(), |sum, row| sum.plus(&row.amounts))
 }
 
-/// A row for each kernel type in the prediction or the profile, sorted by the larger of its two times, then
-/// by name.
+/// A row for each kernel type in the prediction or the profile, sorted by the larger of the
+/// predicted and the measured time, then by name.
 pub(crate) fn rows(prediction: &Prediction, profile: &Profile, passes: ForwardPasses) -> Vec<Row> {
     let types: BTreeSet<&KernelType> =
         prediction.kernels.keys().chain(profile.kernels.keys()).collect();

@@ -19,7 +19,8 @@ pub(crate) struct Event {
     pub(crate) args: Option<Args>,
 }
 
-/// The arguments that are kept; all others (`Inputs`, the times of the analytic model) are skipped.
+/// The arguments that are kept; all other arguments (`Inputs`, the times of the analytic model) are
+/// skipped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Args {
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     pub(crate) zero_cost: Scalar,
 }
 
-/// A string, number or boolean as text; `None` if the key is missing or has a value of another type.
+/// A string, number or boolean as text; `None` if the key is missing or has a value of a different type.
 #[derive(Debug, Default)]
 pub(crate) struct Scalar(Option<String>);
 

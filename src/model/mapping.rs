@@ -1,8 +1,8 @@
 //! Reads `op_mapping.yaml`, which lists the kernel type that each op becomes, and the ops that cost nothing.
 //!
-//! Real files have their entries under `operator_mappings:`, but the tool on which this comparison
-//! is modeled expects them at the top level. Both layouts are accepted; entries under the key take
-//! precedence.
+//! Real files have their entries under `operator_mappings:`, but the tool whose comparison
+//! `model-diff` reproduces expects the entries at the top level. Both layouts are accepted; entries
+//! under the key take precedence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::input;
 use super::kernel_type::KernelType;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The key above the entries in every mapping file that is shipped with the database.
+/// The key that contains the entries in every mapping file that is shipped with the database.
 const ENTRIES: &str = "operator_mappings";
 
 /// The kernel that an op becomes, if any.
@@ -21,7 +21,7 @@ const ENTRIES: &str = "operator_mappings";
 pub enum Lowering {
     /// The op runs nothing on the device (`zero_cost: true`): it is a view, or fused into another op.
     ZeroCost,
-    /// The op becomes this kernel.
+    /// The op becomes the given kernel.
     Kernel(KernelType),
     /// The op is listed, but has no kernel of its own (a composite).
     Unnamed,

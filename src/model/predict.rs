@@ -35,7 +35,7 @@ pub struct PredictedKernel {
     pub hits: u64,
     /// Number of kernels from ops whose time was computed.
     pub misses: u64,
-    /// The first three ops that become this kernel, in trace order.
+    /// The first three ops that become the kernel, in trace order.
     pub ops: Vec<String>,
     whole: Nanos,
     /// Time that is still to be divided, by the number of kernels that share it. Dividing the time of each
@@ -138,7 +138,7 @@ impl PredictedKernel {
         self.whole + shares.sum()
     }
 
-    /// Predicted number of kernels of this type.
+    /// Predicted number of kernels of the type.
     pub fn count(&self) -> u64 {
         self.hits + self.misses
     }

@@ -5,13 +5,13 @@ use std::fmt;
 /// The origin of the model's time for a kernel type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Every op that becomes this kernel was looked up in the model's database.
+    /// Every op that becomes the kernel was looked up in the model's database.
     Hit,
     /// Some ops were looked up, and some were computed.
     Partial,
     /// All ops were computed.
     Miss,
-    /// Only the profile has this kernel type.
+    /// Only the profile has the kernel type.
     Unmodeled,
 }
 

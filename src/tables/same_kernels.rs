@@ -5,8 +5,7 @@ use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence
 use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
 use std::sync::Arc;
 
-/// Name of the row that sums up the events whose kernel does not also run under the op's
-/// counterpart.
+/// Name of the row that sums up the events whose kernel does not also run under the op's counterpart.
 const OTHERS: &str = "(other kernels)";
 
 type Row = Judged<SameKernelRow>;

@@ -1,4 +1,4 @@
-//! Tests that each comparability check reports the differences it should, and no others.
+//! Tests that each comparability check reports exactly the differences that it should.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};

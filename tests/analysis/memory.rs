@@ -202,9 +202,8 @@ fn a_step_of_a_training_repeats_to_the_byte() {
     });
 }
 
-/// A trace of three steps of 1 ms with memory events, which are given by time in µs and arguments.
-/// In each step, `aten::linear` runs from 0.05 to 0.4 ms and calls `aten::mm`, which runs from 0.1
-/// to
+/// A trace of three steps of 1 ms with memory events, which are given by time in µs and arguments. In
+/// each step, `aten::linear` runs from 0.05 to 0.4 ms and calls `aten::mm`, which runs from 0.1 to
 /// 0.3 ms.
 fn made(events: &[(u32, Value)]) -> String {
     let call = |name: &str, cat: &str, start: u32, length: u32| json!({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": length});

@@ -493,8 +493,7 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
 
 /// Number of points of difference, and number of points that vary among runs.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
-    // The first run has the middle one of three times, or the lower one of two, so it is the median
-    // run.
+    // The first run has the middle one of three times, or the lower one of two, so it is the median run.
     let traces = |runs: &[&[&str]]| {
         let times = [100.0, 200.0, 50.0].into_iter().zip(runs);
         times.map(|(time, others)| run(time, others)).collect()

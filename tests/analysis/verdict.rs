@@ -8,8 +8,7 @@ use tracetree::analysis::{Analysis, Repeats, StepRow, Thresholds, Verdict, Verdi
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// A trace with one step for each of the given times of `aten::mm`; `aten::add` takes 50 µs in each
-/// step.
+/// A trace with one step for each of the given times of `aten::mm`; `aten::add` takes 50 µs in each step.
 fn steps(times: &[f64]) -> String {
     with_kernel(times, "gemm")
 }

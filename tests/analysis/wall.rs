@@ -175,9 +175,8 @@ fn work_that_runs_after_the_last_step_belongs_to_it() {
 
 #[test]
 fn work_launched_before_the_window_is_listed_separately() {
-    // The launches of kernel_9 and kernel_8 are not in the trace, and the launch of kernel_1 is
-    // before the step. Of kernel_9, kernel_8 and kernel_1, only kernel_8 runs after kernel_2 on the
-    // same stream.
+    // The launches of kernel_9 and kernel_8 are not in the trace, and the launch of kernel_1 is before
+    // the step. Of kernel_9, kernel_8 and kernel_1, only kernel_8 runs after kernel_2 on the same stream.
     let events = Events::default()
         .launch(1, (-20.0, -10.0))
         .step(0, (0.0, 100.0))
@@ -297,8 +296,7 @@ fn counted(analysis: &Analysis, side: Side) -> Recount {
     sums
 }
 
-/// Checks a pair of real traces against a recount of their raw JSON, and passes both recounts to
-/// `look`.
+/// Checks a pair of real traces against a recount of their raw JSON, and passes both recounts to `look`.
 fn recounted(baseline: &str, candidate: &str, look: impl FnOnce(PerSide<Recount>)) {
     let (Some(a), Some(b)) = (traces::real(baseline), traces::real(candidate)) else { return };
     let paths = PerSide::new(a, b);

@@ -59,7 +59,7 @@ impl Made {
         ));
     }
 
-    /// Adds an op that launches a kernel with this duration.
+    /// Adds an op that launches a kernel with the given duration.
     fn op(&mut self, name: &str, kernel: f64) {
         self.host += HOST;
         let (start, launch) = (self.host, self.host + 2.0);
@@ -281,7 +281,7 @@ fn what_cannot_be_replayed_has_a_reason() {
     });
 }
 
-/// The reason why a comparison with this candidate has no effects.
+/// The reason why a comparison with the given candidate has no effects.
 fn reason_of(candidate: &str) -> Option<(Option<Side>, Reason)> {
     let baseline = Made::steps(|step| ops(step, 10.0));
     let mut reason = None;

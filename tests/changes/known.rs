@@ -46,8 +46,7 @@ fn a_known_change_is_found_from_the_other_side() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// Pairs of recordings of one program. Both recordings have a change, and both changes must be
-/// found.
+/// Pairs of recordings of one program. Both recordings have a change, and both changes must be found.
 const CROSSED: [(&str, &str, [ChangeKind; 2]); 22] = [
     ("train_relu", "train_item", [ChangeKind::Ops, ChangeKind::HostRead]),
     ("train_clip", "train_fused_adam", [ChangeKind::Ops, ChangeKind::Optimizer]),

@@ -159,8 +159,7 @@ fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
             }
             for (one, two) in [(&one, &two), (&two, &one)] {
                 let gate = check_structure(one, two);
-                // The result is inconclusive if some steps lack calls that all remaining steps
-                // have.
+                // The result is inconclusive if some steps lack calls that all remaining steps have.
                 assert_ne!(gate.outcome, Outcome::Fail, "{name}: {:#?}", gate.findings);
             }
         }
@@ -289,7 +288,7 @@ fn baselines_are_small_and_contain_no_file_names() {
         ("mi300_h100/timesformer.h100.json.gz", 60_000),
         ("inference/vllm_eager.b200.json.gz", 100_000),
         ("cpu/tfm.pt.trace.json.gz", 40_000),
-        // The steps of this trace differ, so each of them is stored.
+        // All steps of the trace are stored, because they differ.
         ("training/eager.a100.json.gz", 150_000),
     ] {
         let Some(path) = real(name) else { return };

@@ -30,7 +30,8 @@ pub enum RowKind {
     OneSidedOp,
     /// The row of a launch with no op above it.
     Launch,
-    /// The row of a compiled region or graph launch on one side and of everything it replaced on the other.
+    /// The row of a compiled region or graph launch on one side and of the calls that it replaced
+    /// on the other side.
     Replaced,
     /// The row of GPU events that share a name and whose launch is not in the trace.
     Unlinked,
@@ -48,7 +49,7 @@ pub struct Row {
     pub events: PerSide<Vec<CallId>>,
     /// Total time of the events.
     pub time: PerSide<Nanos>,
-    /// Union of the intervals of the events.
+    /// Length of the union of the event intervals.
     pub busy: PerSide<Nanos>,
     /// Host time of the op or launch, including nested calls.
     pub host_time: PerSide<Nanos>,
@@ -69,7 +70,7 @@ impl Row {
         self.time.ratio()
     }
 
-    /// Which sides have measured events.
+    /// The sides that have measured events.
     pub fn presence(&self) -> Presence {
         Presence::of(self.events.as_ref().map(|events| events.len() as u64))
     }

@@ -125,8 +125,8 @@ impl Analysis {
 
 type ByName = BTreeMap<TextId, (u64, Nanos)>;
 
-/// A [`LoweringSide`] that uses name ids. Resolving names last is cheaper: there are many events but few
-/// names.
+/// A [`LoweringSide`] that uses name ids. Names are resolved last, because there are many events
+/// but few names.
 #[derive(Default)]
 struct Counts {
     time: Nanos,
@@ -160,7 +160,7 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-/// Sort key. Groups with equal times and names are sorted by their first row.
+/// The key by which groups are sorted; groups with equal times and names are sorted by their first row.
 fn order(sums: &RowGroup) -> impl Ord + '_ {
     (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

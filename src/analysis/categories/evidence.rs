@@ -183,9 +183,8 @@ impl Judge<'_> {
         kind.map(|category| (category, CategorySource::Event))
     }
 
-    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its
-    /// name. The op around a generated kernel is ignored, because the kernel may only prepare
-    /// values for that op.
+    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The
+    /// op around a generated kernel is ignored, because the kernel may only prepare values for that op.
     fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;
@@ -202,8 +201,7 @@ impl Judge<'_> {
         best.map(|category| (category, CategorySource::Op))
     }
 
-    /// Uses the nearest autograd node above a call, or the innermost module if the module is
-    /// nearer.
+    /// Uses the nearest autograd node above a call, or the innermost module if the module is nearer.
     fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         self.above(call).context
     }
@@ -242,7 +240,6 @@ impl Judge<'_> {
         self.above(call).clears_gradients
     }
 
-    /// What the calls above a call reveal about its GPU work.
     fn above(&mut self, call: CallId) -> Above {
         let tree = self.tree;
         let Some(parent) = tree.parent(call) else { return Above::default() };

@@ -32,7 +32,6 @@ use rules::{Rules, Strength};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-/// The built-in rules.
 const BUILTIN: &str = include_str!("categories.toml");
 
 /// Dense id of a category in one rule set, from 0, in order of precedence.
@@ -109,7 +108,6 @@ impl Default for Categories {
 }
 
 impl Categories {
-    /// The built-in rules.
     pub fn builtin() -> Categories {
         Categories { rules: None }
     }

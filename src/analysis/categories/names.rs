@@ -54,8 +54,8 @@ pub(super) fn find(rules: &Rules, role: Role, name: &str) -> Option<usize> {
     }
 }
 
-/// The category of a kernel: compiler-generated kernels are looked up by the ops in their names, launchers
-/// by their template arguments, and all others by their stems.
+/// The category of a kernel: compiler-generated kernels are looked up by the ops in their names,
+/// launchers by their template arguments, and all other kernels by their stems.
 fn of_kernel(rules: &Rules, name: &str) -> Option<usize> {
     let stem = kernel_name::stem(name);
     let words = Words::of(&stem);
@@ -82,7 +82,7 @@ fn is_generated(words: &Words) -> bool {
         || words.contain(&Words::of("cpp_fused"))
 }
 
-/// `triton_tem_fused_addmm_3`.
+/// Whether a kernel was generated from a template, such as `triton_tem_fused_addmm_3`.
 fn is_template(words: &Words) -> bool {
     words.at(0) == Some(COMPILED_PREFIX)
         && words.at(1).is_some_and(|kind| TEMPLATES.contains(&kind))
@@ -99,9 +99,8 @@ fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {
         .or_else(|| rules.find(NameKind::Kernel, &words.first(2)))
 }
 
-/// Whether a cpu_op is a real op: it has a namespace, or a compiler generated it. All other cpu_ops
-/// are autograd nodes or ranges named by a user or a framework, and say nothing about individual
-/// kernels.
+/// Whether a cpu_op is a real op: it has a namespace, or a compiler generated it. All other cpu_ops are
+/// autograd nodes or ranges named by a user or a framework, and say nothing about individual kernels.
 pub(super) fn is_op(name: &str) -> bool {
     let namespaced = name.contains("::") && !name.contains(' ');
     namespaced || name.starts_with(COMPILED_PREFIX) || name == COLLECTIVE_OP

@@ -245,10 +245,11 @@ impl Rules {
             .any(|launcher| stem == launcher || stem.ends_with(&format!("::{launcher}")))
     }
 
-    /// The category of a name, from the first rule file with a match. The strongest category wins, since
-    /// names also contain words for auxiliary work (`reshape_and_cache`, `gather_topk`). Among equally
-    /// strong categories, the longest pattern wins, with whole names first, then the category that comes
-    /// first in the file. A match inside a longer match is ignored: `clamp_min` does not match `min`.
+    /// The category of a name, from the first rule file with a match. The strongest category wins,
+    /// since names also contain words for auxiliary work (`reshape_and_cache`, `gather_topk`).
+    /// Among equally strong categories, a pattern for the whole name wins, then the longest
+    /// pattern, then the category that comes first in the file. A match inside a longer match is
+    /// ignored: `clamp_min` does not match `min`.
     pub(super) fn find(&self, kind: NameKind, name: &Words) -> Option<usize> {
         self.layers.iter().find_map(|layer| self.best(layer, kind, name))
     }

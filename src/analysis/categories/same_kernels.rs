@@ -1,9 +1,11 @@
-//! Gives kernels without an op above them the category of kernels with the same name below known ops.
+//! Assigns a category to kernels without an op above them: the category of the kernels that have
+//! the same name and run below known ops.
 //!
-//! A graph replay has no ops, a launch before the window has no ops in the trace, and a compiled region
-//! has only the ops of its wrapper. One side of a pair would then be classified by its ops and the other
-//! by kernel names, which would create a spurious difference of categories. If all ops that launch kernels
-//! with one name in either trace agree on a category, that category applies to all kernels with this name:
+//! A graph replay has no ops, a launch before the window has no ops in the trace, and a compiled
+//! region has only the ops of its wrapper. Without a shared rule, one side of a matched pair would
+//! be classified by its ops and the other side by kernel names, which would create a spurious
+//! difference of categories. If all ops that launch kernels with one name in either trace agree on
+//! a category, that category applies to all kernels with this name:
 //!
 //! ```text
 //! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op
@@ -38,8 +40,8 @@ impl<'t> SameKernels<'t> {
     }
 
     /// Applies the recorded categories to kernels of one trace that were classified by their names.
-    /// Pointwise kernels are skipped: their names already describe their work, and one use of such a
-    /// kernel says nothing about its other uses.
+    /// Pointwise kernels are skipped: their names already describe their work, and one use of a
+    /// pointwise kernel says nothing about other uses.
     pub(super) fn apply(
         &self,
         tree: &CallTree,

@@ -11,7 +11,7 @@ use crate::trace::Nanos;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cause {
-    /// Why the time differs.
+    /// The reason why the time differs.
     pub reason: Reason,
     /// The call site: the lowest common node, shared by all instances of a module class.
     pub place: String,

@@ -1,4 +1,5 @@
-//! Merges causes whose kernels all differ by the same ratio: the device probably ran at another clock rate.
+//! Merges causes whose kernels all differ by the same ratio: the device probably ran at a different
+//! clock rate.
 
 use super::cause::{Cause, together, total};
 use super::evidence::in_order;

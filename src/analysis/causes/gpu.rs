@@ -53,7 +53,7 @@ pub(super) struct BusyPart<'a> {
     /// Number of rows that have events.
     pub(super) count: PerSide<u64>,
     pub(super) kernels: PerSide<Kernels<'a>>,
-    /// Number of region calls on one side, and of the calls that they replaced on the other.
+    /// Number of region calls on one side, and of the calls that the regions replaced on the other side.
     pub(super) facing: PerSide<u64>,
     /// Names of the calls that launched the work, with their counts.
     pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,

@@ -1,9 +1,8 @@
 //! Attributes idle time to the outermost call responsible for it, so the data loader is named rather than
 //! its `div`, `cat` and `copy_`.
 //!
-//! Each place (all instances of a call path) has its own idle time, and a sum that includes all
-//! places below. Going down from the root, the sum including all places below decides which place
-//! is the cause:
+//! Each place (all instances of a call path) has its own idle time, and a sum that includes all places
+//! below. Going down from the root, the sum including all places below decides which place is the cause:
 //!
 //! ```text
 //! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
@@ -28,7 +27,7 @@ pub(super) struct IdlePart {
     pub(super) count: PerSide<u64>,
     /// Idle time of the part in each additional run of a side.
     pub(super) runs: PerSide<Vec<Nanos>>,
-    /// Whether everything below the place belongs to this part.
+    /// Whether all places below the part's place belong to the part.
     is_whole: bool,
     /// The calls that spent the time themselves, largest difference first, each with its difference.
     pub(super) owners: Vec<(String, i128)>,
@@ -87,9 +86,9 @@ pub(super) fn roll_up(
     parts
 }
 
-/// Adds the idle time of each side's additional runs to the parts. If an additional run waits at a place
-/// where the median runs never wait, its time is added to the enclosing part, provided that this part
-/// covers everything below its place.
+/// Adds the idle time of each side's additional runs to the parts. If an additional run waits at a
+/// place where the median runs never wait, the time is added to the enclosing part if that part
+/// covers all places below its own.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,

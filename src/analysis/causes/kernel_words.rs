@@ -20,7 +20,7 @@ const LIBRARIES: [(&str, &str); 16] = [
     ("at::native", "ATen"),
 ];
 
-/// Substrings that identify a dtype. A marker that is a substring of another marker comes after it.
+/// Substrings that identify a dtype. Longer substrings precede the substrings that they contain.
 const PRECISIONS: [(&str, &str); 14] = [
     ("tf32", "tf32"),
     ("bf16", "bf16"),

@@ -10,8 +10,8 @@
 //!     └── >> trace1: aten::add
 //! ```
 //! All unmatched nodes below a common node share one place, whichever side they are from, so work
-//! that one side does instead of the other is a single finding. Two calls that are matched although
-//! their names differ have their own place.
+//! of one side that replaces work of the other side is a single finding. Two calls that are matched
+//! although their names differ have their own place.
 
 use crate::analysis::{Analysis, REPLACED};
 use crate::diff::{MergedId, MergedNode};
@@ -54,7 +54,7 @@ enum Key<'a> {
 /// A group of nodes with one call path.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The place above.
+    /// The enclosing place; `None` for a root.
     pub(super) above: Option<PlaceId>,
     /// The first node that was assigned to this place.
     pub(super) node: MergedId,
@@ -134,7 +134,6 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// The place of a node.
     pub(super) fn of(&mut self, node: MergedId) -> PlaceId {
         if let Some(place) = self.of_nodes[node.index()] {
             return place;

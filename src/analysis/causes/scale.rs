@@ -37,9 +37,8 @@ impl Scale {
     }
 
     /// The divisor for counts over the compared steps, and a suffix for the text. If all counts are
-    /// divisible by the number of steps, the divisor is that number and the suffix is empty. If a
-    /// count is not divisible by the number of steps, the divisor is 1 and the suffix reads
-    /// ` in 6 steps`.
+    /// divisible by the number of steps, the divisor is that number and the suffix is empty. If a count
+    /// is not divisible by the number of steps, the divisor is 1 and the suffix reads ` in 6 steps`.
     pub(in crate::analysis) fn unit(self, counts: &[PerSide<u64>]) -> (PerSide<u64>, String) {
         let steps = self.steps.map(|steps| steps.max(1));
         let is_whole = |side: &Side| counts.iter().all(|c| c[*side].is_multiple_of(steps[*side]));

@@ -24,7 +24,7 @@ pub(super) fn place(
     threads: &BTreeMap<MergedId, i128>,
 ) -> Option<String> {
     let difference: i128 = threads.values().sum();
-    // All threads but the most affected one are ignored: they are mostly idle between calls.
+    // Only the most affected thread counts, because the remaining threads are mostly idle between calls.
     let thread = |(_, time): &(&MergedId, &i128)| **time * difference.signum();
     let (&thread, _) = threads.iter().max_by_key(thread)?;
     let mut gaps: BTreeMap<&str, PerSide<Nanos>> = BTreeMap::new();

@@ -26,8 +26,7 @@ use crate::tree::CallKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A change of Python code is cheap if it costs less than 1/`CHEAP` of the total cost of all
-/// changes.
+/// A change of Python code is cheap if it costs less than 1/`CHEAP` of the total cost of all changes.
 const CHEAP: i128 = 200;
 
 /// The cost of each change and of unchanged code: exact differences, in the unit of [`Scale::difference`].

@@ -16,14 +16,14 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) kind: ChangeKind,
-    /// Distinguishes the change from other changes of its kind.
+    /// Text that distinguishes the change from other changes of the same kind.
     pub(super) subject: String,
     /// The calls that changed: matched ops with different arguments or kernels, and the outermost
     /// unmatched calls.
     pub(super) nodes: Vec<MergedId>,
     /// The calls of changes that are consequences of this change.
     pub(super) consequences: Vec<MergedId>,
-    /// The names that the sentence mentions for each side, with their counts.
+    /// The names that the sentence about the change mentions for each side, with their counts.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
     /// Functions whose calls were added or removed.
     pub(super) functions: PerSide<BTreeMap<String, u64>>,
@@ -31,7 +31,7 @@ pub(super) struct Draft {
     pub(super) pairs: BTreeMap<(String, String), u64>,
     /// Position in the program where the change first occurs.
     pub(super) position: Position,
-    /// Number of cheap changes of Python code at other positions that were combined with this one.
+    /// Number of cheap changes of Python code at other positions that were combined with this change.
     pub(super) other_positions: u64,
     /// Whether the change includes calls of the forward pass, and whether it includes calls of the
     /// backward pass.
@@ -90,7 +90,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft with this kind and subject, created if it does not exist yet.
+    /// The draft with the given kind and subject, created if it does not exist yet.
     pub(super) fn draft(&mut self, kind: ChangeKind, subject: &str) -> usize {
         let next = self.list.len();
         let at = *self.index.entry((kind, subject.to_owned())).or_insert(next);
@@ -135,9 +135,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft of the nearest op above a node that is unmatched or has different arguments.
-    /// Differences inside an unmatched op or an op with different arguments are consequences of
-    /// that op.
+    /// The draft of the nearest op above a node that is unmatched or has different arguments. Differences
+    /// inside an unmatched op or an op with different arguments are consequences of that op.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut above = merged.parent(node);
@@ -169,8 +168,8 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// Adds a matched op. If several drafts claim the op, it is a site of each draft, and its costs belong
-    /// to the first.
+    /// Adds a matched op. If several drafts claim the op, the op is a call site of every one of
+    /// them, and its costs belong to the first.
     pub(super) fn add_site(&mut self, at: usize, node: MergedId) {
         let of_site = &mut self.of_site[node.index()];
         if *of_site == NONE {

@@ -179,8 +179,8 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
-/// Whether the calls of a node are ops, frames, or launches outside of ops, in compared steps and outside
-/// of regions. Launches inside an op are compared by their kernels instead.
+/// Whether the calls of a node are ops, frames, or launches outside of ops, in compared steps and
+/// outside of regions. Launches inside an op are compared by their kernels.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);
@@ -202,8 +202,7 @@ fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_
     if !is_on_both || row.kind == RowKind::Replaced || analysis.is_of_other_steps(row) {
         return false;
     }
-    // A captured memset may be replayed under a different name or as a kernel, so memsets are
-    // ignored.
+    // A captured memset may be replayed under a different name or as a kernel, so memsets are ignored.
     let is_captured = Side::BOTH
         .into_iter()
         .any(|side| row.calls[side].is_some_and(|call| analysis.tree(side).is_captured(call)));

@@ -236,7 +236,7 @@ impl Changes {
         self.overlap
     }
 
-    /// Time per step, candidate − baseline, without a known call.
+    /// Time per step, candidate − baseline, that cannot be attributed to a call.
     pub fn unexplained(&self) -> Nanos {
         self.unexplained
     }

@@ -5,7 +5,6 @@ use crate::diff::MergedId;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 
-/// A position in the user's program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Position {
     /// Class of the innermost enclosing module; empty if there is none.

@@ -210,8 +210,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether both sides call modules of a class inside a given class but differ in their call counts,
-    /// both there and in total.
+    /// Whether both sides call modules of a class inside a given class but differ in their call
+    /// counts, both inside that class and in total.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];

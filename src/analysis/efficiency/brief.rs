@@ -42,8 +42,8 @@ pub struct FurthestOp {
     pub tflops_per_s: Option<f64>,
     /// Rate in 10^12 bytes per second.
     pub tb_per_s: Option<f64>,
-    /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than at the
-    /// roofline, this is `cache_resident_or_model_too_high` and there are no rates.
+    /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than at
+    /// the roofline, the value is `cache_resident_or_model_too_high` and the rates are `None`.
     pub bound: Option<&'static str>,
     /// Time at the roofline as a percentage of the measured time; `None` if it exceeds 100.
     pub roofline_pct: Option<f64>,

@@ -58,7 +58,6 @@ pub(super) enum Class {
     Complex,
 }
 
-/// The element type of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dtype {
     pub(super) class: Class,
@@ -105,7 +104,8 @@ impl Dtype {
         Some(Dtype::new(class, bytes, precision))
     }
 
-    /// The type with this PyTorch scalar type number, as recorded for a `dtype` in `Concrete Inputs`.
+    /// The type with the given PyTorch scalar type number, as recorded for a `dtype` in
+    /// `Concrete Inputs`.
     pub(super) fn of_number(number: i64) -> Option<Dtype> {
         let name = match number {
             0 => "unsigned char",

@@ -12,7 +12,6 @@
 use super::dtype::Dtype;
 use serde_json::Value;
 
-/// A tensor argument of an op.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tensor {
     pub(super) dims: Vec<u64>,

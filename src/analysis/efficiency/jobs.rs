@@ -12,8 +12,9 @@
 //!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! A copy or communication kernel without such an op is its own job, with its recorded size. Ops are found
-//! by [`CallTree::ancestors`], which includes a captured graph's ops above its replayed kernels.
+//! A copy or communication kernel without a modeled op above it is its own job, with its recorded
+//! size. Ops are found by [`CallTree::ancestors`], which includes a captured graph's ops above its
+//! replayed kernels.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -34,8 +35,7 @@ pub(super) enum Path {
     Memory,
     /// The link to the host, whose peak is unknown.
     Host,
-    /// The links to other devices, with the number of bytes that each rank sends per byte of the
-    /// message.
+    /// The links to other devices, with the number of bytes that each rank sends per byte of the message.
     Network(f64),
 }
 

@@ -97,7 +97,7 @@ impl Peaks {
         Peaks { devices: parse(BUILTIN).expect("the built-in peaks are valid"), own: 0 }
     }
 
-    /// Peak rates of the built-in devices and of those in a TOML file, which take precedence.
+    /// Peak rates of the built-in devices and of the devices in a TOML file, which take precedence.
     ///
     /// # Errors
     /// The file cannot be read, is not valid TOML, or contains an invalid device.

@@ -79,7 +79,7 @@ impl Efficiency {
         }
     }
 
-    /// Adds the work and time of another group.
+    /// Adds the work and time of the events in `other`.
     pub(in crate::analysis) fn absorb(&mut self, other: &Efficiency) {
         self.modelled += other.modelled;
         self.time += other.time;

@@ -20,7 +20,6 @@ struct File {
     model: Vec<Model>,
 }
 
-/// One entry of a model file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Model {
@@ -105,7 +104,7 @@ impl Models {
         Ok(())
     }
 
-    /// Adds the models in `others` for names without a model here.
+    /// Adds the models in `others` for names that have no model yet.
     fn before(mut self, others: Models) -> Models {
         let offset = self.models.len();
         let known: Vec<String> =
@@ -138,9 +137,9 @@ impl Models {
 }
 
 impl Models {
-    /// The minimum work of an op with this name and these arguments of a trace. Returns `None` if the op
-    /// has no model or its arguments are insufficient. The `lengths` of the requests matter only for paged
-    /// attention.
+    /// The minimum work of an op, given its name and its arguments in a trace. Returns `None` if
+    /// the op has no model or its arguments are insufficient. The `lengths` of the requests matter
+    /// only for paged attention.
     pub fn demand(
         &self,
         name: &str,

@@ -78,7 +78,6 @@ impl Analysis {
     }
 }
 
-/// The table while its groups are collected.
 struct Table<'a> {
     analysis: &'a Analysis,
     groups: Grouped<Ids, Key<'a>, EfficiencyRow>,

@@ -1,4 +1,4 @@
-//! Finds matched ops that do the work of adjacent kernels that only the other side has.
+//! Finds matched ops that do, on one side, the work of adjacent kernels that only the other side has.
 //!
 //! ```text
 //! trace1                    trace2
@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Adjacent kernels of one side below a node that only this side has.
+/// Adjacent kernels below a node that only one side has.
 #[derive(Debug)]
 pub(super) struct OneSided {
     pub(super) node: MergedId,
@@ -88,8 +88,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Compares the unmatched kernels of both sides between the same two matched pairs, at any depth. One side
-/// fused the kernels of the other if there is evidence for a fusion.
+/// Compares the unmatched kernels of both sides between the same two matched pairs, at any depth.
+/// One side fused the kernels of the other side if there is evidence for a fusion.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],

@@ -1,13 +1,14 @@
 //! Decides whether one side of a node fused work that the other side runs as several ops.
 //!
-//! The side with fewer kernels is the *short* side, the other one the *long* side. The short side fused
-//! the ops of the long side if it has fewer ops (or launches without an op), every op of the long side is
-//! explained, and every op of the short side explains something. An op is explained by
+//! The side with fewer kernels fused the ops of the side with more kernels if it has fewer ops (or
+//! launches without an op), every op of the side with more kernels is explained, and every op of
+//! the side with fewer kernels explains another op. An op is explained by
 //!
 //! - its name: all its words appear in the name of an op or kernel on the other side, as in the list of
 //!   ops in compiler-generated kernel names (`aten::mul` ← `triton_poi_fused_add_mul_0`), or
-//! - its category: the category on the short side *replaces* those on the long side, all of which are
-//!   present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules, or
+//! - its category: the category on the side with fewer kernels *replaces* the categories on the
+//!   other side, all of which are present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces`
+//!   in the category rules, or
 //! - its shapes: one op of the same name takes inputs that are shared or add up (`mm [8, 64] [64, 192]` ←
 //!   three `mm [8, 64] [64, 64]`), or
 //! - its position: one op with one kernel replaces several ops, and takes their external inputs.
@@ -113,16 +114,17 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Whether the long side calls an op no more often than the short side, if the short side also has the op.
-/// An op that keeps its name explains only one call.
+/// Whether the side with more kernels calls an op no more often than the other side, if both sides
+/// have the op. An op that keeps its name explains only one call.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
     of_short == 0 || of_long <= of_short
 }
 
-/// Whether the long side runs one op several times on inputs that the short side takes at once. Each input
-/// must be shared by all calls, or its size on the short side must be the sum of its sizes on the long side.
+/// Whether the side with more kernels runs one op several times on inputs that the other side
+/// processes at once. Each input must be shared by all calls, or its size must be the sum of its
+/// sizes in these calls.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };
@@ -139,8 +141,9 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether the long side has all categories that `short` replaces, and otherwise only auxiliary work. For
-/// example, attention may absorb a scale and a dropout along with its products and its softmax.
+/// Whether the side with more kernels has all categories that `short` replaces, and apart from them
+/// only auxiliary work. For example, attention may absorb a scale and a dropout along with its
+/// products and its softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);

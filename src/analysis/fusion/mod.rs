@@ -9,9 +9,9 @@
 //! ├── >> aten::mul            └── << triton_poi_fused_add_mul_0   1 kernel
 //! └── >> aten::add   2 kernels                                    fused in trace2
 //! ```
-//! A *fusion* is reported if the node is common to both sides, fewer ops launch fewer kernels on one side,
-//! and these ops explain every op of the other side (see `explain`), in at least two instances. Everything
-//! else is reported as a change of the kernel count.
+//! A *fusion* is reported if the node is common to both sides, fewer ops launch fewer kernels on one
+//! side, and these ops explain every op of the other side (see `explain`), in at least two instances. A
+//! node where the kernel counts differ without a fusion is reported as a change of the kernel count.
 
 mod absorbed;
 mod explain;
@@ -38,7 +38,7 @@ const ENOUGH: usize = 2;
 /// How the kernel count of a node changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelChange {
-    /// This side does the work of several ops of the other side in fewer kernels.
+    /// The given side does the work of several ops of the other side in fewer kernels.
     FusedIn(Side, FusionEvidence),
     /// The counts differ for an unknown reason.
     Count,
@@ -61,7 +61,7 @@ pub struct FusionRow {
     pub time: PerSide<Nanos>,
     /// Number of nodes with this path that have kernels on both sides, launched by these ops.
     pub instances: usize,
-    /// Number of the instances that have these kernel counts and this change.
+    /// Number of the `instances` that have these kernel counts and this change.
     pub agreeing: usize,
     /// The first node with these kernel counts and this change.
     pub first: MergedId,

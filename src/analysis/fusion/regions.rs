@@ -6,10 +6,10 @@
 //! ```
 //! Ops that the region calls unchanged, such as matrix products, are aligned by op and shapes.
 //! Between two aligned pairs, unchanged ops are also aligned by op alone if both sides have equally
-//! many of them. Each op between two pairs then goes to the first kernel that may contain the op,
-//! in order. A remaining op goes to a later kernel, since a compiler defers the ops it fuses; if
-//! enough later kernels remain, each kernel takes one op. A kernel without ops is joined with
-//! another kernel if its name contains an op of that kernel: a reduction in two steps has a small
+//! many of them. Each op between two aligned pairs is assigned to the first kernel that may contain
+//! the op, in order. A remaining op is assigned to a later kernel, since a compiler defers the ops
+//! it fuses; if enough later kernels remain, each kernel takes one op. Two kernels are joined if
+//! one has no ops and its name contains an op of the other: a reduction in two steps has a small
 //! second kernel. Ops and kernels without a match by name stay unassigned, on both sides.
 
 use super::KernelChange;

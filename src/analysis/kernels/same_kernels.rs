@@ -35,7 +35,7 @@ impl SameKernelRow {
 pub struct SameKernels {
     /// The rows, sorted by descending total time of both sides.
     pub rows: Vec<SameKernelRow>,
-    /// All events outside of the rows. Together with the rows, these events add up to the totals.
+    /// All events outside of the rows. The rows and these events add up to the totals.
     pub others: Tally,
 }
 

@@ -1,4 +1,4 @@
-//! Identifies the memory that is compared between the sides: the host's, or that of a numbered GPU.
+//! Identifies the memory that is compared between the sides: memory of the host or of a numbered GPU.
 
 use crate::trace::MemoryDevice;
 use std::fmt;

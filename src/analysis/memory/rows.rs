@@ -18,7 +18,7 @@ pub enum MemorySource {
         /// Name of the matched op, or of the op on the only side that has it; both names separated
         /// by `|` if they differ.
         name: String,
-        /// Name of the outermost op around this op, in the form of `name`.
+        /// Name of the outermost op around the op, in the form of `name`.
         root: String,
         /// `Input Dims` of the op, baseline first; empty on a side without the op.
         shapes: [String; 2],
@@ -54,7 +54,7 @@ pub struct MemoryRow {
     pub place: MemoryPlace,
     /// The source of the memory.
     pub source: MemorySource,
-    /// The figures; `None` on a side that records nothing for the device.
+    /// The memory figures of each side; `None` on a side that records nothing for the device.
     pub figures: PerSide<Option<MemoryFigures>>,
 }
 

@@ -26,15 +26,15 @@ pub struct MemorySpan {
     pub allocations: u64,
     /// Number of frees.
     pub frees: u64,
-    /// Bytes allocated at the start.
+    /// Bytes that are allocated at the start of the span.
     pub start: i64,
-    /// Bytes allocated at the end.
+    /// Bytes that are allocated at the end of the span.
     pub end: i64,
     /// Maximum number of bytes allocated at one time.
     pub peak: i64,
     /// Name of the op that reaches the peak; empty if the peak is at the start or outside of ops.
     pub peak_op: String,
-    /// Bytes that the allocator has reserved at the end; `None` if unknown, as on the host.
+    /// Bytes that the allocator has reserved at the end of the span; `None` if unknown, as on the host.
     pub reserved: Option<i64>,
     /// Whether the bytes include memory that was live before the recording.
     pub is_absolute: bool,

@@ -16,7 +16,7 @@ pub struct MemoryUsage {
 /// The allocations and frees of one device.
 ///
 /// The allocated bytes are `Total Allocated` where the trace records it, otherwise the sum of
-/// `Bytes` since the first event, relative to what was live at that event.
+/// `Bytes` since the first event, relative to the bytes that were live at that event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceUsage {
     /// Memory events sorted by time, and by `Ev Idx` for equal times.
@@ -142,8 +142,9 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include what was live before the first event. Memory from before is not
-    /// included on the host, where the profiler counts from 0, and in traces without `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. Earlier
+    /// memory is not included on the host, where the profiler counts from 0, nor in traces without
+    /// `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host

@@ -119,7 +119,8 @@ impl Replays {
             return Err((None, Reason::NotComparable));
         }
         let owners = Owners::of(analysis);
-        // No thread pool is used: this may run in a forked process, where the threads of a pool do not exist.
+        // No thread pool is used, because the code may run in a forked process, where the threads
+        // of a pool do not exist.
         let PerSide { baseline, candidate } = PerSide::from_fn(|side| {
             let is_wanted = |call: CallId| owners.may_matter(side, call);
             let of = Recorded::with_points(analysis.tree(side), analysis.steps(side), &is_wanted);

@@ -52,8 +52,8 @@ pub(super) struct Mix<'r> {
     works: PerSide<Vec<Option<u32>>>,
 }
 
-/// The items of both sides up to and including a matched point, except that the last segment ends without
-/// such a point.
+/// The items of both sides up to and including a matched point, except that the last segment ends
+/// without a matched point.
 #[derive(Debug, Clone)]
 struct Segment {
     items: PerSide<Range<usize>>,
@@ -373,7 +373,7 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
 /// The longest subsequence of pairs (sorted by their first position) that is also sorted by the second
 /// position.
 fn longest_in_order(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    // For each length, the pair that ends the list of this length with the smallest last position.
+    // For each length, the last pair of the subsequence of that length whose last position is smallest.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, &(_, other)) in pairs.iter().enumerate() {

@@ -34,8 +34,7 @@ impl<'a> Owners<'a> {
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
         let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
-        // Calls inside an op or inside an unmatched call belong to the change of the enclosing
-        // call.
+        // Calls inside an op or inside an unmatched call belong to the change of the enclosing call.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
             let own = claimed[id.index()]

@@ -1,4 +1,4 @@
-//! The parts of a trace's dependency graph: host points, GPU events, and waits of one for the other.
+//! The parts of a trace's dependency graph: host points, GPU events, and waits between them.
 
 use crate::program::StepId;
 use crate::trace::{Category, Nanos};

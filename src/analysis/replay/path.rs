@@ -14,7 +14,8 @@ pub enum PathPart {
     Launch,
     /// Kernels, copies and memsets.
     Work,
-    /// Time between two events of a stream, and until a stream that waited for another stream continues.
+    /// Time between two events of a stream, and from the end of a wait between streams until the
+    /// waiting stream continues.
     Gap,
     /// Time from the end of the awaited events until a waiting host call returns.
     Sync,

@@ -45,7 +45,7 @@ pub(super) struct Program<'r> {
     pub(super) before: Vec<i64>,
 }
 
-/// Durations that replace the recorded ones in a replay.
+/// Durations that replace the recorded durations in a replay.
 pub(super) trait Speed {
     /// Replaces a recorded host time.
     fn host(&self, time: i64) -> i64;
@@ -244,7 +244,7 @@ pub(super) enum Bound {
     Launch { latency: i64 },
     /// The previous event of the same stream; `None` if that event was launched before the window.
     Stream { after: Option<u32> },
-    /// An event of another stream.
+    /// An event of a different stream.
     Crossing { after: u32 },
 }
 

@@ -20,7 +20,8 @@ pub enum Reason {
     Damaged,
     /// The traces do not record the same work.
     NotComparable,
-    /// The replay of the whole recording, or of one of its steps, differs from the recording by this share.
+    /// The replay of the whole recording, or of one of its steps, differs from the recording by the
+    /// given share.
     NotReproduced(f64),
 }
 

@@ -17,7 +17,7 @@ pub struct Typical {
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// Mean part of the gap between two consecutive events during which no other stream runs an event.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Mean time from the end of an event until an event of another stream that waited for it starts.
+    /// Mean time from the end of an event until a waiting event of a different stream starts.
     crossings: [i64; 2],
 }
 
@@ -26,7 +26,7 @@ pub struct Typical {
 const EARLY: i64 = 1_000;
 /// Maximum gap in ns between two events; a longer gap is a wait for something that the trace does not show.
 const LONG_GAP: i64 = 50_000;
-/// Maximum time in ns from the end of an event to the start of an event of another stream that waited for it.
+/// Maximum time in ns from the end of an event to the start of a waiting event of a different stream.
 const SOON: i64 = 20_000;
 /// Gap between kernels if the trace shows none, in ns.
 const USUAL_GAP: i64 = 1_000;
@@ -39,7 +39,7 @@ fn median(mut times: Vec<i64>) -> Option<i64> {
 }
 
 impl Typical {
-    /// Typical gap between two events of these kinds.
+    /// Typical gap between two events of the given kinds.
     pub(super) fn gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.gaps[before.0 as usize][after.0 as usize]
     }
@@ -49,7 +49,7 @@ impl Typical {
         self.idle_gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical time from the end of an event until an event of another stream that waited for it starts.
+    /// Typical time from the end of an event until a waiting event of a different stream starts.
     pub(super) fn crossing(&self, kind: WorkKind) -> i64 {
         self.crossings[usize::from(kind.is_in_graph())]
     }
@@ -217,9 +217,9 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     drafts.iter().enumerate().map(of).collect()
 }
 
-/// The event of another stream right after which an event started, although it could have started
-/// earlier. The first event of a graph on a stream waits for another event of the graph, however
-/// long ago that event ended.
+/// The event of a different stream whose end an event apparently waited for: the event could have
+/// started earlier, but started right after that end. The first event of a graph on a stream waits
+/// for an earlier event of the graph, however long ago the earlier event ended.
 fn other_streams(
     drafts: &[Draft],
     by_end: &[(i64, usize)],

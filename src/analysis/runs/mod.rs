@@ -1,8 +1,8 @@
 //! Aligns additional runs of a side with the median run, and measures the median run's events in them.
 //!
-//! The rows of a report describe the median runs. The time of each measured event in another run is
-//! assigned to its match in the median run or, without a match, to the row of its lowest common op. Time
-//! without a row in the median run varies among the runs of one side and is summed separately.
+//! The rows of a report describe the median runs. The time of each measured event in an additional run is
+//! assigned to the event's match in the median run or, without a match, to the row of the lowest common
+//! op. Time without a row in the median run varies among the runs of one side and is summed separately.
 
 mod per_step;
 mod variation;
@@ -154,7 +154,7 @@ fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
     }
 }
 
-/// The slot of the median run to which an event of another run is assigned.
+/// The slot of the median run to which an event of an additional run is assigned.
 fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
@@ -223,8 +223,8 @@ impl Analysis {
         Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
     }
 
-    /// Inserts the median run's value in the middle of the other runs' values, which are in the order of
-    /// step time.
+    /// Inserts the median run's value in the middle of the values of the additional runs, which are
+    /// in the order of step time.
     fn in_order<T>(&self, side: Side, median: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
         let mut all: Vec<T> = others.into_iter().collect();
         let middle = (self.runs[side].len() / 2).min(all.len());
@@ -288,8 +288,8 @@ impl Analysis {
         .collect()
     }
 
-    /// Time per step of the given events of the median run, over all runs of their side. If one side has
-    /// more steps and all of these events are in compared steps, only compared steps count.
+    /// Time per step of the given events of the median run, over all runs of their side. If one
+    /// side has more steps and all given events are in compared steps, only compared steps count.
     pub fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))
@@ -305,11 +305,11 @@ impl Analysis {
     }
 
     /// Idle time per step of a row in each run, in µs, in the order of the runs. The value is 0 for a run
-    /// that does not wait at this row. Returns `None` if some runs have steps and others do not.
+    /// that does not wait at the row. Returns `None` if some runs have steps and others do not.
     pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
         let key = match owner {
-            // A call that this side does not have causes no idle time in any run of this side.
+            // A call that one side does not have causes no idle time in any run of that side.
             Some(None) => None,
             Some(Some(call)) => Some((row.kind, row.part, Some(call))),
             None => Some((row.kind, row.part, None)),

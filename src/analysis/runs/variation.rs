@@ -7,21 +7,21 @@ use crate::side::Side;
 use crate::tree::CallId;
 use std::collections::HashSet;
 
-/// Structural differences between the median run and another run of the same side.
+/// Structural differences between the median run and a second run of the same side.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Variation {
-    /// Outermost calls of the median run that the other run lacks.
+    /// Outermost calls of the median run that the second run lacks.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the other run has: their name, and the lowest common call above them as a
-    /// call of the median run.
+    /// Outermost calls that only the second run has: their name, and the lowest common call above
+    /// them as a call of the median run.
     extra: HashSet<(Option<CallId>, String)>,
     /// Number of points of difference between the two runs.
     pub(super) points: usize,
 }
 
 impl Variation {
-    /// Collects the variation from an analysis whose baseline is the median run and whose candidate is
-    /// another run of the same side.
+    /// Collects the variation from an analysis whose baseline is the median run and whose candidate
+    /// is a second run of the same side.
     pub(super) fn of(analysis: &Analysis) -> Variation {
         let diff = analysis.diff();
         let differences = diff.differences();
@@ -37,7 +37,7 @@ impl Variation {
         variation
     }
 
-    /// Whether the other run lacks this call of the median run or a call around it.
+    /// Whether the second run lacks the given call of the median run or a call around it.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))

@@ -115,7 +115,7 @@ impl Analysis {
 }
 
 impl Figures {
-    /// Adds the figures of another group.
+    /// Adds the figures of a second group.
     fn include(&mut self, other: &Figures) {
         let tokens = if self.steps == 0 { Some(0) } else { self.tokens };
         self.tokens = tokens.zip(other.tokens).map(|(one, two)| one + two);

@@ -22,8 +22,8 @@ pub struct Figures {
     pub launches: u64,
     /// Total time of the events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time that these events cover and no earlier event covers. The busy times of all groups add up to
-    /// the union of all events.
+    /// Time that the group's events cover and no earlier event covers. The busy times of all groups
+    /// add up to the union of all events.
     pub busy: Nanos,
     /// Time of the gaps that an event of this group ended. The group of the last event also gets the time
     /// after it.

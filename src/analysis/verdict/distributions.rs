@@ -1,9 +1,9 @@
-//! Special functions for the verdicts. Only this file uses the crate that provides special
-//! functions.
+//! Special functions for the verdicts. Only this file uses the crate that provides special functions.
 
 use special::{Beta, Gamma};
 
-/// Outside of these bounds, the inverse of the trigamma function equals its limit: see [`inverse_trigamma`].
+/// Bounds outside of which the inverse of the trigamma function equals its limit: see
+/// [`inverse_trigamma`].
 const BOUNDS: (f64, f64) = (1e-12, 1e12);
 
 /// Number of bisections that compute the inverse of the trigamma function to full precision.

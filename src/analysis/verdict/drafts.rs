@@ -1,10 +1,11 @@
 //! Groups the rows of an [`Analysis`](crate::analysis::Analysis) into call sites with their samples,
 //! before the call sites are tested.
 //!
-//! A call site consists of the rows with one name and one set of shapes and types in one module instance.
-//! Without repeats, all instances of a module class form one call site. Backward work belongs to the module
-//! of its forward op. A row that only one side has is treated as another call of the same op: it joins the
-//! call site whose rows have the same properties on that side. Steps without a counterpart are not samples.
+//! A call site consists of the rows with one name and one set of shapes and types in one module
+//! instance. Without repeats, all instances of a module class form one call site. Backward work
+//! belongs to the module of its forward op. A row that only one side has is treated as an
+//! additional call of the same op: it joins the call site whose rows have the same properties on
+//! that side. Steps without a counterpart are not samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -36,7 +37,7 @@ impl Draft {
     }
 }
 
-/// The shapes, types and module of a row on one side, which separate its call site from others.
+/// The shapes, types and module of a row on one side, which separate its call site from other call sites.
 type Look<'a> = (u32, u32, &'a str);
 
 /// Key of a call site: its name, and its look (shapes, types and module) on each side. The look is `None`

@@ -5,7 +5,8 @@ use crate::analysis::robust::Few;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Differences below this share of the total are tested but not reported, which leaves room for larger ones.
+/// Differences below this share of the total are tested but not reported, which leaves room for
+/// larger differences.
 const TOLD_SHARE: f64 = 0.001;
 
 /// The minimum difference that counts, and the required certainty of a verdict.
@@ -130,9 +131,9 @@ impl Repeats {
         }
     }
 
-    /// The noise that a verdict is based on, as shown in tables: `between_runs`, `within_one_run`, `none`,
-    /// or `other_options` if the cost of recording is part of the difference. Steps of one run share the
-    /// state of the machine, so their spread does not predict another run.
+    /// The noise that a verdict is based on, as shown in tables: `between_runs`, `within_one_run`,
+    /// `none`, or `other_options` if the cost of recording is part of the difference. Steps of one run
+    /// share the state of the machine, so their spread does not predict the time of a different run.
     pub fn basis(self) -> &'static str {
         match self {
             Repeats::Runs => "between_runs",

@@ -7,7 +7,7 @@
 //! the usual variance, as if the latter had been measured in some additional repeats: empirical
 //! Bayes, after Smyth, *Linear models and empirical Bayes methods for assessing differential
 //! expression in microarray experiments*, Statistical Applications in Genetics and Molecular
-//! Biology 3 (2004) 3. Short kernels spread more than long ones, so the usual variance is a
+//! Biology 3 (2004) 3. Short kernels spread more than long kernels, so the usual variance is a
 //! function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
 //!
 //! ```text

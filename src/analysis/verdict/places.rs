@@ -41,8 +41,8 @@ impl Verdicts {
         })
     }
 
-    /// The call sites where the sides did different work, whatever their times, largest difference first.
-    /// Finding these call sites needs no repeats.
+    /// The call sites where the sides did different work, whatever their times, largest difference
+    /// first. Finding changed work needs no repeats.
     pub fn other_work(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.work != Work::Same)
     }

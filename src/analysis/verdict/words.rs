@@ -49,8 +49,8 @@ impl Judgement {
         self.few_words().map_or_else(String::new, |words| format!("; {words}"))
     }
 
-    /// The false discovery rate that supports a change, such as `, q 0.002`. The text shows the
-    /// probability instead if the work changed, because then the probability is sufficient.
+    /// The false discovery rate that supports a change, such as `, q 0.002`. If the work changed,
+    /// the text shows the uncorrected probability, which is sufficient in that case.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),

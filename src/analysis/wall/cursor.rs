@@ -27,7 +27,7 @@ pub(super) struct StackCursor<'t> {
 }
 
 impl<'t> StackCursor<'t> {
-    /// Creates a cursor before the first call of the thread with this root.
+    /// Creates a cursor before the first call of the thread with the given root.
     pub(super) fn new(tree: &'t CallTree, root: CallId) -> Self {
         let mut cursor = StackCursor {
             tree,

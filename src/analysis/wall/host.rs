@@ -16,8 +16,7 @@ use super::window::Window;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The ops that are not nested in another op, sorted by start. The function `part` returns the part of
-/// each op.
+/// The outermost ops, sorted by start. The function `part` returns the part of each op.
 fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied> {
     let mut ops = Vec::new();
     let mut next = 0;
@@ -35,7 +34,7 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
     ops
 }
 
-/// Reports every moment of the window to the ledger.
+/// Reports every moment of the window to `ledger`.
 pub(super) fn sweep<L: Ledger>(
     tree: &CallTree,
     window: Window,

@@ -10,9 +10,9 @@
 //! belongs to the event that ends it, on whichever device. If two devices run at the same time, the
 //! moment counts once, for the event that started first.
 //!
-//! **Selections.** A device that runs work of steps or phases that were not selected is not idle. The time
-//! of such work and of the gaps before it is neither busy nor idle but *before*, like the time of work
-//! launched before the window.
+//! **Selections.** A device that runs work of steps or phases that were not selected is not idle.
+//! The time of unselected work and of the gaps before it is neither busy nor idle but *before*,
+//! like the time of work launched before the window.
 //!
 //! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
 //! is *alone*.
@@ -237,7 +237,7 @@ impl Analysis {
         self.wall().pairs.is_some() && with_work.all(|side| self.is_row_alone(row, side))
     }
 
-    /// Whether the call of a row on this side is in a step without a counterpart.
+    /// Whether the call of a row on the given side is in a step without a counterpart.
     pub(super) fn is_row_alone(&self, row: &Row, side: Side) -> bool {
         let pairs = self.wall().pairs.as_ref().zip(row.calls[side]);
         pairs.is_some_and(|(pairs, call)| pairs.leaves_out(self, side, call))

@@ -1,6 +1,7 @@
 //! The parts of the wall time, by the step in which the work was launched.
 
-/// Whether work was launched in a compared step of the window, in another step, or before the window.
+/// Whether work was launched in a compared step of the window, in a step that is not compared, or
+/// before the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// The work was launched in a compared step of the window; figures per step cover only such work.

@@ -110,8 +110,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         Sweep { tree, window, boundaries, cursors: Cursors::new(tree), ledger, gaps: 0, skewed: 0 }
     }
 
-    /// Reports every moment of the window to the ledger; `events` must be sorted by start. Returns the
-    /// number of events that end a gap and start before their launch.
+    /// Reports every moment of the window to `ledger`; `events` must be sorted by start. Returns
+    /// the number of events that end a gap and start before their launch.
     pub(super) fn run(mut self, events: &[Occupied]) -> u64 {
         let mut reached = self.window.start;
         let mut last: Option<&Occupied> = None;

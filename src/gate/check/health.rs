@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// Maximum number of names in a note.
 const EXAMPLES: usize = 4;
 
-/// Maximum share of ops that may be unmatched without being explained by a change with a known cause. Above
-/// this share, the sides are considered different programs.
+/// Maximum share of ops that may be unmatched without being explained by a change with a known
+/// cause. If a larger share is unmatched, the sides are considered different programs.
 const OTHER_PROGRAM: f64 = 0.5;
 
 /// The reasons why the sides cannot be compared; empty if they can, or if the rules tolerate every obstacle.

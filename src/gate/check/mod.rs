@@ -87,7 +87,7 @@ struct Context<'a> {
     today: Date,
 }
 
-/// The state of a violation with this severity.
+/// The state of a violation with the given severity.
 fn broken(severity: Severity) -> State {
     match severity {
         Severity::Error => State::Failed,
@@ -97,9 +97,9 @@ fn broken(severity: Severity) -> State {
 }
 
 impl Context<'_> {
-    /// Whether an `allow` entry covers the violation of a rule with one of these names, and whether that
-    /// entry has expired. The function `is_there` returns whether the path of an entry, given its index,
-    /// covers the violation.
+    /// Whether an `allow` entry covers the violation of a rule with one of the given names, and
+    /// whether that entry has expired. The function `is_there` returns whether the path of an
+    /// entry, given its index, covers the violation.
     fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
         let mut found = Permission::None;
         for (at, allow) in self.rules.allow.iter().enumerate() {

@@ -108,7 +108,7 @@ pub struct Finding {
 pub struct FindingSite {
     /// Modules and ops that lead to the call site.
     pub place: Place,
-    /// What changed at this call site; empty if the finding already says it.
+    /// What changed at the call site; empty if the finding already says it.
     pub what: String,
     /// Number of calls in all compared steps.
     pub calls: u64,
@@ -142,7 +142,7 @@ impl Check {
         }
     }
 
-    /// Adds a finding with this state.
+    /// Adds a finding with the given state.
     pub(super) fn add(&mut self, state: State, finding: usize) {
         if state != State::Passed {
             self.state = worst(Some(self.state), state).unwrap_or(state);
@@ -196,7 +196,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The findings with this state.
+    /// The findings with the given state.
     pub fn with_state(&self, state: State) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.state == state)
     }

@@ -84,8 +84,7 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
                     .to_owned(),
             )
         }
-        // If neither side has shapes, the default rules lose nothing and are therefore not reported as
-        // inconclusive.
+        // If neither side has shapes, the default rules about shapes are not reported as inconclusive.
         _ if is_of_arguments
             && !sides.iter().all(|side| side.setup.has_shapes)
             && (is_asked || has_some_shapes) =>
@@ -156,7 +155,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The last rule with this name that covers a call site.
+    /// The last rule with the given name that covers a call site.
     fn covering(&self, rule: StructureRule, site: Option<&ChangeSite>) -> Option<usize> {
         self.rules.iter().enumerate().rposition(|(at, known)| {
             known.rule == rule
@@ -188,7 +187,7 @@ impl<'a> Judge<'a> {
             .steps_of(all)
             .or_else(|| self.varies(change.kind, all))
             .or_else(|| self.rearranged(&effects, work));
-        // A change may have no call sites; it is then covered by rules without a scope.
+        // A change without call sites is covered by rules without a scope.
         let sites: Vec<Option<&ChangeSite>> = match all.is_empty() {
             true => vec![None],
             false => all.iter().map(Some).collect(),

@@ -10,10 +10,10 @@
 //! Q = 2/(m+n) Σ|X−Y|  −  2m/((m+n)(n−1)) Σ|X−X'|  −  2n/((m+n)(m−1)) Σ|Y−Y'|
 //! ```
 //! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is
-//! accepted if Student's t-test finds a difference between its two sides; the search stops at the
-//! first rejected candidate. Windows of the series are searched one after the other with a weak test.
-//! Afterward, the points of all windows that fail the strong test are removed, weakest first (Fleming
-//! and others, *Hunter: using change point detection to hunt for performance regressions*, ICPE 2023).
+//! accepted if Student's t-test finds a difference between its two sides; the search stops at the first
+//! rejected candidate. Windows of the series are searched one after another with a weak test. Afterward,
+//! the points of all windows that fail the strong test are removed, weakest first (Fleming and others,
+//! *Hunter: using change point detection to hunt for performance regressions*, ICPE 2023).
 
 use crate::analysis::two_tails;
 use std::ops::Range;
@@ -98,7 +98,7 @@ fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
         let Some(((at, _), interval)) = best else { return points };
         let at = interval.start + at;
         let p = t_test(&series[interval.start..at], &series[at..interval.end]);
-        // Equal values on both sides give no p-value.
+        // If all values before and after the point are equal, there is no p-value.
         if p.is_nan() || p > most_p {
             return points;
         }
@@ -169,7 +169,7 @@ fn t_test(left: &[f64], right: &[f64]) -> f64 {
     }
 }
 
-/// Removes points until the remaining ones pass the strong test and are large enough.
+/// Removes points until all remaining points pass the strong test and are large enough.
 fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<ChangePoint> {
     loop {
         let told = told(series, &points);
@@ -178,7 +178,7 @@ fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<Change
     }
 }
 
-/// The change points at these positions, with the mean values on both sides.
+/// The change points at the given positions, with the mean values before and after them.
 fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     let parts = intervals(points, series.len());
     let point = |pair: &[Range<usize>]| {
@@ -193,8 +193,8 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     parts.windows(2).map(point).collect()
 }
 
-/// The point to remove next: the point with the largest p-value if that is too large, otherwise the
-/// point with the smallest change if that is too small.
+/// The point to remove next: the point with the largest p-value if the p-value is too large,
+/// otherwise the point with the smallest change if the change is too small.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })

@@ -107,7 +107,7 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
     }
 }
 
-/// Facts about one run.
+/// Name, step count and recorded data of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
     /// The file name as the user passed it; empty in a baseline file.
@@ -157,7 +157,7 @@ impl Recording {
         median(&self.runs, &self.times).map(|at| &self.runs[at])
     }
 
-    /// The properties of this side that decide whether it can be compared.
+    /// The properties of a side that decide whether the side can be compared.
     pub fn footing(&self) -> Footing {
         Footing {
             vendor: self.setup.vendor.clone(),

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Collects the runs of one side and turns them into a recording.
 ///
-/// All runs stay in memory until [`finish`](Recorder::finish), because the median run is known only then.
+/// All runs stay in memory until [`finish`](Recorder::finish), because the median run is unknown before.
 #[derive(Debug, Default)]
 pub struct Recorder {
     steps: usize,
@@ -26,8 +26,8 @@ pub struct Recorder {
     trees: Vec<(Arc<CallTree>, Setup)>,
     totals: Totals,
     places: Collector,
-    /// The calls of each op in each step of all runs. An op without an entry for the last steps is
-    /// not called in these steps.
+    /// The calls of each op in each step of all runs. An op without entries for the last steps is
+    /// not called in the last steps.
     ops: BTreeMap<String, Vec<Calls>>,
     /// The category rules, built on first use while the first run is being read.
     categories: OnceLock<Categories>,

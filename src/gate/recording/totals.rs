@@ -34,8 +34,8 @@ enum Count {
     Collectives,
 }
 
-/// Names of the variants of [`Count`], in the same order. Every run has all of these counts, even if zero,
-/// so budgets may use them.
+/// Names of the variants of [`Count`], in the same order. Every run has all counts, even if they
+/// are zero, so budgets may use them.
 pub(in crate::gate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",

@@ -36,7 +36,7 @@ pub enum StructureRule {
     ShapeChange,
     /// Arguments have a different memory layout.
     LayoutChange,
-    /// There is a change of this kind.
+    /// There is a change of the given kind.
     Kind(ChangeKind),
 }
 
@@ -68,7 +68,7 @@ impl StructureRule {
         StructureRule::Kind(ChangeKind::Environment),
     ];
 
-    /// The rule with this name in rule files: one of [`StructureRule::ALL`], or a kind of change.
+    /// The rule with the given name in rule files: one of [`StructureRule::ALL`], or a kind of change.
     pub(in crate::gate) fn named(name: &str) -> Option<StructureRule> {
         StructureRule::every().find(|rule| rule.label() == name)
     }

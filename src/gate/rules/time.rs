@@ -53,8 +53,7 @@ pub struct TimeRule {
     pub scope: Scope,
     /// The allowed increase.
     pub limit: Limit,
-    /// The minimum increase in µs: a smaller increase is never a violation, even if it exceeds
-    /// `limit`.
+    /// The minimum increase in µs: a smaller increase is never a violation, even if it exceeds `limit`.
     pub least_us: f64,
     /// Whether the rule can fail given one run per side.
     pub hard: bool,

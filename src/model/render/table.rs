@@ -24,8 +24,7 @@ pub(super) fn is_number(column: usize) -> bool {
     (1..=7).contains(&column)
 }
 
-/// The `top` largest rows, a line that sums up the remaining rows if there are any, and the total
-/// line.
+/// The `top` largest rows, a line that sums up the remaining rows if there are any, and the total line.
 pub(super) fn lines(comparison: &ModelComparison, top: usize) -> Vec<Line> {
     let (shown, rest) = comparison.rows.split_at(top.min(comparison.rows.len()));
     let mut lines: Vec<Line> = shown.iter().map(row_line).collect();

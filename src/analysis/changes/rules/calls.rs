@@ -287,7 +287,8 @@ fn kind(
     }
 }
 
-/// Whether an unmatched op is directly inside an op with the same name, or contains a matched one.
+/// Whether an unmatched op is directly inside an op with the same name, or contains a matched op
+/// with the same name.
 fn repeats(analysis: &Analysis, root: MergedId) -> bool {
     let diff = analysis.diff();
     diff.merged().node(root).calls().all(|(side, call)| {

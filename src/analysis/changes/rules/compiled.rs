@@ -34,7 +34,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         // `torch.compile` also wraps optimizers that it does not compile.
         let is_other_optimizer =
             draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
-        // A model may be compiled and also be called more often; the second change stays separate.
+        // A model may be compiled and also be called more often; the change of the number of calls
+        // stays separate.
         let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
         Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer

@@ -1,4 +1,4 @@
-//! Folds changes that are consequences of another change into that change.
+//! Folds each change that is a consequence of a second change into the second change.
 
 use super::arguments::OPTIMIZER;
 use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, backend};
@@ -18,7 +18,7 @@ use crate::trace::Argument;
 use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ops that copy a tensor to another memory layout.
+/// Ops that copy a tensor to a different memory layout.
 const COPIES: [&str; 5] =
     ["aten::contiguous", "aten::clone", "aten::copy_", "CloneBackward0", "aten::empty_like"];
 
@@ -52,9 +52,8 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     streams_and_python(drafts);
 }
 
-/// Folds facts that count as changes only if nothing else changed: a different arrangement of the
-/// same calls, ops that detach tensors where the host reads a value, and argument values that are
-/// sizes.
+/// Folds facts that count as changes only if nothing else changed: a different arrangement of the same
+/// calls, ops that detach tensors where the host reads a value, and argument values that are sizes.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,

@@ -9,8 +9,7 @@ pub(super) fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> 
     kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
 }
 
-/// Folds into `cause` the changes of `kinds` for which `follows` is true and which have no cause
-/// yet.
+/// Folds into `cause` the changes of `kinds` for which `follows` is true and which have no cause yet.
 pub(super) fn fold_where(
     drafts: &mut Drafts<'_>,
     cause: usize,

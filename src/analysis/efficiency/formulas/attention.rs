@@ -57,7 +57,6 @@ struct Packed {
     longest: [usize; 2],
 }
 
-/// Sizes of the tensors of an attention op.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Sizes {
     batch: f64,
@@ -125,8 +124,8 @@ fn all(sizes: Sizes) -> f64 {
 }
 
 impl Packed {
-    /// Batch and lengths if all sequences are as long as the longest one. Otherwise only the sum of the
-    /// lengths is recorded, but the number of pairs depends on the sum of their squares.
+    /// Batch and lengths if all sequences are as long as the longest one. If the lengths differ, `None`:
+    /// only their sum is recorded, but the number of pairs depends on the sum of their squares.
     fn even(self, inputs: &Inputs, tokens: [u64; 2]) -> Option<(u64, [u64; 2])> {
         let batch = inputs.tensor(self.offsets[0])?.dims.first()?.checked_sub(1)?;
         let mut longest = [0; 2];

@@ -1,9 +1,9 @@
 //! A convolution of any rank takes two operations for each weight applied to each output element.
 //!
 //! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In
-//! a transposed convolution, input and output are exchanged. Each gradient of a backward pass is
-//! another convolution with as many operations. Every library runs each gradient as a separate
-//! kernel, which reads the gradient of the output again.
+//! a transposed convolution, input and output are exchanged. Each gradient of a backward pass is a
+//! convolution with as many operations as the forward pass. Every library runs each gradient as a
+//! separate kernel, which reads the gradient of the output again.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
@@ -158,8 +158,9 @@ impl ConvolutionBackward {
     }
 }
 
-/// Decides by the channels if the flag was not recorded: the first dimension of a weight is the channels of
-/// the output, or of the input if transposed. Returns `None` if this is ambiguous and affects the result.
+/// Decides by the channels if the flag was not recorded: the first dimension of a weight is the
+/// channels of the output, or of the input if transposed. Returns `None` if the channels do not
+/// decide and the result depends on the flag.
 fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
     let first = weight.dims.first()?;
     match (grad.dims.get(1)? == first, input.dims.get(1)? == first) {

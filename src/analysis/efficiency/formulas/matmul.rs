@@ -16,7 +16,6 @@ pub(in crate::analysis::efficiency) struct Matmul {
     b: usize,
     #[serde(default)]
     b_transposed: bool,
-    /// The addend.
     add: Option<usize>,
     /// A tensor that receives the result.
     out: Option<usize>,
@@ -24,7 +23,6 @@ pub(in crate::analysis::efficiency) struct Matmul {
     out_dtype: Option<usize>,
 }
 
-/// Sizes of a matrix product.
 #[derive(Debug, PartialEq)]
 struct Sizes {
     batch: f64,

@@ -56,7 +56,6 @@ pub(super) enum Formula {
     Triton(triton::Triton),
 }
 
-/// The op that a formula is applied to.
 pub(super) struct Op<'a> {
     pub(super) name: &'a str,
     pub(super) inputs: &'a Inputs,

@@ -19,7 +19,7 @@ pub(in crate::analysis::efficiency) struct Select {
 enum Takes {
     /// All dimensions after the first.
     Row,
-    /// All dimensions except one, whose number is the value of this argument.
+    /// All dimensions except one, whose number is the value of the given argument.
     Along(usize),
     /// A single element.
     Element,

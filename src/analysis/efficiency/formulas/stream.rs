@@ -30,7 +30,6 @@ pub(in crate::analysis::efficiency) struct Stream {
     rows_of: Vec<[usize; 2]>,
     /// The elements that one statistic covers.
     statistic: Option<Statistic>,
-    /// Operations per statistic.
     #[serde(default)]
     statistic_flops: f64,
     /// Number of 32-bit values written per statistic.
@@ -46,9 +45,9 @@ enum Statistic {
     Channel,
     /// All elements along the last dimension.
     Row,
-    /// All elements along the last dimensions, whose sizes are the value of this argument.
+    /// All elements along the last dimensions, whose sizes are the value of the given argument.
     Shape(usize),
-    /// A group of channels of one sample; the value of this argument is the number of groups.
+    /// A group of channels of one sample; the value of the given argument is the number of groups.
     Group(usize),
 }
 
@@ -81,7 +80,6 @@ impl Stream {
         Some(Demand::vector(flops, bytes, counted.dtype))
     }
 
-    /// Number of statistics.
     fn statistics(&self, inputs: &Inputs, counted: &Tensor) -> Option<f64> {
         let per = |size: f64| if size > 0.0 { counted.elements() / size } else { 0.0 };
         match self.statistic {

@@ -301,7 +301,8 @@ fn a_compiled_kernel_counts_the_ops_in_its_name_and_the_tensors_that_it_is_given
     let found =
         figures(demand("triton_poi_fused_add_silu_0", "[[4, 8], [4, 8], []]", types, "", ""));
     assert_eq!(found, (5.0 * 32.0, 4.0 * 64.0));
-    // The result of a product read under another shape comes last, so the first tensor is changed in place.
+    // The last tensor is the result of a product with a different shape, so the first tensor is
+    // changed in place.
     let found = figures(demand(
         "triton_poi_fused__unsafe_view_mul_1",
         "[[2, 2, 8], [4, 8], []]",
@@ -397,7 +398,8 @@ fn the_gradient_of_a_loss_writes_one_value_for_each_target() {
     let dims = "[[], [4096, 8000], [4096], [], [], [], []]";
     let types = r#"["float", "float", "long int", "", "Scalar", "Scalar", "float"]"#;
     let found = demand("aten::nll_loss_backward", dims, types, "", "");
-    // The kernel reads one gradient and 4096 targets, and writes 4096 values; another op fills in zeros.
+    // The kernel reads one gradient and 4096 targets, and writes 4096 values; a separate op fills
+    // in the zeros.
     assert_eq!(figures(found), (4096.0, 4.0 + 4096.0 * (8.0 + 4.0)));
 }
 
