@@ -255,7 +255,8 @@ impl Comparison {
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     ///
-    /// # Errors Any error of [`Trace::open_with`], with the baseline's error first. In addition: a
+    /// # Errors
+    /// Any error of [`Trace::open_with`], with the baseline's error first. In addition: a
     /// trace has neither host calls nor GPU events to compare, both inputs are standard input, a
     /// selected part is empty, or the comparison is canceled.
     pub fn open(

@@ -72,7 +72,8 @@ impl Recorder {
 
     /// Adds a run.
     ///
-    /// # Errors The run seems to be of a different program than the first run: fewer than half of
+    /// # Errors
+    /// The run seems to be of a different program than the first run: fewer than half of
     /// their ops match.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
