@@ -35,9 +35,9 @@ const EXAMPLES: usize = 4;
 /// Findings about whether two traces are comparable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparability {
-    /// Differences between the sides.
+    /// Notes about differences between the sides.
     pub both: Notes,
-    /// Data that each side lacks.
+    /// Notes about data that each side lacks.
     pub sides: PerSide<Notes>,
 }
 

@@ -109,7 +109,7 @@ impl Condition {
     }
 }
 
-/// The distinct names of the devices. A device without a name is described by its capability.
+/// The distinct names of a trace's devices. A device without a name is described by its capability.
 fn devices(header: &Header) -> Option<String> {
     let mut names: Vec<String> = header
         .devices

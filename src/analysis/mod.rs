@@ -84,7 +84,7 @@ pub struct Analysis {
     names: PerSide<String>,
     options: AnalysisOptions,
     notes: Notes,
-    /// Additional runs of each side.
+    /// Runs of each side other than the median run.
     runs: PerSide<Vec<Run>>,
     /// Whether each baseline step is compared; `None` if all matched steps are.
     chosen_steps: Option<Vec<bool>>,
@@ -100,7 +100,7 @@ pub(crate) struct RowNameIds {
 }
 
 impl Analysis {
-    /// Attributes the time of both traces.
+    /// Attributes the time of both traces with default options.
     ///
     /// ```
     /// use tracetree::{Analysis, CallTree, Trace, TraceDiff};
@@ -190,7 +190,7 @@ impl Analysis {
         &self.options.thresholds
     }
 
-    /// The options of the analysis.
+    /// The options with which the time was attributed.
     pub fn options(&self) -> &AnalysisOptions {
         &self.options
     }
@@ -232,7 +232,7 @@ impl Analysis {
         &self.diff
     }
 
-    /// The tree of one side.
+    /// The call tree of one side.
     pub fn tree(&self, side: Side) -> &Arc<CallTree> {
         self.diff.tree(side)
     }

@@ -17,7 +17,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a trace comes from.
+/// The source of a trace: a file, bytes, a reader, or a loaded trace.
 #[non_exhaustive]
 pub enum Input {
     /// The path of a file, or `-` for standard input.
@@ -157,7 +157,7 @@ pub struct ComparisonOptions {
 }
 
 impl ComparisonOptions {
-    /// Sets how both traces are read.
+    /// Sets the options for reading both traces.
     #[must_use]
     pub fn read(mut self, options: ReadOptions) -> Self {
         self.read = options;
@@ -178,21 +178,21 @@ impl ComparisonOptions {
         self
     }
 
-    /// Sets how the call trees are built.
+    /// Sets the options for building the call trees.
     #[must_use]
     pub fn tree(mut self, options: TreeOptions) -> Self {
         self.tree = options;
         self
     }
 
-    /// Sets how the call trees are aligned.
+    /// Sets the options for aligning the call trees.
     #[must_use]
     pub fn diff(mut self, options: DiffOptions) -> Self {
         self.diff = options;
         self
     }
 
-    /// Sets how the time is analyzed.
+    /// Sets the options for analyzing the time.
     #[must_use]
     pub fn analysis(mut self, options: AnalysisOptions) -> Self {
         self.analysis = options;

@@ -16,7 +16,7 @@ pub struct Row {
     pub kernel_type: KernelType,
     /// The first three model ops that become the kernel.
     pub model_ops: Vec<String>,
-    /// Predicted and measured time and count.
+    /// Predicted and measured time and kernel count of the kernel type.
     pub amounts: Amounts,
     /// The kernel type's share of the profile's time, in percent; `None` if the profile has no time.
     pub profile_share_pct: Option<f64>,

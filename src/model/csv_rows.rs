@@ -16,7 +16,7 @@ const START: &str = "Start Time(us)";
 const DURATION: &str = "Duration(us)";
 const STREAM: &str = "Stream ID";
 
-/// The positions of the relevant columns.
+/// The positions of the columns that are read.
 pub(crate) struct Columns {
     kernel_type: usize,
     start: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Columns {
     stream: Option<usize>,
 }
 
-/// The content of a record.
+/// A parsed record of the profile.
 pub(crate) enum Row {
     /// A record of a kernel that ran.
     Kernel(KernelRow),

@@ -1,8 +1,8 @@
 //! Computes the predicted time and count of each kernel type from the model's ops and the op mapping.
 //!
-//! An op is a **hit** if the model's database had a measurement of its kernels, and a **miss** if its time
-//! was computed. A hit names its kernels. A miss gets its kernel type from the op mapping, or uses its own
-//! name if the mapping has no entry.
+//! An op is a **hit** if the model's database had a measurement of its kernels, and a **miss** if
+//! its time was computed. The trace names the kernels of a hit. A miss gets its kernel type from
+//! the op mapping, or uses its own name if the mapping has no entry.
 
 use std::collections::BTreeMap;
 

@@ -27,22 +27,22 @@ pub struct Profile {
 /// The measurement of one kernel type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeasuredKernel {
-    /// Total duration of the kernels.
+    /// Total duration of the kernels of this type.
     pub total: Nanos,
-    /// Number of kernels that ran.
+    /// Number of kernels of this type that ran.
     pub count: u64,
 }
 
 /// How many rows of a profile were kept or dropped. The four counts add up to the rows of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileRows {
-    /// Rows that were counted.
+    /// Number of rows that were counted.
     pub kept: u64,
-    /// Additional rows of collectives that were already counted.
+    /// Number of additional rows of collectives that were already counted.
     pub copies: u64,
-    /// Rows of AI CPU control kernels.
+    /// Number of rows of AI CPU control kernels.
     pub aicpu: u64,
-    /// Rows without a type or a duration.
+    /// Number of rows without a type or a duration.
     pub incomplete: u64,
 }
 

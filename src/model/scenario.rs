@@ -13,7 +13,7 @@ use super::trace::ModelTrace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Notes;
 
-/// The inputs of one comparison.
+/// The inputs of one comparison: a model's trace, a profile and an op mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
     /// The scenario's name in the report.
@@ -35,13 +35,13 @@ pub struct ModelComparison {
     pub scenario: Scenario,
     /// The process of the model's trace.
     pub process: ModelProcess,
-    /// Number of compared ops, and of ops that cost nothing.
+    /// Number of compared ops, and number of ops that cost nothing.
     pub ops: ModelOps,
     /// How many rows of the profile were kept or dropped.
     pub profile_rows: ProfileRows,
     /// A row for each kernel type in the prediction or the profile, largest first.
     pub rows: Vec<Row>,
-    /// The sum of the rows.
+    /// The sum of the amounts of all rows.
     pub total: Amounts,
     /// Coverage, weighted error and its largest contributors.
     pub accuracy: Accuracy,
@@ -54,20 +54,20 @@ pub struct ModelComparison {
 pub struct ModelOps {
     /// Compared ops.
     pub compared: u64,
-    /// Ops ignored because they cost nothing.
+    /// Number of ops that were ignored because they cost nothing.
     pub zero_cost: u64,
 }
 
 /// The outcome of a scenario.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The scenario was compared.
+    /// The comparison of a scenario whose files exist.
     Compared(Box<ModelComparison>),
     /// The scenario was skipped because one of its files does not exist.
     Skipped {
         /// The scenario's name.
         scenario: String,
-        /// The error that names the file.
+        /// The error that names the missing file.
         reason: Error,
     },
 }

@@ -9,7 +9,7 @@ pub enum Status {
     Hit,
     /// Some ops were looked up, and some were computed.
     Partial,
-    /// All ops were computed.
+    /// The times of all ops were computed.
     Miss,
     /// Only the profile has the kernel type.
     Unmodeled,

@@ -19,20 +19,20 @@ use crate::trace::{Nanos, Notes};
 pub struct ModelTrace {
     /// The process that contains the ops.
     pub process: ModelProcess,
-    /// The complete events of the process.
+    /// The ops: the complete events of the process.
     pub ops: Vec<ModelOp>,
     /// Notes on irregularities in the trace.
     pub notes: Notes,
 }
 
-/// One op of the model.
+/// An op that the model predicted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelOp {
     /// The op's name, such as `aten.mm.default`.
     pub name: String,
     /// The predicted duration.
     pub duration: Nanos,
-    /// The origin of the duration.
+    /// The origin of the op's duration.
     pub source: Source,
 }
 

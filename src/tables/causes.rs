@@ -41,7 +41,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides("count_*", WHOLE, "number of instances of the op, or of idle gaps", |_, r, side| {
             r.count[side].into()
         })
-        .sides("arguments_*", TEXT, "shapes and types of the op", |_, r, side| {
+        .sides("arguments_*", TEXT, "shapes and types of the op's arguments", |_, r, side| {
             r.arguments[side].as_str().into()
         })
         .text(

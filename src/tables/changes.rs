@@ -129,7 +129,7 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
             call.map(|call| a.tree(side).name(call)).into()
         })
         .text("module", "the innermost module around the call", |a, r| a.module_of_node(r.2).into())
-        .sides("arguments_*", TEXT, "shapes and types of the op", |a, r, side| {
+        .sides("arguments_*", TEXT, "shapes and types of the op's arguments", |a, r, side| {
             let call = a.diff().merged().node(r.2).call(side);
             let arguments = call.and_then(|call| a.tree(side).arguments(call));
             arguments

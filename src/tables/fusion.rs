@@ -34,7 +34,7 @@ fn changes() -> Columns<Analysis, FusionRow> {
             KernelChange::FusedIn(side, _) => side.label().into(),
             KernelChange::Count => Cell::Empty,
         })
-        .word("evidence", "for a `fusion`: the evidence", |_, r| match r.change {
+        .word("evidence", "for a `fusion`: the evidence for it", |_, r| match r.change {
             KernelChange::FusedIn(_, evidence) => evidence.label().into(),
             KernelChange::Count => Cell::Empty,
         })

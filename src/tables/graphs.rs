@@ -80,7 +80,7 @@ fn captures() -> Columns<Analysis, Row> {
         |_: &Analysis, r: &Row| r.replay.graph.as_ref().map(|graph| graph.begin.0).into(),
     );
     Columns::new()
-        .text("capture", "file of the capture", |_: &Analysis, r: &Row| {
+        .text("capture", "file that contains the capture", |_: &Analysis, r: &Row| {
             of(r.replay.graph.as_ref().map(|graph| graph.source.as_str()))
         })
         .whole("graph", "number of the graph in the capture file, from 0", |_, r| {

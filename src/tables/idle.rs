@@ -32,7 +32,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              none; for `latency` and `queue`, the launch",
             |analysis, r| analysis.idle_owner_name(r).into(),
         )
-        .sides("idle_*", TIME, "idle time over the whole window", |_, r, side| {
+        .sides("idle_*", TIME, "idle time of the owner over the whole window", |_, r, side| {
             r.time[side].into()
         })
         .sides("gaps_*", WHOLE, "number of gaps", |_, r, side| r.count[side].into())

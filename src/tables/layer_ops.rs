@@ -21,7 +21,9 @@ fn identity() -> Columns<Analysis, LayerOpRow> {
         .word("place", "as in `layers.csv`", |_, r| r.place.label().into())
         .word("phase", "as in `layers.csv`", |_, r| r.phase.label().into())
         .whole("position", "position within the stack and phase, from 0", |_, r| r.position.into())
-        .text("name", "name of the rows (of the kernel in a graph)", |_, r| r.name.as_str().into())
+        .text("name", "name of the attribution rows (of the kernel in a graph)", |_, r| {
+            r.name.as_str().into()
+        })
         .whole("nth", "occurrence of the name in its layer, from 0", |_, r| r.nth.into())
         .word("presence", "which side has events in the row", |_, r| {
             Presence::of(r.spread.map(|spread| spread.events)).label().into()
@@ -55,11 +57,13 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
             "standard deviation over all layers of the stack in all steps",
             |_, r, side| r.spread[side].deviation_us().into(),
         )
-        .sides("total_us_*", TIME, "sum over all layers", |_, r, side| r.spread[side].total.into())
-        .micros_difference("delta_us", "candidate − baseline of the sums", |_, r| {
+        .sides("total_us_*", TIME, "sum of the op's time over all layers", |_, r, side| {
+            r.spread[side].total.into()
+        })
+        .micros_difference("delta_us", "candidate − baseline of the summed times", |_, r| {
             r.spread.map(|spread| spread.total).difference().into()
         })
-        .ratio("ratio", "candidate / baseline of the sums", |_, r| {
+        .ratio("ratio", "candidate / baseline of the summed times", |_, r| {
             r.spread.map(|spread| spread.total).ratio().into()
         })
 }

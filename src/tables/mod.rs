@@ -170,7 +170,7 @@ impl TableKind {
         }
     }
 
-    /// Creates the table of this kind.
+    /// Creates the table of the given kind.
     ///
     /// ```
     /// use tracetree::tables::TableKind;

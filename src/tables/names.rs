@@ -10,19 +10,21 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let difference = Column::new(
         "diff_sum_ms",
         ColumnType::Time,
-        "sum of the rows' differences",
+        "sum of the differences of the grouped rows",
         |_: &Analysis, g: &RowGroup| g.time.difference().into(),
     );
     let distance = Column::new(
         "abs_diff_sum_ms",
         ColumnType::Time,
-        "sum of the absolute differences of the rows",
+        "sum of the absolute differences of the grouped rows",
         |_: &Analysis, g: &RowGroup| g.abs_difference.into(),
     );
     Columns::new()
-        .text("name", "name of the rows", |_: &Analysis, g: &RowGroup| g.name.as_str().into())
+        .text("name", "name of the attribution rows", |_: &Analysis, g: &RowGroup| {
+            g.name.as_str().into()
+        })
         .whole("row_count", "number of rows", |_, g| g.row_count().into())
-        .sides("kernel_time_*_sum_ms", MILLIS, "sum over the rows", |_, g, side| {
+        .sides("kernel_time_*_sum_ms", MILLIS, "sum over the grouped rows", |_, g, side| {
             g.time[side].into()
         })
         .column(difference.unit("ms").difference())

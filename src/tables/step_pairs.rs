@@ -19,7 +19,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
             },
         )
-        .sides("name_*", TEXT, "text of the annotation", |_, r, side| {
+        .sides("name_*", TEXT, "text of the step's annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
         })
         .sides("batch_class_*", TEXT, "phase and size of the step's batch, if annotated", |_, r, side| {

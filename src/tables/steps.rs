@@ -20,7 +20,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides("step_*", WHOLE, "position of the step on each side, from 0", |a, r, side| {
             r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
         })
-        .sides("name_*", TEXT, "text of the annotation", |_, r, side| {
+        .sides("name_*", TEXT, "text of the step's annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
         })
         .sides(

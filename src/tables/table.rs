@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub enum ColumnType {
     /// Text, such as a name, a shape or a sentence.
     Text,
-    /// One of a few fixed words.
+    /// A word out of a few fixed words.
     Word,
     /// An ordered list of names.
     Names,
@@ -61,7 +61,7 @@ pub struct ColumnInfo {
     pub unit: &'static str,
     /// Type of the cells in the column.
     pub kind: ColumnType,
-    /// Meaning of the cells. Columns that differ only in their side share one description.
+    /// Meaning of the column's cells. Columns that differ only in their side share one description.
     pub meaning: &'static str,
     /// The side that the column describes; `None` if the column describes both sides or neither.
     pub side: Option<Side>,
@@ -195,7 +195,7 @@ impl Table {
         self.about
     }
 
-    /// The columns, in order.
+    /// The columns of the table, in order.
     pub fn columns(&self) -> &[ColumnInfo] {
         &self.columns
     }
@@ -203,7 +203,7 @@ impl Table {
     /// Generates all rows and passes them to `sink`, in order.
     ///
     /// # Errors
-    /// Any error of the sink.
+    /// Any error that the sink returns.
     pub fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()> {
         self.rows.visit(sink)
     }

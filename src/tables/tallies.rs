@@ -65,7 +65,7 @@ pub(super) fn means<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Column
     Columns::new().sides(
         "mean_us_*",
         MEAN,
-        "mean time; empty without events",
+        "mean time of an event; empty without events",
         move |_: &Analysis, r: &R, side| tally(r).mean_us(side).into(),
     )
 }
@@ -76,12 +76,12 @@ pub(super) fn delta_and_ratio<R: 'static>(
     Columns::new()
         .micros_difference(
             "delta_us",
-            "candidate − baseline of the totals",
+            "candidate − baseline of the total times",
             move |_: &Analysis, r: &R| tally(r).difference().into(),
         )
         .ratio(
             "ratio",
-            "candidate / baseline of the totals; empty if either is zero",
+            "candidate / baseline of the total times; empty if either is zero",
             move |_, r| tally(r).ratio().into(),
         )
 }

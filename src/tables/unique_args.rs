@@ -25,7 +25,9 @@ impl Group {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
-        .text("name", "name of the rows", |_: &Analysis, g: &Group| g.group.name.as_str().into())
+        .text("name", "name of the attribution rows", |_: &Analysis, g: &Group| {
+            g.group.name.as_str().into()
+        })
         .and(arguments::columns(|a: &Analysis, g: &Group, argument, side| {
             a.argument_text(&a.rows()[g.group.rows[0]], argument, side).into()
         }))
@@ -50,26 +52,26 @@ fn times() -> Columns<Analysis, Group> {
         .sides(
             "kernel_time_*_sum",
             (ColumnType::Time, "µs"),
-            "sum over the rows",
+            "sum over the grouped rows",
             |_: &Analysis, g: &Group, side| g.group.time[side].into(),
         )
         .sides(
             "kernel_time_*_mean",
             (ColumnType::Decimal(3), "µs"),
-            "mean over the rows",
+            "mean over the grouped rows",
             move |_, g, side| mean(g, g.group.time[side]).into(),
         )
-        .micros_difference("diff_sum", "sum of the rows' differences", |_, g| {
+        .micros_difference("diff_sum", "sum of the differences of the grouped rows", |_, g| {
             g.group.time.difference().into()
         })
-        .decimal("diff_mean", (3, "µs"), "mean of the rows' differences", move |_, g| {
+        .decimal("diff_mean", (3, "µs"), "mean of the differences of the grouped rows", move |_, g| {
             mean(g, g.group.time.difference()).into()
         })
         .micros(
             "abs_diff_sum",
-            "sum of the absolute differences of the rows; larger than the difference of the sums \
+            "sum of the absolute differences of the grouped rows; larger than the difference of the sums \
              if some rows gain and others lose",
             |_, g| g.group.abs_difference.into(),
         )
-        .ratio("ratio", "candidate / baseline of the sums", |_, g| g.group.ratio().into())
+        .ratio("ratio", "candidate / baseline of the summed times", |_, g| g.group.ratio().into())
 }

@@ -31,7 +31,7 @@ const REFERENCE: [(&str, &[&str]); 9] = [
     ("vit.mi300", &["mi300_h100/vit.mi300"]),
 ];
 
-/// One line of the reference's table.
+/// A row of the reference's table of ops.
 #[derive(Debug)]
 struct Line {
     name: String,

@@ -90,7 +90,7 @@ fn recording_options_are_not_a_change_of_the_program() {
     }
 }
 
-/// Traces with several steps.
+/// Bundled traces that have several steps.
 const STEPPED: [&str; 11] = [
     "cpu/cnn.pt.trace.json.gz",
     "cpu/tfm.pt.trace.json.gz",

@@ -18,9 +18,9 @@ use crate::tree::{CallId, CallTree};
 /// Totals of the measured time of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Number of measured events.
+    /// Number of measured events in the trace.
     pub events: u64,
-    /// Total time of the measured events.
+    /// Total time of the measured events in the trace.
     pub time: Nanos,
     /// Union of the intervals of the measured events; equals `time` for host self time.
     pub busy: Nanos,

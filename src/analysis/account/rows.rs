@@ -40,14 +40,14 @@ pub enum RowKind {
 /// A row of the attribution table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The kind of row.
+    /// The kind of call or event that the row is about.
     pub kind: RowKind,
     /// The op or launch on each side; `None` for unlinked GPU events, for a side without a
     /// counterpart, and for the side whose calls a region replaced.
     pub calls: PerSide<Option<CallId>>,
-    /// The measured events, sorted by start.
+    /// The measured events of the row, sorted by start.
     pub events: PerSide<Vec<CallId>>,
-    /// Total time of the events.
+    /// Total time of the row's events.
     pub time: PerSide<Nanos>,
     /// Length of the union of the event intervals.
     pub busy: PerSide<Nanos>,

@@ -14,11 +14,11 @@ use std::hash::Hash;
 /// Rows that share a name, or a name and arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowGroup {
-    /// The name that the rows share.
+    /// The name that the grouped rows share.
     pub name: String,
     /// The positions of the rows, in ascending order.
     pub rows: Vec<usize>,
-    /// Total time of the rows.
+    /// Total time of the grouped rows.
     pub time: PerSide<Nanos>,
     /// Sum of the absolute time differences of the rows.
     pub abs_difference: Nanos,
@@ -48,7 +48,7 @@ pub struct Lowering {
 /// The ops and kernels below an op on one side, with count and time, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoweringSide {
-    /// Total time of the measured events.
+    /// Total time of the measured events below the op.
     pub time: Nanos,
     /// Count and time of the ops that launched GPU work, by name.
     pub ops: BTreeMap<String, (u64, Nanos)>,

@@ -8,9 +8,7 @@ use crate::tree::CallId;
 /// The measured events of one table row, with their times, on each side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// The events, in insertion order.
     pub events: PerSide<Vec<CallId>>,
-    /// The times of the events, in the same order.
     pub times: PerSide<Vec<Nanos>>,
 }
 
@@ -62,12 +60,12 @@ impl Tally {
         Some(mean(Side::Candidate)? / mean(Side::Baseline)?)
     }
 
-    /// Shortest time of an event.
+    /// Time of the shortest event.
     pub fn min(&self, side: Side) -> Option<Nanos> {
         self.times[side].iter().copied().min()
     }
 
-    /// Longest time of an event.
+    /// Time of the longest event.
     pub fn max(&self, side: Side) -> Option<Nanos> {
         self.times[side].iter().copied().max()
     }

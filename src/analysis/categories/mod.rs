@@ -48,13 +48,13 @@ impl CategoryId {
 pub enum CategorySource {
     /// Kind of the GPU event, or the name given by the GPU runtime or a communication library.
     Event,
-    /// An op above the launch.
+    /// The category comes from an op above the launch.
     Op,
-    /// An autograd node above the launch.
+    /// The category comes from an autograd node above the launch.
     Autograd,
-    /// The innermost `nn.Module` above the launch.
+    /// The category comes from the innermost `nn.Module` above the launch.
     Module,
-    /// The words of the kernel name.
+    /// The category comes from the words of the kernel name.
     KernelName,
     /// Ops above other launches of the same kernel, if they all agree.
     SameKernel,
@@ -151,7 +151,7 @@ impl Categories {
         self.rules().categories.get(usize::from(id.0)).map_or("unclassified", |rule| &rule.name)
     }
 
-    /// All categories, in order of precedence.
+    /// All categories of the rule set, in order of precedence.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.rules().categories.iter().map(|rule| rule.name.as_str())
     }

@@ -34,8 +34,8 @@ pub struct Cause {
     /// Idle time of the cause in each additional run of a side, over that run's whole window; empty for
     /// GPU work.
     pub idle_of_runs: PerSide<Vec<Nanos>>,
-    /// Difference candidate − baseline per step. The differences of all causes add up to the
-    /// wall-time difference.
+    /// Cost of the cause: candidate − baseline per step. The differences of all causes add up to
+    /// the wall-time difference.
     pub difference: Nanos,
     /// The counts, times and names that support the reason.
     pub evidence: String,

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 /// The properties that the rows of a part share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PartKey {
-    /// Class of the enclosing module.
+    /// Class of the module around the work.
     pub(super) module: String,
     /// The op, or the common node above unmatched work.
     pub(super) name: String,
-    /// Shapes and types on each side.
+    /// Shapes and types of the op on each side.
     pub(super) arguments: (String, String),
     pub(super) kind: PartKind,
 }
@@ -48,9 +48,9 @@ pub(super) struct BusyPart<'a> {
     pub(super) nodes: Vec<MergedId>,
     /// The rows of the part, as positions in [`Analysis::rows`].
     pub(super) rows: Vec<usize>,
-    /// Busy time in the window.
+    /// Busy time of the part in the window.
     pub(super) time: PerSide<Nanos>,
-    /// Number of rows that have events.
+    /// Number of attribution rows in the part that have events.
     pub(super) count: PerSide<u64>,
     pub(super) kernels: PerSide<Kernels<'a>>,
     /// Number of region calls on one side, and of the calls that the regions replaced on the other side.

@@ -43,7 +43,7 @@ pub(super) struct Draft {
     pub(super) switched: Option<Switched>,
     /// What the names of the unmatched calls reveal, for each side.
     pub(super) marks: PerSide<Marks>,
-    /// The change that caused this change.
+    /// The draft of which this draft is a consequence.
     cause: Option<usize>,
 }
 
@@ -168,8 +168,8 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// Adds a matched op. If several drafts claim the op, the op is a call site of every one of
-    /// them, and its costs belong to the first.
+    /// Adds a matched op to a draft. If several drafts claim the op, the op is a call site of every
+    /// one of them, and its costs belong to the first.
     pub(super) fn add_site(&mut self, at: usize, node: MergedId) {
         let of_site = &mut self.of_site[node.index()];
         if *of_site == NONE {

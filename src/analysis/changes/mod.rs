@@ -60,7 +60,7 @@ pub struct Changes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// The kind of change.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// Whether the change was read from the trace or inferred from names.
     pub certainty: Certainty,
@@ -82,7 +82,7 @@ pub struct Change {
 /// A part of the step-time difference that no change causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WithoutChange {
-    /// The name in tables.
+    /// The name of the part in tables.
     pub name: &'static str,
     /// Description of the time in this part.
     pub meaning: &'static str,
@@ -172,8 +172,8 @@ impl Changes {
     }
 
     /// Whether no change of the program was found: every call, argument and kernel is the same on
-    /// both sides. Differences in what the profiler recorded are ignored. Returns false if nothing
-    /// was compared.
+    /// both sides. Differences in what the profiler recorded are ignored. The result is false if
+    /// nothing was compared.
     pub fn is_identical(&self) -> bool {
         self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
     }

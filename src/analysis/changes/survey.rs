@@ -37,7 +37,7 @@ pub(super) struct Survey {
     pub(super) ops: Vec<String>,
     /// Classes of the outermost modules, in call order.
     pub(super) modules: Vec<String>,
-    /// Whether a captured graph is launched.
+    /// Whether the call launches a captured graph.
     pub(super) launches_graph: bool,
     /// Number of outermost ops that are nodes of the backward pass.
     pub(super) backward: usize,
@@ -47,13 +47,13 @@ pub(super) struct Survey {
 /// The purpose of frames and ops as far as their names reveal it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
-    /// Whether compiled code runs.
+    /// Whether the call runs compiled code.
     pub(super) compiled: bool,
-    /// Whether code is compiled.
+    /// Whether the call compiles code.
     pub(super) compiling: bool,
-    /// Whether a forward pass runs again.
+    /// Whether the call runs a forward pass again.
     pub(super) recomputing: bool,
-    /// Whether data is loaded.
+    /// Whether the call loads data.
     pub(super) loading: bool,
 }
 

@@ -34,13 +34,13 @@ pub struct FurthestOp {
     pub time_us: f64,
     /// Possible saving: the part of `time_us` that exceeds the time at the roofline, in µs.
     pub savable_us: Option<f64>,
-    /// 10^9 floating-point operations over all calls.
+    /// Floating-point operations of all calls, in 10^9.
     pub gflops: Option<f64>,
-    /// 10^6 bytes that must be moved, over all calls.
+    /// Bytes that all calls must move, in 10^6.
     pub mbytes: Option<f64>,
-    /// Rate in 10^12 operations per second.
+    /// Achieved rate in 10^12 operations per second.
     pub tflops_per_s: Option<f64>,
-    /// Rate in 10^12 bytes per second.
+    /// Achieved rate in 10^12 bytes per second.
     pub tb_per_s: Option<f64>,
     /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than at
     /// the roofline, the value is `cache_resident_or_model_too_high` and the rates are `None`.

@@ -15,7 +15,7 @@
 use super::dtype::Dtype;
 use crate::trace::{EventId, Trace};
 
-/// The data that a collective moves.
+/// The size of a collective's message, and the share of it that each rank sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Transfer {
     /// Size of the whole message, in bytes.

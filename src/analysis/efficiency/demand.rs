@@ -6,9 +6,9 @@ use super::inputs::{Inputs, Tensor};
 /// The kind of compute units that run an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
-    /// Tensor cores or matrix cores.
+    /// The op runs on tensor cores or matrix cores.
     Matrix,
-    /// All units other than tensor or matrix cores.
+    /// The op runs on units other than tensor or matrix cores.
     Vector,
 }
 

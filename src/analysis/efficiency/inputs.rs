@@ -17,7 +17,7 @@ pub(super) struct Tensor {
     pub(super) dims: Vec<u64>,
     /// Stride of each dimension; `None` if not recorded.
     strides: Option<Vec<i64>>,
-    /// `None` if the type is unknown.
+    /// Element type; `None` if unknown.
     pub(super) dtype: Option<Dtype>,
 }
 
@@ -27,8 +27,8 @@ impl Tensor {
         product(&self.dims)
     }
 
-    /// Number of distinct elements in memory. A broadcast dimension (stride 0) counts once, and
-    /// overlapping windows count at most the memory that they span.
+    /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts once,
+    /// and overlapping windows count at most the memory that they span.
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
         let pairs = || self.dims.iter().zip(strides);
@@ -95,7 +95,7 @@ impl Inputs {
         self.list.get(at).unwrap_or(&Input::Value)
     }
 
-    /// The tensor at a position; `None` if the argument is not a tensor.
+    /// The tensor at an argument position; `None` if the argument is not a tensor.
     pub(super) fn tensor(&self, at: usize) -> Option<&Tensor> {
         match self.at(at) {
             Input::Tensor(tensor) => Some(tensor),
@@ -103,7 +103,7 @@ impl Inputs {
         }
     }
 
-    /// The tensors of the list at a position, or the single tensor there; `None` if the argument is neither.
+    /// The tensors of a list argument, or a single tensor argument; `None` if the argument is neither.
     pub(super) fn tensors(&self, at: usize) -> Option<&[Tensor]> {
         match self.at(at) {
             Input::Tensor(tensor) => Some(std::slice::from_ref(tensor)),
@@ -116,12 +116,12 @@ impl Inputs {
         0..self.list.len()
     }
 
-    /// The recorded value at a position; empty if none was recorded.
+    /// The recorded value of an argument; empty if none was recorded.
     pub(super) fn concrete(&self, at: usize) -> &str {
         self.concrete.get(at).map_or("", String::as_str)
     }
 
-    /// The integers at a position, given as a list or as a single integer.
+    /// The integers in an argument, which is a list or a single integer.
     pub(super) fn integers(&self, at: usize) -> Option<Vec<i64>> {
         let text = self.concrete(at).trim_matches(['[', ']']).trim();
         let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
@@ -138,7 +138,7 @@ impl Inputs {
         self.concrete(at).parse().ok()
     }
 
-    /// The flag at a position. Numbers such as `custom_mask_type` also count as flags.
+    /// The flag at an argument position. Numbers such as `custom_mask_type` also count as flags.
     pub(super) fn flag(&self, at: usize) -> Option<bool> {
         match self.concrete(at) {
             "True" | "true" => Some(true),

@@ -31,11 +31,12 @@ const NONE: u32 = u32::MAX;
 /// The memory or link through which the bytes of a job move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Path {
-    /// The memory of the device.
+    /// The bytes move through the memory of the device.
     Memory,
-    /// The link to the host, whose peak is unknown.
+    /// The bytes move over the link to the host, whose peak is unknown.
     Host,
-    /// The links to other devices, with the number of bytes that each rank sends per byte of the message.
+    /// The bytes move over the links to other devices, with the number of bytes that each rank
+    /// sends per byte of the message.
     Network(f64),
 }
 

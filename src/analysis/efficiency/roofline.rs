@@ -36,15 +36,15 @@ impl Bound {
 /// op is split among its events in proportion to their times, so any grouping adds up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
-    /// Total time of the events with a model.
+    /// Total time of the group's events with a model.
     pub modelled: Nanos,
-    /// Total time of all events.
+    /// Total time of all events in the group.
     pub time: Nanos,
     /// Number of events.
     pub events: u64,
     /// Floating-point operations.
     pub flops: f64,
-    /// Bytes that must be moved.
+    /// Bytes that the events must move.
     pub bytes: f64,
     /// Bytes that links to other devices must carry.
     pub bus_bytes: f64,

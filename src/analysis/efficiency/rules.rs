@@ -47,7 +47,7 @@ impl Default for Models {
 }
 
 impl Models {
-    /// Only the built-in models.
+    /// Returns only the built-in models.
     pub fn builtin() -> Models {
         Models::parse(BUILTIN).expect("the built-in models are valid")
     }

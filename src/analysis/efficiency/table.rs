@@ -22,7 +22,7 @@ pub struct EfficiencyRow {
     pub dims: PerSide<String>,
     /// `Input type` of each side; empty on a side without rows.
     pub types: PerSide<String>,
-    /// Number of rows or calls.
+    /// Number of grouped attribution rows or op calls.
     pub count: PerSide<u64>,
     /// Work and time of the measured events.
     pub efficiency: PerSide<Efficiency>,
@@ -81,7 +81,6 @@ impl Analysis {
 struct Table<'a> {
     analysis: &'a Analysis,
     groups: Grouped<Ids, Key<'a>, EfficiencyRow>,
-    /// Whether each job was already counted.
     counted: PerSide<Vec<bool>>,
 }
 

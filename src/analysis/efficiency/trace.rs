@@ -87,8 +87,8 @@ impl TraceEfficiency {
         self.of_events(&self.measure.calls(&self.tree).filter(is_launched).collect::<Vec<_>>())
     }
 
-    /// Work and time of each op by name, shapes and types, sorted by descending possible saving, then by
-    /// descending time. Events without a model are excluded.
+    /// Work and time of each op by name, shapes and types, sorted by descending possible saving,
+    /// then by descending time. The list excludes events without a model.
     pub fn by_op(&self) -> Vec<OpEfficiency> {
         let mut groups: BTreeMap<[&str; 3], OpEfficiency> = BTreeMap::new();
         let mut counted = vec![false; self.jobs.len()];

@@ -49,7 +49,7 @@ pub enum KernelChange {
 pub struct FusionRow {
     /// Modules and ops from the thread down to the node, without instance numbers, then the node itself.
     pub path: String,
-    /// The kind of change.
+    /// How the kernel count changed.
     pub change: KernelChange,
     /// Kernel count of one instance on each side.
     pub kernel_count: PerSide<usize>,

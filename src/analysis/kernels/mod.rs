@@ -27,7 +27,7 @@ const ACCOUNTED: &str = "tallies contain only attributed calls";
 pub struct CategoryRow {
     /// The category.
     pub category: CategoryId,
-    /// The phase in which the events were launched.
+    /// Phase in which the events were launched.
     pub phase: Phase,
     /// The events.
     pub tally: Tally,
@@ -36,7 +36,7 @@ pub struct CategoryRow {
 /// All events with one name, category and launching op.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelRow {
-    /// Name of the events.
+    /// Name that the events share.
     pub kernel: String,
     /// The category, and the evidence that decided it.
     pub category: EventCategory,

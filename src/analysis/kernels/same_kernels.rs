@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 pub struct SameKernelRow {
     /// Name of the matched ops; if there is no op, of the launch.
     pub op: String,
-    /// Name of the kernel.
+    /// Name of the kernel that both sides run.
     pub kernel: String,
     /// `Input Dims` of the baseline op and of the candidate op; empty if not recorded.
     pub shapes: PerSide<String>,
@@ -35,7 +35,7 @@ impl SameKernelRow {
 pub struct SameKernels {
     /// The rows, sorted by descending total time of both sides.
     pub rows: Vec<SameKernelRow>,
-    /// All events outside of the rows. The rows and these events add up to the totals.
+    /// All events without a row; together with the rows, they add up to the totals.
     pub others: Tally,
 }
 

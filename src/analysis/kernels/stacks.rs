@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 pub struct PythonStack {
     /// Number of events.
     pub count: u64,
-    /// The frames, outermost first.
+    /// The frames of the stack, outermost first.
     pub frames: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub(in crate::analysis) struct Stacks {
     of_slot: Vec<u32>,
 }
 
-/// Number of the empty stack.
+/// Stack number of events without frames.
 const NO_STACK: u32 = u32::MAX;
 
 impl Stacks {

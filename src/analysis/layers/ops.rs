@@ -37,16 +37,17 @@ pub struct Spread {
     pub layers: u64,
     /// Number of layers in the stack and phase, counting every step.
     pub of_layers: u64,
-    /// Number of measured events.
+    /// Number of measured events of the op.
     pub events: u64,
-    /// Total time over all layers. The totals of all table rows add up to the totals of the analysis.
+    /// Total time of the op over all layers. The totals of all table rows add up to the totals of
+    /// the analysis.
     pub total: Nanos,
     /// Sum of the squared times over all layers, in µs².
     squares: f64,
 }
 
 impl Spread {
-    /// Mean time over all layers, in µs; `None` if there are no layers.
+    /// Mean time of the op over all layers, in µs; `None` if there are no layers.
     pub fn mean_us(&self) -> Option<f64> {
         (self.of_layers > 0).then(|| self.total.as_micros() / self.of_layers as f64)
     }

@@ -20,7 +20,7 @@ pub enum PlacePair {
     Layer {
         /// Index of the pair of layer stacks that contains the layer.
         stack: u32,
-        /// The layer on each side.
+        /// The matched layer on each side.
         layers: PerSide<Option<LayerId>>,
     },
     /// The work between the layers of a step.

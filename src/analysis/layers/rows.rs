@@ -22,13 +22,13 @@ pub struct LayerRow {
     pub place: PlacePair,
     /// The phase.
     pub phase: Phase,
-    /// Number of measured events.
+    /// Number of measured events in the place and phase.
     pub events: PerSide<u64>,
-    /// Total time of the events.
+    /// Total time of the measured events in the place and phase.
     pub time: PerSide<Nanos>,
     /// Whether the layer's time is an outlier among the layers of its stack and phase, on each side.
     pub outlier: PerSide<bool>,
-    /// The verdict on the time, with its evidence.
+    /// The verdict on the time of the layer, with its evidence.
     pub judgement: Judgement,
 }
 

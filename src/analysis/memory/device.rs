@@ -8,7 +8,7 @@ use std::fmt;
 pub enum MemoryPlace {
     /// The memory of the GPU with this number; `None` if the trace does not record the number.
     Gpu(Option<i64>),
-    /// The memory of the host.
+    /// Memory of the host.
     Host,
     /// Memory of a device whose kind the trace does not record.
     Unknown,

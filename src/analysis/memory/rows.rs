@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Where memory comes from.
+/// The source of memory: an op, or a reason why no op is known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemorySource {
-    /// Allocations in an op.
+    /// Memory that was allocated in an op.
     Op {
         /// Name of the matched op, or of the op on the only side that has it; both names separated
         /// by `|` if they differ.
@@ -23,7 +23,7 @@ pub enum MemorySource {
         /// `Input Dims` of the op, baseline first; empty on a side without the op.
         shapes: [String; 2],
     },
-    /// Allocations outside of ops.
+    /// Memory that was allocated outside of ops.
     OutsideOps,
     /// Blocks that were allocated before the first memory event.
     Before,
@@ -36,7 +36,8 @@ pub enum MemorySource {
 pub struct MemoryFigures {
     /// Number of allocations.
     pub allocations: u64,
-    /// Total number of allocated bytes. Memory that is freed and allocated again counts twice.
+    /// Total number of bytes allocated by the source. Memory that is freed and allocated again
+    /// counts twice.
     pub allocated: i64,
     /// Allocated bytes that are freed before the outermost op around the allocation ends; `None` without
     /// addresses.
@@ -52,7 +53,7 @@ pub struct MemoryFigures {
 pub struct MemoryRow {
     /// The device.
     pub place: MemoryPlace,
-    /// The source of the memory.
+    /// The op that allocated the memory, or why no op is known.
     pub source: MemorySource,
     /// The memory figures of each side; `None` on a side that records nothing for the device.
     pub figures: PerSide<Option<MemoryFigures>>,

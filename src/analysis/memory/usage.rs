@@ -33,14 +33,15 @@ pub struct DeviceUsage {
     gaps: u64,
 }
 
-/// A block of memory. The fields `allocated` and `freed` are positions in [`DeviceUsage::events`].
+/// A block of memory, from its allocation to its free. The fields `allocated` and `freed` are
+/// positions in [`DeviceUsage::events`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// The event that allocated the block.
     pub allocated: usize,
     /// The event that freed the block; `None` if the block is live at the end.
     pub freed: Option<usize>,
-    /// The size of the block.
+    /// The size of the block in bytes.
     pub bytes: i64,
     /// The innermost call on the allocating thread at the time of the allocation.
     pub call: Option<CallId>,

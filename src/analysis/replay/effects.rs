@@ -42,22 +42,22 @@ pub struct Effect {
 /// How well the replay of a side reproduces its recording, per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Check {
-    /// The recorded step time.
+    /// The step time in the recording.
     pub recorded: Nanos,
-    /// The replayed step time.
+    /// The step time in the replay.
     pub replayed: Nanos,
 }
 
 /// An assumption that gives a lower bound of the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
-    /// The host takes no time.
+    /// Assumes that the host takes no time.
     Host,
-    /// GPU work takes no time.
+    /// Assumes that GPU work takes no time.
     Work,
-    /// The host never waits for the GPU.
+    /// Assumes that the host never waits for the GPU.
     Waits,
-    /// Communication takes no time, as if it were hidden behind other work.
+    /// Assumes that communication takes no time, as if it were hidden behind other work.
     Communication,
 }
 
@@ -65,7 +65,7 @@ impl Limit {
     /// All limits.
     pub const ALL: [Limit; 4] = [Limit::Host, Limit::Work, Limit::Waits, Limit::Communication];
 
-    /// The name in tables.
+    /// The name of the assumption in tables.
     pub fn label(self) -> &'static str {
         match self {
             Limit::Host => "host_takes_no_time",
@@ -89,7 +89,7 @@ impl Limit {
 /// The critical path of a side, per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathRange {
-    /// The time of each part in the replay.
+    /// The time of each part of the critical path in the replay.
     pub time: [Nanos; PathPart::ALL.len()],
     /// The smallest time of each part if GPU work is 2% faster, as recorded, or 2% slower.
     pub least: [Nanos; PathPart::ALL.len()],
@@ -103,7 +103,7 @@ pub struct Replays {
     recorded: PerSide<Recorded>,
     /// Number of steps of each recording.
     steps: PerSide<i64>,
-    /// Number of compared steps.
+    /// Number of steps that are compared.
     compared: PerSide<i64>,
     /// Time at which the unchanged replay of each side ends.
     ends: PerSide<i64>,
@@ -142,7 +142,7 @@ impl Replays {
         Ok(Replays { recorded, steps, compared, ends })
     }
 
-    /// The graph of a side.
+    /// The dependency graph of a side.
     pub fn recorded(&self, side: Side) -> &Recorded {
         &self.recorded[side]
     }

@@ -60,7 +60,8 @@ struct Segment {
     is_anchored: bool,
 }
 
-/// A part of both graphs. Most segments contain only host time that belongs to no change.
+/// A segment of both graphs between two matched points. Most segments contain only host time that
+/// belongs to no change.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// Host time outside of runtime calls, and host time in runtime calls.

@@ -18,7 +18,7 @@ pub enum Point {
 /// What happens at a point of the host line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing happens that affects the GPU.
+    /// The point has no effect on the GPU.
     Nothing,
     /// GPU events are launched; the numbers are a range of positions in `Recorded::works`.
     Launch(u32, u32),
@@ -37,14 +37,14 @@ pub struct Item {
     pub owner: Option<CallId>,
     /// Whether the owner is a runtime call.
     pub in_call: bool,
-    /// What happens at the point.
+    /// The launch or wait at the point, if any.
     pub action: Action,
 }
 
 /// A GPU event: a kernel, copy or memset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// The call of the GPU event.
+    /// The call tree's node for the GPU event.
     pub call: CallId,
     /// Duration, in ns.
     pub time: i64,

@@ -6,20 +6,20 @@ use super::play::{Bound, Program, Seen};
 /// The parts of a critical path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathPart {
-    /// Host time outside of runtime calls.
+    /// Time of the host outside of runtime calls.
     Host,
-    /// Runtime calls, excluding time in which they wait for the GPU.
+    /// Time in runtime calls, excluding waits for the GPU.
     Calls,
     /// Time from a launch until an idle device starts the event.
     Launch,
-    /// Kernels, copies and memsets.
+    /// Time in kernels, copies and memsets.
     Work,
     /// Time between two events of a stream, and from the end of a wait between streams until the
     /// waiting stream continues.
     Gap,
     /// Time from the end of the awaited events until a waiting host call returns.
     Sync,
-    /// GPU work that was launched before the window.
+    /// Time of GPU work that was launched before the window.
     Before,
 }
 
@@ -55,7 +55,7 @@ impl PathPart {
 pub struct CriticalPath(pub [i64; PathPart::ALL.len()]);
 
 impl CriticalPath {
-    /// Time of a part, in ns.
+    /// Time of one part of the critical path, in ns.
     pub fn time(&self, part: PathPart) -> i64 {
         self.0[part as usize]
     }

@@ -242,16 +242,17 @@ fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>])
 pub(super) enum Bound {
     /// The event's launch, which happened `latency` earlier.
     Launch { latency: i64 },
-    /// The previous event of the same stream; `None` if that event was launched before the window.
+    /// The end of the previous event on the same stream; `None` if that event was launched before
+    /// the window.
     Stream { after: Option<u32> },
-    /// An event of a different stream.
+    /// The end of an event on a different stream.
     Crossing { after: u32 },
 }
 
 /// A replayed part; times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// The host ran for a time.
+    /// The host ran for the given time.
     Host { time: i64, in_call: bool },
     /// A GPU event ran.
     Work { at: u32, start: i64, end: i64, bound: Bound },

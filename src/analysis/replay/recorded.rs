@@ -28,14 +28,14 @@ pub struct Recorded {
     pub items: Vec<Item>,
     /// GPU events in the order of their launches.
     pub works: Vec<Work>,
-    /// Waits of the host.
+    /// The waits of the host for the GPU.
     pub waits: Vec<Wait>,
     /// Stream numbers, sorted by descending busy time.
     pub streams: Vec<i64>,
     /// Time at which each stream finishes work launched before the window, relative to the start of the
     /// window.
     pub before: Vec<i64>,
-    /// Typical latencies and gaps.
+    /// Typical latencies and gaps of the trace.
     pub typical: Typical,
     /// The recorded end times of the window and its steps.
     pub measured: Replayed,

@@ -8,10 +8,10 @@ use crate::tree::CallId;
 
 /// Modifications of a recorded program.
 pub struct Scenario<'s> {
-    /// Factor for the host times. Factor 0 gives a bound that no launch mechanism, such as a
-    /// captured graph, can beat.
+    /// Factor that scales the host times. Factor 0 gives a bound that no launch mechanism, such as
+    /// a captured graph, can beat.
     pub host: f64,
-    /// Factor for the duration of each GPU event.
+    /// Factor that scales the duration of each GPU event.
     pub work: &'s dyn Fn(CallId) -> f64,
     /// Whether the host still waits for the GPU at a runtime call.
     pub waits: &'s dyn Fn(CallId) -> bool,

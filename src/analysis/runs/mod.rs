@@ -86,7 +86,7 @@ impl Run {
     }
 }
 
-/// Times of one step, in µs.
+/// Times of a step in one run, in µs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepTime {
     /// Measured time of the step.
@@ -128,11 +128,11 @@ fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> 
 /// Means over the steps of one run, in µs; totals of the whole window if a side has no steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepMeans {
-    /// Wall time: busy + idle.
+    /// Wall time per step: busy + idle.
     pub wall_us: f64,
-    /// Time during which the device ran work of the step.
+    /// Time per step during which the device ran work of the step.
     pub busy_us: f64,
-    /// Time during which the device waited.
+    /// Time per step during which the device waited.
     pub idle_us: f64,
     /// Total measured time of the work that the step launched; concurrent kernels each count in full.
     pub time_us: f64,

@@ -7,7 +7,7 @@ use crate::program::{BatchClass, StepSpan};
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 
-/// Why two steps are compared.
+/// The evidence for comparing two steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepEvidence {
     /// The annotations of both steps name the same phase and equally many requests and tokens.
@@ -46,7 +46,7 @@ pub struct StepPairRow {
 /// The steps whose batches are in one class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchClassRow {
-    /// The class of batches.
+    /// The phase and size of the batches in the class.
     pub class: BatchClass,
     /// Number of steps of this class in each trace.
     pub steps: PerSide<u64>,

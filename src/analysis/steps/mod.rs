@@ -16,11 +16,11 @@ use timeline::{Activity, Occupied};
 /// Figures of the measured events of one group (a step or a phase) on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
-    /// Number of measured events.
+    /// Number of measured events in the group.
     pub events: u64,
     /// Number of calls that launched the events.
     pub launches: u64,
-    /// Total time of the events. The times of all groups add up to the totals.
+    /// Total time of the group's events. The times of all groups add up to the totals.
     pub time: Nanos,
     /// Time that the group's events cover and no earlier event covers. The busy times of all groups
     /// add up to the union of all events.
@@ -69,10 +69,10 @@ pub enum StepPlace {
     NotCaptured,
 }
 
-/// A step on both sides.
+/// A row of the steps table: a step on both sides, or work outside of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepRow {
-    /// The kind of row.
+    /// Whether the row is a step or work outside of steps.
     pub place: StepPlace,
     /// The step on each side; `None` on a side without a counterpart.
     pub steps: PerSide<Option<StepName>>,
@@ -91,7 +91,7 @@ pub struct StepName {
     pub phase: Option<Phase>,
 }
 
-/// A phase on both sides.
+/// A row of the phases table: a phase on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseRow {
     /// The phase.
@@ -196,7 +196,8 @@ impl Analysis {
         figures
     }
 
-    /// The figures of `count` groups. The function `group` maps a measured call to its group.
+    /// The figures of each of `count` groups of measured calls. The function `group` maps a
+    /// measured call to its group.
     fn group_figures(
         &self,
         side: Side,

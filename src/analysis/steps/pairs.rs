@@ -88,7 +88,7 @@ impl StepPairs {
         analysis.steps(side).step(call).is_some_and(|step| self.is_alone(side, step))
     }
 
-    /// Number of compared pairs.
+    /// Number of compared step pairs.
     pub(in crate::analysis) fn len(&self) -> u64 {
         self.is_paired.baseline.iter().filter(|&&is_paired| is_paired).count() as u64
     }

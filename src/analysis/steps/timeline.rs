@@ -17,9 +17,9 @@ use crate::trace::Nanos;
 pub(super) enum Activity {
     /// Computation.
     Compute,
-    /// A copy or memset.
+    /// The event is a copy or memset.
     Copy,
-    /// Communication with other ranks.
+    /// The event communicates with other ranks.
     Communication,
 }
 

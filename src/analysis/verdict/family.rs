@@ -28,11 +28,11 @@ use crate::trace::Nanos;
 /// The times of one call site on both sides.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Question {
-    /// Time of each repeat in µs.
+    /// Time of the call site in each repeat, in µs.
     pub samples: PerSide<Vec<f64>>,
     /// Total time, which is compared if there are no repeats.
     pub time: PerSide<Nanos>,
-    /// Whether different work explains the difference.
+    /// Whether different work explains the time difference.
     pub work: Work,
     /// Whether the repeats are runs or steps.
     pub of: Repeats,

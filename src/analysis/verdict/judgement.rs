@@ -14,7 +14,7 @@ const TOLD_SHARE: f64 = 0.001;
 pub struct Thresholds {
     /// The minimum relative difference: 0.02 means 2% more, or the inverse.
     pub relative: f64,
-    /// The minimum difference per repeat. Without a minimum per repeat, tests have no absolute
+    /// The minimum time difference per repeat. Without a minimum per repeat, tests have no absolute
     /// limit, and [`Thresholds::least`] uses a share of the total.
     pub absolute: Option<Nanos>,
     /// The accepted share of false findings among all call sites that are reported as changed.
@@ -54,7 +54,7 @@ pub enum Verdict {
     Slower,
     /// The candidate takes less time, and the repeats support it.
     Faster,
-    /// The difference is below the thresholds.
+    /// The time difference is below the thresholds.
     Similar,
     /// The difference is above the thresholds, but the repeats do not support it.
     WithinNoise,
@@ -149,13 +149,13 @@ impl Repeats {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Number of repeats on each side.
+    /// Number of steps or runs on each side that count as repeats.
     pub repeats: PerSide<usize>,
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
     /// The compared values in µs: the mean over the repeats or, without repeats, the total time.
     pub mean_us: PerSide<f64>,
-    /// Median over the repeats, in µs.
+    /// Median time over the repeats, in µs.
     pub median_us: PerSide<f64>,
     /// Median absolute deviation over the repeats in µs, scaled to a standard deviation.
     pub deviation_us: PerSide<f64>,
@@ -186,7 +186,7 @@ impl Judgement {
         (self.mean_us.candidate - self.mean_us.baseline).abs()
     }
 
-    /// Whether both sides have repeats that count.
+    /// Whether both sides have repeats on which a verdict can be based.
     pub fn is_tested(&self) -> bool {
         self.of != Repeats::OtherOptions && self.repeats.baseline.min(self.repeats.candidate) > 1
     }

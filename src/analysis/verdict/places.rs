@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 pub struct Verdicts {
     /// Whether the repeats are runs or steps.
     pub repeats: Repeats,
-    /// Number of steps of each side.
+    /// Number of compared steps of each side.
     pub steps: PerSide<usize>,
     /// The minimum difference per repeat that is reported.
     pub least: Nanos,
@@ -25,7 +25,7 @@ pub struct Verdicts {
     /// The verdict on the wall time per step over the runs; `None` if a side has one run, or if some runs
     /// have steps and others do not.
     pub step: Option<Judgement>,
-    /// All call sites, largest difference first.
+    /// All call sites with their verdicts, largest difference first.
     pub sites: Vec<Site>,
     /// For each row, whether the sides of its call site did the same work.
     pub(super) works: Vec<Work>,

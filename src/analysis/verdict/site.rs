@@ -8,11 +8,11 @@ use crate::trace::Nanos;
 /// A call site with its verdict: the rows that share a name, a set of arguments and a module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Site {
-    /// Name of the rows.
+    /// Name of the call site's rows.
     pub name: String,
     /// The innermost enclosing `nn.Module` instance or, without repeats, its class; empty if there is none.
     pub module: PerSide<String>,
-    /// Positions of the rows; at least one.
+    /// Positions of the call site's rows; at least one.
     pub rows: Vec<usize>,
     /// Total time of the rows, excluding steps without a counterpart. If all steps are compared, the times
     /// of all call sites add up to the totals.
@@ -21,12 +21,12 @@ pub struct Site {
     pub work: Work,
     /// The samples that were tested.
     pub question: Question,
-    /// The verdict and its evidence.
+    /// The verdict on the call site's time, with its evidence.
     pub judgement: Judgement,
 }
 
 impl Site {
-    /// Position of the first row.
+    /// Position of the call site's first row.
     pub fn first_row(&self) -> usize {
         self.rows[0]
     }

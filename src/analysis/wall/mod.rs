@@ -210,7 +210,7 @@ impl Wall {
         &self.notes
     }
 
-    /// The totals of a side.
+    /// The wall-time totals of a side.
     pub fn totals(&self, side: Side) -> WallTotals {
         self.totals[side]
     }

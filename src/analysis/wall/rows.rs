@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 /// Idle time of the device with one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRow {
-    /// Why the device was idle.
+    /// The reason why the device was idle.
     pub kind: IdleKind,
     /// The part of the trace in which the work that ended the gaps was launched.
     pub part: Part,
@@ -27,7 +27,7 @@ pub struct IdleRow {
     pub lowest_common: Option<MergedId>,
     /// The step that contains the owner, by position; preferably the baseline step.
     pub step: Option<StepId>,
-    /// Total duration of the gaps.
+    /// Total duration of the gaps that the row contains.
     pub time: PerSide<Nanos>,
     /// Number of gaps.
     pub count: PerSide<u64>,

@@ -17,7 +17,7 @@ use crate::program::is_synchronisation;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// Why a device was idle.
+/// The reason why a device was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleKind {
     /// The host had not yet launched the event that ended the gap, because it was busy in the owner.
@@ -68,14 +68,13 @@ pub(super) struct Occupied {
     pub(super) part: Part,
 }
 
-/// A piece of a gap.
+/// A piece of a gap, with a single kind and owner.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Idle {
     pub(super) kind: IdleKind,
     pub(super) part: Part,
     /// The innermost call, or the root of its thread between calls; `None` if unknown.
     pub(super) owner: Option<CallId>,
-    /// Number of the gap on its side.
     pub(super) gap: u32,
     pub(super) time: Nanos,
     /// The event that ran last before the gap.

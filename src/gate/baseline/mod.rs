@@ -99,7 +99,7 @@ impl From<Count> for Range {
 struct StoredPlace(u32, u8, String, String, String, Vec<u64>);
 
 impl Recording {
-    /// The bytes of a baseline file.
+    /// The bytes of a baseline file for a recording.
     pub fn to_baseline(&self) -> Vec<u8> {
         let stored = Stored {
             format: FORMAT.into(),

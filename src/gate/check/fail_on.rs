@@ -10,7 +10,7 @@ use crate::gate::rules::{FailOn, StepMeasure};
 use crate::program::{Measure, Obstacle};
 use crate::side::{PerSide, Side};
 
-/// The result of checking a limit.
+/// The result of checking the limit of `--fail-on`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     /// Whether the limit is exceeded (`Fail`), not exceeded (`Pass`), or undecided (`Inconclusive`).

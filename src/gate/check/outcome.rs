@@ -53,7 +53,7 @@ impl Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// The rule is satisfied.
+    /// The rule is not violated.
     Passed,
     /// The rule is violated and has severity `error`.
     Failed,
@@ -85,7 +85,7 @@ pub struct Finding {
     pub kind: String,
     /// The rules that the finding violates.
     pub rules: Vec<String>,
-    /// What was found, in one line.
+    /// The finding in one line.
     pub what: String,
     /// Baseline value, with unit; empty for a change.
     pub before: String,
@@ -95,7 +95,7 @@ pub struct Finding {
     pub limit: String,
     /// The observations that support the finding.
     pub evidence: Vec<String>,
-    /// The call sites of the finding.
+    /// The call sites at which the finding occurs.
     pub sites: Vec<FindingSite>,
     /// Whether the finding is an error, a warning, allowed or undecided.
     pub state: State,
@@ -116,10 +116,10 @@ pub struct FindingSite {
     pub line: Option<Site>,
 }
 
-/// The result of one rule.
+/// The check of one rule, with its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// Name of the rule.
+    /// Name of the checked rule.
     pub rule: String,
     /// Where the rule applies, in words; empty means everywhere.
     pub scope: String,

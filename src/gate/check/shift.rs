@@ -41,7 +41,7 @@ impl Scale<'_> {
     }
 }
 
-/// The result of checking a limit.
+/// The result of checking whether a shift exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {
     /// The shift is within the limit, or exceeds it but is within noise for the given reason.

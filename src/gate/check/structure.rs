@@ -55,7 +55,7 @@ fn usual(rule: StructureRule) -> Rule {
     Rule { rule, scope: Scope::default(), allowed: None, severity: rule.usual() }
 }
 
-/// A check without findings so far.
+/// A check that has no findings yet.
 fn empty(context: &Context<'_>, rule: &Rule) -> Check {
     let sides = [context.baseline, context.candidate];
     let is_of_arguments = matches!(

@@ -30,7 +30,7 @@ pub struct Series {
 pub struct History {
     /// Names of the baselines: file names without folder and extension.
     pub points: Vec<String>,
-    /// The series, by name.
+    /// The time series of all measures and modules, sorted by name.
     pub series: Vec<Series>,
 }
 

@@ -10,11 +10,11 @@ use std::io::{self, Write};
 /// An output format for histories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HistoryFormat {
-    /// Plain text for people.
+    /// The history as plain text for people.
     Text,
     /// JSON for programs.
     Json,
-    /// An HTML page with charts.
+    /// The history as an HTML page with charts.
     Html,
 }
 

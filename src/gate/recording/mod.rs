@@ -123,7 +123,7 @@ pub struct RunFacts {
 pub struct Recording {
     /// The conditions under which the median run was recorded.
     pub setup: Setup,
-    /// Facts about each run.
+    /// Name, step count and recorded data of each run.
     pub runs: Vec<RunFacts>,
     /// The time of each run by measure, in µs. The measure `step_wall` is the step time that `diff` reports
     /// (a mean over the steps). All other measures are medians over the steps: `gpu_time`, `idle`,

@@ -73,8 +73,7 @@ impl Recorder {
     /// Adds a run.
     ///
     /// # Errors
-    /// The run seems to be of a different program than the first run: fewer than half of
-    /// their ops match.
+    /// The run seems to be of a different program than the first run: fewer than half of their ops match.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));
@@ -131,7 +130,7 @@ impl Recorder {
     /// Finishes the recording of all added runs.
     ///
     /// # Errors
-    /// No run was added.
+    /// No run was added to the recorder.
     pub fn finish(mut self) -> Result<Recording> {
         let times = self.totals.times();
         let Some(at) = median(&self.runs, &times) else {

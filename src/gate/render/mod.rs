@@ -19,16 +19,16 @@ pub(crate) use text::Layout;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum GateFormat {
-    /// Plain text for people.
+    /// The gate as plain text for people.
     Text,
-    /// JSON for programs, described by `docs/reference/schemas/gate.schema.json`.
+    /// The gate as JSON for programs, described by `docs/reference/schemas/gate.schema.json`.
     Json,
-    /// JUnit XML for CI servers, with one test case per rule.
+    /// The gate as JUnit XML for CI servers, with one test case per rule.
     #[cfg(feature = "junit")]
     Junit,
     /// GitHub workflow commands such as `::error file=…,line=…`.
     Github,
-    /// Markdown for a CI step summary.
+    /// The gate as Markdown for a CI step summary.
     Markdown,
 }
 

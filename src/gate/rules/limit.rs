@@ -7,9 +7,9 @@ use std::str::FromStr;
 /// An allowed increase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// A percentage of the baseline value.
+    /// An increase by a percentage of the baseline value.
     Percent(f64),
-    /// A time in µs.
+    /// An increase by a time in µs.
     Micros(f64),
     /// A count.
     Count(f64),

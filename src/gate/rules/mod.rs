@@ -33,7 +33,7 @@ pub enum Severity {
     Error,
     /// A violation is reported, but the gate does not fail.
     Warning,
-    /// The rule is not checked.
+    /// The rule is switched off.
     Off,
 }
 
@@ -80,7 +80,7 @@ impl Scope {
 /// A structural rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// What the rule checks.
+    /// The effect, the kind of change or the measure that the rule checks.
     pub rule: StructureRule,
     /// Where the rule applies.
     pub scope: Scope,

@@ -164,7 +164,6 @@ fn op_name(analysis: &Analysis, node: MergedId) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Value {
     op: String,
-    /// Position among the arguments.
     position: usize,
     one: String,
     two: String,

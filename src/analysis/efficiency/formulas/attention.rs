@@ -2,10 +2,11 @@
 //! backward pass.
 //!
 //! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and
-//! 2.5 times as many backward, where the scores are recomputed. With a causal mask only the pairs below
-//! the mask count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i + 1, keys)` from the
-//! bottom right. The softmax is ignored, as usual. Grouped heads need no special case: the products depend
-//! on the query's heads, and the bytes on the stored keys.
+//! 2.5 times as many backward, where the scores are recomputed. With a causal mask only the pairs
+//! below the mask count: `Σ min(i + 1, keys)` from the top left,
+//! `Σ min(keys − queries + i + 1, keys)` from the bottom right. The operations of the softmax are
+//! ignored, as usual. Grouped heads need no special case: the products depend on the query's heads,
+//! and the bytes on the stored keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
@@ -16,10 +17,10 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Layout {
-    /// Dimensions: batch, heads, sequence, head size.
+    /// A tensor with dimensions batch, heads, sequence, head size.
     Bhsd,
-    /// Dimensions: batch, sequence, heads, head size. Without a batch, the sequence dimension packs
-    /// several sequences.
+    /// A tensor with dimensions batch, sequence, heads, head size. Without a batch, the sequence
+    /// dimension packs several sequences.
     Bshd,
 }
 

@@ -87,7 +87,7 @@ impl Convolution {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct ConvolutionBackward {
-    /// Gradient of the output.
+    /// Gradient of the convolution's output.
     grad: usize,
     input: Option<usize>,
     weight: Option<usize>,

@@ -8,12 +8,12 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Lists {
-    /// Operations per element of the first list that is read.
+    /// Operations per element of the first list that the op reads.
     #[serde(default)]
     flops: f64,
-    /// Lists that are read; absent arguments are ignored.
+    /// Tensor lists that the op reads; absent arguments are ignored.
     reads: Vec<usize>,
-    /// Lists that are overwritten, or whose shapes new tensors have.
+    /// Tensor lists that the op overwrites, or whose shapes its new tensors have.
     writes: Vec<usize>,
 }
 

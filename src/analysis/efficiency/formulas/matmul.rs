@@ -17,7 +17,7 @@ pub(in crate::analysis::efficiency) struct Matmul {
     #[serde(default)]
     b_transposed: bool,
     add: Option<usize>,
-    /// A tensor that receives the result.
+    /// A tensor that receives the product.
     out: Option<usize>,
     /// A scalar that selects the type of the result; without it and `out`, the result has the type of `a`.
     out_dtype: Option<usize>,

@@ -11,7 +11,7 @@ pub(in crate::analysis::efficiency) struct Pointwise {
     /// Operations per element of the result.
     #[serde(default = "one")]
     pub(super) flops: f64,
-    /// Tensors that are read; all of them if `None`.
+    /// Tensors that the op reads; if `None`, all tensors.
     reads: Option<Vec<usize>>,
     /// The tensor that is overwritten; if `None`, a new tensor is created.
     into: Option<usize>,
@@ -21,7 +21,7 @@ pub(in crate::analysis::efficiency) struct Pointwise {
     result: Option<ResultType>,
     /// A flag or type number which, if set, makes the new result 32 bits wide.
     widens: Option<usize>,
-    /// Additional bytes written per element of the result, for example for a mask.
+    /// Number of additional bytes that the op writes per element of the result, for example for a mask.
     #[serde(default)]
     extra_bytes: f64,
 }
@@ -68,8 +68,8 @@ impl Pointwise {
         Some(Demand::vector(self.flops * elements, bytes, dtype))
     }
 
-    /// The tensors that are read. Returns `None` if a shape is unreadable, or if an argument is a list
-    /// instead of a tensor.
+    /// The tensors that the op reads. Returns `None` if a shape is unreadable, or if an argument is
+    /// a list instead of a tensor.
     fn reads<'i>(&self, inputs: &'i Inputs) -> Option<Vec<&'i Tensor>> {
         let positions: Vec<usize> = match &self.reads {
             Some(positions) => positions.clone(),

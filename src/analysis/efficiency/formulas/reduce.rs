@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Reduce {
     input: usize,
-    /// The reduced dimensions; all dimensions if `None`.
+    /// The dimensions that the op reduces; if `None`, all dimensions.
     dims: Option<usize>,
     #[serde(default = "one")]
     flops: f64,
@@ -39,8 +39,8 @@ impl Reduce {
         if matches!(inputs.at(at), Input::Tensor(_)) {
             return None;
         }
-        // An empty list reduces all dimensions. If no values were recorded, the remaining dimensions are
-        // unknown.
+        // An empty list of dimensions reduces all dimensions. If no argument values were recorded,
+        // the remaining dimensions are unknown.
         let gone = match inputs.concrete(at) {
             "" if inputs.positions().len() > at && !inputs.has_values() => return None,
             "" => Vec::new(),

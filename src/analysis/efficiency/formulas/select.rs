@@ -17,11 +17,11 @@ pub(in crate::analysis::efficiency) struct Select {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Takes {
-    /// All dimensions after the first.
+    /// One index selects all dimensions after the first.
     Row,
-    /// All dimensions except one, whose number is the value of the given argument.
+    /// One index selects all dimensions except one, whose number is the value of the given argument.
     Along(usize),
-    /// A single element.
+    /// One index selects a single element.
     Element,
 }
 

@@ -12,10 +12,10 @@ pub(in crate::analysis::efficiency) struct Stream {
     /// Operations per element.
     #[serde(default)]
     flops: f64,
-    /// Tensors that are read; absent arguments are ignored.
+    /// Tensors that the op reads; absent arguments are ignored.
     #[serde(default)]
     reads: Vec<usize>,
-    /// Tensors that are written.
+    /// Tensors that the op writes.
     #[serde(default)]
     writes: Vec<usize>,
     /// Tensors whose shapes and types new tensors have.
@@ -41,13 +41,15 @@ pub(in crate::analysis::efficiency) struct Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Statistic {
-    /// All elements of a channel (the second dimension).
+    /// A statistic covers all elements of a channel (the second dimension).
     Channel,
-    /// All elements along the last dimension.
+    /// A statistic covers all elements along the last dimension.
     Row,
-    /// All elements along the last dimensions, whose sizes are the value of the given argument.
+    /// A statistic covers all elements along the last dimensions, whose sizes are the value of the
+    /// given argument.
     Shape(usize),
-    /// A group of channels of one sample; the value of the given argument is the number of groups.
+    /// A statistic covers a group of channels of one sample; the value of the given argument is the
+    /// number of groups.
     Group(usize),
 }
 

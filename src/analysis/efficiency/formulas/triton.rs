@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Triton {
-    /// Operations per element, by op name.
+    /// Operations per element for each op name.
     flops: BTreeMap<String, f64>,
 }
 
