@@ -49,9 +49,9 @@ fn replays() -> Columns<Analysis, Row> {
     let first = Column::new(
         "first_uid",
         ColumnType::Uid,
-        "first uid of its captured calls, to which their position in the capture's \
-         `traceEvents` or among the named parts of the launch is added; -1 if there are \
-         neither",
+        "base of the uids of captured calls: the uid of a captured call is this number plus \
+         the call's position in the capture's `traceEvents` or among the named parts of the launch; -1 \
+         without captured calls and named parts",
         |_: &Analysis, r: &Row| r.first_uid.into(),
     );
     Columns::new()

@@ -24,7 +24,7 @@ fn identity() -> Columns<Analysis, LayerOpRow> {
         .text("name", "name of the attribution rows (of the kernel in a graph)", |_, r| {
             r.name.as_str().into()
         })
-        .whole("nth", "occurrence of the name in its layer, from 0", |_, r| r.nth.into())
+        .whole("nth", "index among the ops of that name in the layer, from 0", |_, r| r.nth.into())
         .word("presence", "which side has events in the row", |_, r| {
             Presence::of(r.spread.map(|spread| spread.events)).label().into()
         })

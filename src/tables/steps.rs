@@ -13,8 +13,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .text(
             "step",
-            "position of the step in the baseline, or in the candidate if only that has it, from \
-             0 (as in `--steps`); `(outside steps)`; `(launch not in trace)`",
+            "position of the step in the baseline, or in the candidate if only \
+             the candidate has the step, from 0 (as in `--steps`); `(outside steps)`; `(launch not in trace)`",
             |a: &Analysis, r: &StepRow| place(a, r.place).into(),
         )
         .sides("step_*", WHOLE, "position of the step on each side, from 0", |a, r, side| {
@@ -39,13 +39,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(runs::each(
             &analysis,
             "run_times_us_*",
-            "with several runs per side: time of this step in each run",
+            "with several runs per side: time of the step in each run",
             times,
         ))
         .and(runs::each(
             &analysis,
             "run_walls_us_*",
-            "with several runs per side: busy plus idle time of this step in each run",
+            "with several runs per side: busy plus idle time of the step in each run",
             walls,
         ))
         .table(

@@ -23,9 +23,9 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .word(
             "what",
-            "`change`: one change; `all_changes`: all of them; `host_times`: the host times of matched calls; \
+            "`change`: one change; `all_changes`: all changes together; `host_times`: the host times of matched calls; \
              `kernel_times`: the same kernels at matched calls; `recorded`, `replayed`: the step as recorded and \
-             as replayed; `no_effect`: why there is nothing else; the others are lower bounds",
+             as replayed; `no_effect`: why there are no effects; all other values: lower bounds of the step time",
             |_: &Analysis, r: &What| r.what.into(),
         )
         .whole("change", "number of the change in changes.csv", |_, r| r.change.into())

@@ -160,8 +160,8 @@ fn a_run_has_the_same_times_on_either_side() {
         .map(|name| column(analysis, TableKind::Causes, name));
     let mut compared = 0;
     for (cause, (before, after)) in analysis.causes().list().iter().zip(before.iter().zip(&after)) {
-        // Idle time for which no call of the median run waits belongs to an enclosing call, and that call
-        // depends on which run is the median run.
+        // Idle time at a call that the median run lacks is attributed to an enclosing call, which
+        // depends on the choice of the median run.
         if cause.rows.is_empty() && cause.place != "(between calls)" {
             continue;
         }

@@ -87,8 +87,8 @@ pub(super) fn roll_up(
 }
 
 /// Adds the idle time of each side's additional runs to the parts. If an additional run waits at a
-/// place where the median runs never wait, the time is added to the enclosing part if that part
-/// covers all places below its own.
+/// place where the median runs never wait, the time is added to the enclosing part if the enclosing
+/// part includes all places below its own place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,

@@ -126,8 +126,8 @@ fn facing(
 /// The kernels of both sides, the change, and the absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Finds ops with the name of a matched pair, directly before and after the pair, that together
-/// with the pair's op on this side have the shapes of the op on the other side.
+/// Finds ops directly before and after a matched pair that have the pair's name and whose shapes,
+/// together with the pair's shapes on one side, make up the pair's shapes on the other side.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -154,8 +154,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Absorbs a sequence of ops if the names on the other side of the row mention all of them, but the
-/// names on this side do not.
+/// Absorbs a sequence of ops if the names on the other side of the row mention all ops of the
+/// sequence, but the names on this side do not.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));

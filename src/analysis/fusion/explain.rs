@@ -1,8 +1,8 @@
 //! Decides whether one side of a node fused work that the other side runs as several ops.
 //!
-//! The side with fewer kernels fused the ops of the side with more kernels if it has fewer ops (or
-//! launches without an op), every op of the side with more kernels is explained, and every op of
-//! the side with fewer kernels explains another op. An op is explained by
+//! One side fused the ops of the other side if it has fewer kernels and fewer ops (or launches
+//! without an op), every op of the other side is explained, and each of its own ops explains at
+//! least one of them. An op is explained by one of these properties:
 //!
 //! - its name: all its words appear in the name of an op or kernel on the other side, as in the list of
 //!   ops in compiler-generated kernel names (`aten::mul` ← `triton_poi_fused_add_mul_0`), or

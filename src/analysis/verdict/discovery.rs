@@ -1,8 +1,9 @@
 //! Corrects the probabilities of many tests for the number of tests (false discovery rate).
 //!
 //! Of a hundred unchanged call sites, five have p < 0.05 by chance. The share of false findings among all
-//! call sites whose probability is at most p is about p · tests / found (Benjamini and Hochberg,
-//! *Controlling the false discovery rate*, Journal of the Royal Statistical Society B 57 (1995) 289–300).
+//! call sites whose probability is at most p is about p · tests / found (Benjamini and
+//! Hochberg, *Controlling the false discovery rate*, Journal of the Royal Statistical Society B 57 (1995)
+//! 289–300).
 
 /// The probabilities and false discovery rates of a family of tests.
 #[derive(Debug, Clone, PartialEq)]

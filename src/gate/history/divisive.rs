@@ -12,8 +12,8 @@
 //! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is
 //! accepted if Student's t-test finds a difference between its two sides; the search stops at the first
 //! rejected candidate. Windows of the series are searched one after another with a weak test. Afterward,
-//! the points of all windows that fail the strong test are removed, weakest first (Fleming and others,
-//! *Hunter: using change point detection to hunt for performance regressions*, ICPE 2023).
+//! the points of all windows that fail the strong test are removed, weakest first (Fleming and
+//! others, *Hunter: using change point detection to hunt for performance regressions*, ICPE 2023).
 
 use crate::analysis::two_tails;
 use std::ops::Range;

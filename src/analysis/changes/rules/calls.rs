@@ -21,7 +21,7 @@ const READS: [&str; 5] =
     ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
 
 /// First word of the subject of changes in Python code that blocks, such as a sleep. A change of
-/// blocking code is never folded into a different kind of change at the same position.
+/// blocking code is never folded into a change of a different kind at the same position.
 pub(super) const BLOCKING: &str = "blocking";
 
 /// First words of the subject of calls to `torch.no_grad`, `torch.inference_mode` and the like.

@@ -416,7 +416,7 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
 }
 
 /// Folds Python calls that switch streams into the change of the streams, and the remaining Python
-/// calls into a different kind of change at the same position.
+/// calls into a change of a different kind at the same position.
 fn streams_and_python(drafts: &mut Drafts<'_>) {
     if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
         fold_where(drafts, streams, &[ChangeKind::Python], |draft| {
