@@ -71,7 +71,7 @@ impl LookAhead {
         LookAhead { measure: Measure::of(trees), options, cached: Cached::default() }
     }
 
-    /// Computes the parts that need only the trace of `side`.
+    /// Computes the intermediate results that need only the trace of `side`.
     pub(crate) fn at(&self, side: Side, program: &Program) {
         program.layers(self.measure);
         program.architecture();

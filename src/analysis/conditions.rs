@@ -43,7 +43,7 @@ impl Analysis {
         self.check_options(headers, notes);
     }
 
-    /// Compares the versions that both sides record.
+    /// Compares the software versions that both sides record.
     fn check_versions(&self, headers: PerSide<&Header>, notes: &mut Notes) {
         let PerSide { baseline, candidate } = headers;
         let differing: Vec<String> = baseline

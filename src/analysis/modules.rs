@@ -29,8 +29,8 @@ pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
     count(&instances(tree))
 }
 
-/// Module classes with more instances on one side than the other side's regions replace, such as
-/// `Linear` with both counts.
+/// Module classes, such as `Linear`, that have more instances on one side than the regions of the
+/// other side explain, with both counts.
 pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
     if classes.baseline == classes.candidate {
@@ -128,8 +128,8 @@ fn do_the_same(analysis: &Analysis, side: Side) -> bool {
 #[derive(Default)]
 struct Products {
     count: u64,
-    /// How often each shape is one of the two factors. Dimensions are sorted because a compiler may
-    /// transpose them.
+    /// For each shape, how often it is the shape of a factor. Dimensions are sorted because a
+    /// compiler may transpose them.
     shapes: BTreeMap<Vec<i64>, u64>,
     /// Whether some products are hidden in a graph replay or in a generated template kernel.
     is_hidden: bool,

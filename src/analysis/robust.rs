@@ -62,8 +62,9 @@ const STANDS_OUT: f64 = 5.0;
 const OF_FURTHEST: f64 = 0.2;
 
 impl Few {
-    /// The minority of outliers among the samples of one side, in µs, without which at most half of the
-    /// difference of the means would remain. Returns `None` if there are no such outliers or no difference.
+    /// The minority of outliers among the samples of one side, in µs, without which at most half of
+    /// the difference of the means would remain. Returns `None` if there is no difference or no
+    /// minority of outliers explains it.
     pub fn among(samples: &PerSide<Vec<f64>>) -> Option<Few> {
         let means = samples.as_ref().map(|of| of.iter().sum::<f64>() / of.len().max(1) as f64);
         let difference = means.candidate - means.baseline;

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Maximum length of a name: the columns of a terminal would truncate longer names.
 const LONGEST: usize = 24;
 
-/// The names of two traces. Non-empty names in `given` are kept, and empty names are chosen.
+/// The names of two traces. Non-empty names in `given` are kept; empty names are replaced by chosen names.
 pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
     let told_apart = |names: PerSide<Option<String>>| match names {
         PerSide { baseline: Some(a), candidate: Some(b) }

@@ -139,8 +139,7 @@ impl fmt::Debug for Watcher {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ComparisonOptions {
-    /// Options for reading both traces. Flow events are never kept, because a comparison does not
-    /// use them.
+    /// Options for reading both traces. Flow events are never kept, because a comparison does not use them.
     pub read: ReadOptions,
     /// The part of each trace that is compared.
     pub selection: PerSide<Selection>,
@@ -294,9 +293,9 @@ impl Comparison {
     /// additional run is then aligned with the median run of its side, one at a time. Tables describe the
     /// median runs. Verdicts use all runs if both sides have several. The order of the runs does not matter.
     ///
-    /// The median run of a side has the middle step time (the lower middle for an even number of runs). To
-    /// find it, all runs of a side with several runs are read first. Large runs are read a second time,
-    /// which limits the number of traces in memory.
+    /// The median run of a side has the middle step time (the lower middle for an even number of
+    /// runs). To find the median run, all runs of a side with several runs are read first. Large
+    /// runs are read a second time, which limits the number of traces in memory.
     ///
     /// # Errors
     /// Any error of [`Comparison::open`], or a side has no run.

@@ -19,8 +19,7 @@ pub(crate) struct Event {
     pub(crate) args: Option<Args>,
 }
 
-/// The arguments that are kept; all other arguments (`Inputs`, the times of the analytic model) are
-/// skipped.
+/// The arguments that are kept; all other arguments (`Inputs`, the times of the analytic model) are skipped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Args {

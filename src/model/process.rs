@@ -93,7 +93,7 @@ fn candidates(events: &[Event]) -> Vec<Candidate> {
 }
 
 fn note_others(chosen: &ModelProcess, others: usize, notes: &mut Notes) {
-    let hint = "the others are ignored; write the process to compare first";
+    let hint = "the other processes are ignored; write the process to compare first";
     notes.add("SEVERAL_MODEL_PROCESSES", others as u64, hint, || {
         format!(
             "more than one process is named `profiling` or `empirical`; pid {} is used",

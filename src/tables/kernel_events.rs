@@ -55,7 +55,7 @@ impl Event {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     op().and(arguments()).and(places()).and(moments()).table(
-        (name, "attributed event, by row, baseline first"),
+        (name, "attributed event, sorted by row, baseline first"),
         analysis,
         |analysis| {
             let begins = PerSide::from_fn(|side| begin(analysis, side));

@@ -12,7 +12,7 @@ pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
         "name of the op",
         "time of the GPU events that the op launched itself, excluding those of nested ops",
     )
-    .table((name, "name of all ops, those without GPU work included"), analysis, |analysis| {
+    .table((name, "name of an op, including ops without GPU work"), analysis, |analysis| {
         Box::new(analysis.ops_by_name().into_iter())
     })
 }

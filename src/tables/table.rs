@@ -1,8 +1,7 @@
 //! Represents a table as a value: columns with name, unit, type and meaning, and rows of typed cells.
 //!
-//! The writers of CSV, workbooks, JSON and documentation read only a table value and know no table
-//! by name. Rows are generated while they are visited, so a table with a million rows takes no
-//! memory of its own.
+//! The writers of CSV, workbooks, JSON and documentation read only a table value and know no table by name.
+//! Rows are generated while they are visited, so a table with a million rows takes no memory of its own.
 
 use crate::side::Side;
 use crate::trace::Nanos;

@@ -42,8 +42,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (
                 name,
-                "event of the two trees: those of the baseline by uid, then those of the candidate \
-                 only",
+                "event of either tree: the baseline's events by uid, then events that only the candidate has",
             ),
             analysis,
             |analysis| Box::new(analysis.diff().uid_map()),

@@ -71,8 +71,7 @@ fn every_table_of_attributed_events_has_runs_median_and_spread() {
         TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
-        // A row of `diff_stats` is an op in one of the two steps, so its time is half of the time
-        // per step.
+        // A row of `diff_stats` is an op in one of the two steps, so its time is half of the time per step.
         let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
         for (name, expected) in [
             ("runs_trace1", 3.0),

@@ -61,7 +61,7 @@ proptest! {
         let model: i64 = comparison.rows.iter().map(|row| row.amounts.model.0).sum();
         prop_assert_eq!(model, comparison.total.model.0);
         let durations: i64 = ops.iter().map(|op| i64::from(op.1) * 1_000).sum();
-        // Shares are rounded once per kernel type, and only two types get a third or two of an op.
+        // Shares are rounded once per kernel type, and only two types get one or two thirds of an op.
         prop_assert!((model - durations).abs() <= 2, "{} {}", model, durations);
         let profile: i64 = comparison.rows.iter().map(|row| row.amounts.profile.0).sum();
         prop_assert_eq!(profile, comparison.total.profile.0);

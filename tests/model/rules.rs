@@ -103,7 +103,8 @@ fn an_unlisted_fused_all_reduce_counts_without_time() {
     ];
     let comparison = predicted(&ops, "");
     assert_eq!(model(&comparison, "QuantBatchMatmulV3"), (40_000, 1, Status::Hit));
-    // One all-reduce is unlisted and counts 0 µs, one is listed. A miss names no kernels and adds none.
+    // One all-reduce is unlisted and counts 0 µs, one is listed. A miss names no kernels, so it
+    // adds no kernels.
     assert_eq!(model(&comparison, "hcom_allReduce_"), (8_000, 2, Status::Hit));
     assert_eq!(model(&comparison, "x.all_reduce.default"), (5_000, 1, Status::Miss));
 }

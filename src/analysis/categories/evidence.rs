@@ -131,7 +131,7 @@ struct Judge<'a> {
     zeroing_ops: ByName<bool>,
 }
 
-/// What a call and the calls above it reveal about the GPU work below.
+/// Evidence about GPU work from a call and the calls above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
     /// Category of the strongest op; if several are equally strong, of the nearest one.
@@ -192,7 +192,8 @@ impl Judge<'_> {
         self.look_up(Role::Generated, call).map(|category| (category, CategorySource::KernelName))
     }
 
-    /// Uses the strongest op at or above a call, or the nearest one if several are equally strong.
+    /// Classifies a call by the strongest op at or above it, or by the nearest of several equally
+    /// strong ops.
     fn by_op(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         let is_op = self.tree.kind(call) == CallKind::Op;
         let own = if is_op { self.look_up(Role::Op, call) } else { None };
@@ -201,7 +202,8 @@ impl Judge<'_> {
         best.map(|category| (category, CategorySource::Op))
     }
 
-    /// Uses the nearest autograd node above a call, or the innermost module if the module is nearer.
+    /// Classifies a call by the nearest autograd node above it, or by the innermost module if the
+    /// module is nearer.
     fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         self.above(call).context
     }
@@ -212,9 +214,8 @@ impl Judge<'_> {
         Some((category, CategorySource::KernelName))
     }
 
-    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer.
-    /// `_foreach_add_` in an optimizer step does the same work as the fused optimizer kernel of a
-    /// different PyTorch version.
+    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer. `_foreach_add_`
+    /// in an optimizer step does the same work as the fused optimizer kernel of a different PyTorch version.
     fn by_optimizer(
         &mut self,
         call: CallId,

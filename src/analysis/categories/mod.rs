@@ -8,7 +8,7 @@
 //! 3. the nearest specific op above the launch, otherwise the nearest generic op, otherwise the nearest
 //!    weak op
 //! 4. the nearest autograd node, or the innermost `nn.Module`
-//! 5. the category that the ops above other launches of the same kernel give it, on either side
+//! 5. the category of the ops above other launches of the same kernel, on either side
 //! 6. the words of the kernel name
 //!
 //! Pointwise work, reductions and copies in an optimizer step are assigned to the optimizer instead.
@@ -46,7 +46,8 @@ impl CategoryId {
 /// The evidence that decided a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CategorySource {
-    /// Kind of the GPU event, or the name given by the GPU runtime or a communication library.
+    /// The category comes from the kind of the GPU event, or from the name that the GPU runtime or
+    /// a communication library gave it.
     Event,
     /// The category comes from an op above the launch.
     Op,
@@ -56,17 +57,17 @@ pub enum CategorySource {
     Module,
     /// The category comes from the words of the kernel name.
     KernelName,
-    /// Ops above other launches of the same kernel, if they all agree.
+    /// The category comes from the ops above other launches of the same kernel, which all agree.
     SameKernel,
-    /// The optimizer step that contains the call.
+    /// The category comes from the optimizer step that contains the call.
     Optimizer,
     /// No evidence matched.
     Nothing,
 }
 
 impl CategorySource {
-    /// The name in tables: `event`, `op`, `autograd`, `module`, `kernel_name`, `same_kernel`,
-    /// `optimizer`, `none`.
+    /// The name of the evidence in tables: `event`, `op`, `autograd`, `module`, `kernel_name`,
+    /// `same_kernel`, `optimizer`, `none`.
     pub fn label(self) -> &'static str {
         match self {
             CategorySource::Event => "event",
@@ -93,7 +94,7 @@ pub struct EventCategory {
 /// The rules that assign a category to each event.
 #[derive(Debug, Clone)]
 pub struct Categories {
-    /// `None` means that only the built-in rules apply.
+    /// Built-in and user rules; `None` if only the built-in rules apply.
     rules: Option<Arc<Rules>>,
 }
 

@@ -5,7 +5,7 @@ use super::rules::{NameKind, Rules};
 use crate::program::Words;
 use crate::tree::ModuleName;
 
-/// An op without a namespace that marks calls to a communication library.
+/// Name of the op that marks calls to a communication library; the name has no namespace.
 const COLLECTIVE_OP: &str = "record_param_comms";
 /// Prefix of the names of compiler-generated ops and kernels.
 const COMPILED_PREFIX: &str = "triton";
@@ -99,8 +99,8 @@ fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {
         .or_else(|| rules.find(NameKind::Kernel, &words.first(2)))
 }
 
-/// Whether a cpu_op is a real op: it has a namespace, or a compiler generated it. All other cpu_ops are
-/// autograd nodes or ranges named by a user or a framework, and say nothing about individual kernels.
+/// Whether a cpu_op is a real op: it has a namespace, or a compiler generated it. The remaining cpu_ops
+/// are autograd nodes or ranges named by a user or a framework, and say nothing about individual kernels.
 pub(super) fn is_op(name: &str) -> bool {
     let namespaced = name.contains("::") && !name.contains(' ');
     namespaced || name.starts_with(COMPILED_PREFIX) || name == COLLECTIVE_OP

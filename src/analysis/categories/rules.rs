@@ -46,8 +46,7 @@ pub(super) enum Strength {
     Host,
     /// Ops that may be part of any other op: copies, pointwise work.
     Weak,
-    /// Ops that may run on their own, but are often part of a larger op: reductions, indexing,
-    /// activations.
+    /// Ops that may run on their own, but are often part of a larger op: reductions, indexing, activations.
     Generic,
     /// All work below an op of this strength is part of the op.
     Specific,

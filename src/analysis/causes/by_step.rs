@@ -31,7 +31,7 @@ impl ByStep {
         sums
     }
 
-    /// Adds the idle time of a node.
+    /// Adds idle time that a node owns.
     pub(super) fn add_idle(&mut self, analysis: &Analysis, owner: MergedId, time: PerSide<Nanos>) {
         let node = analysis.diff().merged().node(owner);
         for side in Side::BOTH {

@@ -29,7 +29,7 @@ pub struct Cause {
     pub rows: Vec<usize>,
     /// Wall time of the cause over the compared steps. Work launched before the window counts in full.
     pub time: PerSide<Nanos>,
-    /// Number of instances, or of idle gaps.
+    /// Number of instances of the op, or number of idle gaps.
     pub count: PerSide<u64>,
     /// Idle time of the cause in each additional run of a side, over that run's whole window; empty for
     /// GPU work.

@@ -82,8 +82,8 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
-/// Shows times per step, like the difference printed next to them. Counts are also per step if they are
-/// equal in each step.
+/// Shows times per step, like the difference printed next to them. Counts are also shown per step
+/// if all steps have equal counts.
 fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
     let time = part.kernel_time();
     let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));

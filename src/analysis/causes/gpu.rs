@@ -198,7 +198,7 @@ enum PartIds {
     /// The ids of work at common calls: the name, the shapes and types of each side, and the names of the
     /// enclosing modules.
     Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
-    /// The ids of work that is not at common calls, which include the node.
+    /// The ids of work outside of common calls, including the id of the node.
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 

@@ -172,8 +172,9 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
     parts
 }
 
-/// Maximum number of nested calls that are reported separately if they share the difference of a
-/// call. The limit is larger for a plain frame, which is less informative than the calls it makes.
+/// Maximum number of nested calls that are reported separately if the difference of the enclosing
+/// call is divided among them. The limit is larger for a plain frame, which is less informative
+/// than the calls it makes.
 fn few(places: &Places<'_>, at: usize) -> usize {
     let place = &places.all()[at];
     match place.kind {

@@ -218,8 +218,7 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The graph change that a matched call belongs to because only one side replays the call from
-    /// a graph.
+    /// The graph change that a matched call belongs to because only one side replays the call from a graph.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
         let diff = self.analysis.diff();
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
@@ -279,8 +278,7 @@ impl<'a> Drafts<'a> {
         self.merge(part, whole);
     }
 
-    /// The draft that a draft was folded into, directly or indirectly; the draft itself if it has
-    /// no cause.
+    /// The draft that a draft was folded into, directly or indirectly; the draft itself if it has no cause.
     pub(super) fn resolve(&self, mut at: usize) -> usize {
         while let Some(cause) = self.list[at].cause {
             at = cause;

@@ -12,13 +12,13 @@ const ABOVE_PEAK: &str = "data in a cache, or work overestimated";
 /// The candidate's work compared with the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkChange {
-    /// Equally many operations and bytes, as far as both are known.
+    /// The candidate needs equally many operations and bytes, as far as both are known.
     Same,
-    /// More operations or bytes, and no fewer of either.
+    /// The candidate needs more operations or bytes, and not fewer of either.
     More,
-    /// Fewer operations or bytes, and not more of either.
+    /// The candidate needs fewer operations or bytes, and not more of either.
     Less,
-    /// More operations and fewer bytes, or the reverse.
+    /// The candidate needs more operations and fewer bytes, or the reverse.
     Other,
 }
 

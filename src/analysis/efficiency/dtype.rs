@@ -104,8 +104,7 @@ impl Dtype {
         Some(Dtype::new(class, bytes, precision))
     }
 
-    /// The type with the given PyTorch scalar type number, as recorded for a `dtype` in
-    /// `Concrete Inputs`.
+    /// The type with the given PyTorch scalar type number, as recorded for a `dtype` in `Concrete Inputs`.
     pub(super) fn of_number(number: i64) -> Option<Dtype> {
         let name = match number {
             0 => "unsigned char",

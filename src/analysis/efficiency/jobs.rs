@@ -12,9 +12,8 @@
 //!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! A copy or communication kernel without a modeled op above it is its own job, with its recorded
-//! size. Ops are found by [`CallTree::ancestors`], which includes a captured graph's ops above its
-//! replayed kernels.
+//! A copy or communication kernel without a modeled op above it is its own job, with its recorded size. Ops
+//! are found by [`CallTree::ancestors`], which includes a captured graph's ops above its replayed kernels.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -125,9 +124,9 @@ struct Finder<'a> {
     models: &'a Models,
     lengths: LengthsOf,
     known: FxHashMap<(TextId, ArgumentsId), Option<(Demand, Weight)>>,
-    /// The minimum work of op calls for which it depends on more than the arguments.
+    /// The minimum work of op calls whose work depends on more than their arguments.
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
-    /// Whether there is a model for each op name.
+    /// For each op name, whether there is a model.
     names: FxHashMap<TextId, bool>,
     /// Element types found in the names of kernels.
     of_kernels: ByName<Option<Dtype>>,
@@ -162,7 +161,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The nearest op with known minimum work at or above each measured event. Also marks ops whose
-    /// work is done by an op below them whose weight is at least as large.
+    /// work is done by an op below, which has at least the same weight.
     fn nearest_ops(&mut self) -> Vec<(CallId, Option<CallId>)> {
         let (tree, mut done_below) = (self.tree, std::mem::take(&mut self.done_below));
         let mut leave = |call, entered: Entered, above: Option<&mut Entered>| {

@@ -58,7 +58,7 @@ pub struct Efficiency {
 }
 
 impl Efficiency {
-    /// Adds an event that does work of `job` on a device with these `peaks`.
+    /// Adds an event that does work of `job` on a device with the given `peaks`.
     pub(super) fn add(&mut self, time: Nanos, job: Option<&Job>, peaks: Option<&DevicePeaks>) {
         self.time += time;
         self.events += 1;

@@ -122,9 +122,8 @@ fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -
     of_short == 0 || of_long <= of_short
 }
 
-/// Whether the side with more kernels runs one op several times on inputs that the other side
-/// processes at once. Each input must be shared by all calls, or its size must be the sum of its
-/// sizes in these calls.
+/// Whether the side with more kernels runs one op several times on inputs that the other side processes at
+/// once. Each input must be shared by all calls, or its size must be the sum of its sizes in these calls.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };

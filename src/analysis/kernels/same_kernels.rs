@@ -1,6 +1,5 @@
-//! Finds the kernels that run under the same name on both sides of a matched op. Kernels with one
-//! name run the same code, so a difference in time comes from clocks, memory, the machine, or
-//! different shapes.
+//! Finds the kernels that run under the same name on both sides of a matched op. Kernels with one name run
+//! the same code, so a difference in time comes from clocks, memory, the machine, or different shapes.
 
 use super::most_time_first;
 use crate::analysis::shared_texts::SharedTexts;

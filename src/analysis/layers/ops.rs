@@ -83,7 +83,7 @@ struct Cell {
 
 impl Analysis {
     /// The ops of an average layer of each stack and phase, in execution order, followed by the ops
-    /// outside of layers. The sums equal the totals on both sides.
+    /// outside of layers. The times of all lines add up to the totals on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
         let (mut names, mut pieces) = (Names::default(), Vec::new());
         let of_rows: Vec<Name> =
@@ -177,11 +177,11 @@ struct Piece {
 /// Distinguishes the ops of one name within a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
-    /// Distinguished by the row of the analysis, which both sides share.
+    /// Ops of one name differ by the row of the analysis, which both sides share.
     Row(usize),
-    /// Distinguished by the event, which exists on only one side.
+    /// Ops of one name differ by the event, which exists on only one side.
     Graph(CallId),
-    /// Not distinguished: outside of layers, each name has a single line.
+    /// Ops of one name are not distinguished: outside of layers, each name has a single line.
     Nothing,
 }
 
@@ -195,7 +195,8 @@ impl Piece {
     }
 }
 
-/// For each unit, its index within its sample: among the units with its name, and among all units.
+/// For each unit, its index among the units of the sample that have its name, and its index among
+/// all units of the sample.
 fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
     let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
     let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();

@@ -213,8 +213,8 @@ fn pair_layers(
     in_order(&pairs, counts)
 }
 
-/// Matches greedily: repeatedly takes the pair with the most votes whose ids are both unmatched. On a tie,
-/// the pair with the smallest shift in position wins, so exchanging the sides gives the same result.
+/// Matches greedily: repeatedly takes the pair with the most matched calls whose ids are both unmatched. On
+/// a tie, the pair with the smallest shift in position wins, so exchanging the sides gives the same result.
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();

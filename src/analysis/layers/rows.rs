@@ -45,8 +45,8 @@ impl LayerRow {
 }
 
 impl Analysis {
-    /// The time of each layer and phase, including rows for work outside of layers. The times add up to
-    /// the totals on both sides.
+    /// The time of each layer and phase, including rows for work outside of layers. The times of
+    /// all rows add up to the totals on both sides.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));

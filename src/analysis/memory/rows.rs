@@ -36,8 +36,7 @@ pub enum MemorySource {
 pub struct MemoryFigures {
     /// Number of allocations.
     pub allocations: u64,
-    /// Total number of bytes allocated by the source. Memory that is freed and allocated again
-    /// counts twice.
+    /// Total number of bytes allocated by the source. Memory that is freed and allocated again counts twice.
     pub allocated: i64,
     /// Allocated bytes that are freed before the outermost op around the allocation ends; `None` without
     /// addresses.

@@ -143,9 +143,8 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include memory that was live before the first event. Earlier
-    /// memory is not included on the host, where the profiler counts from 0, nor in traces without
-    /// `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. Earlier memory is
+    /// not included on the host, where the profiler counts from 0, nor in traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host
@@ -184,8 +183,8 @@ impl DeviceUsage {
         before.checked_sub(1).map_or(self.before, |at| self.allocated[at])
     }
 
-    /// Bytes of blocks that were allocated before the first event and are live after the event `at`; with
-    /// `None`, before all events.
+    /// Bytes of blocks that were allocated before the first event and are live after the event
+    /// `at`; if `at` is `None`, before all events.
     pub fn earlier_at(&self, at: Option<usize>) -> i64 {
         let freed = self.earlier.iter().filter(|(freed, _)| at.is_some_and(|at| *freed <= at));
         freed.fold(self.before, |live, (_, bytes)| live.saturating_sub(*bytes))
@@ -193,7 +192,7 @@ impl DeviceUsage {
 }
 
 impl Block {
-    /// Whether the block is live after the event `at`; with `None`, before all events.
+    /// Whether the block is live after the event `at`; if `at` is `None`, before all events.
     pub fn is_live(&self, at: Option<usize>) -> bool {
         at.is_some_and(|at| self.allocated <= at && self.freed.is_none_or(|freed| freed > at))
     }

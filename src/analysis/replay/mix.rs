@@ -66,7 +66,7 @@ struct Segment {
 enum Part {
     /// Host time outside of runtime calls, and host time in runtime calls.
     Host { outside: PerSide<i64>, in_calls: PerSide<i64> },
-    /// A segment that contains more than host time without a change, given by its position.
+    /// The position of a segment that contains more than host time without a change.
     Segment(u32),
 }
 
@@ -177,7 +177,7 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds the parts of items whose change is wanted.
+    /// Adds the parts of items whose change is selected.
     fn put(
         &self,
         side: Side,
@@ -197,7 +197,7 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds a matched point, with the GPU events of each side whose change is wanted.
+    /// Adds a matched point, with the GPU events of each side whose change is selected.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {

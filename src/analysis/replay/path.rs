@@ -81,7 +81,7 @@ impl CriticalPath {
         let mut work = last.filter(|&at| works[at].1 == end);
         let mut host = seen.len();
         loop {
-            // Follow the GPU events back to the launch of the first one.
+            // Follow the GPU events back to the launch of the first event.
             while let Some(at) = work {
                 let (start, end, bound, launched) = works[at];
                 path.add(PathPart::Work, end - start);

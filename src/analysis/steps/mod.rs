@@ -25,8 +25,8 @@ pub struct Figures {
     /// Time that the group's events cover and no earlier event covers. The busy times of all groups
     /// add up to the union of all events.
     pub busy: Nanos,
-    /// Time of the gaps that an event of this group ended. The group of the last event also gets the time
-    /// after it.
+    /// Time of the gaps that an event of this group ended. The group of the last event also gets
+    /// the time after that event.
     pub idle: Nanos,
     /// Part of `time` in copies and memsets.
     pub copies: Nanos,
@@ -103,8 +103,9 @@ pub struct PhaseRow {
 }
 
 impl Analysis {
-    /// The steps of both sides, followed by the work outside of steps. The times add up to the totals on both
-    /// sides. If one side has more steps, matched steps share a row; otherwise steps are matched by position.
+    /// The steps of both sides, followed by the work outside of steps. The times of all rows add up
+    /// to the totals on both sides. If one side has more steps, matched steps share a row;
+    /// otherwise steps are matched by position.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
     }
@@ -147,8 +148,8 @@ impl Analysis {
         places.map(|place| PerSide::from_fn(|side| at(place, side))).collect()
     }
 
-    /// The phases that either side has, in the order of [`Phase::ALL`]. The times add up to the totals on
-    /// both sides.
+    /// The phases that either side has, in the order of [`Phase::ALL`]. The times of all rows add
+    /// up to the totals on both sides.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let figures = PerSide::from_fn(|side| self.phase_figures(side, phases[side]));

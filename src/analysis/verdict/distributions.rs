@@ -2,8 +2,7 @@
 
 use special::{Beta, Gamma};
 
-/// Bounds outside of which the inverse of the trigamma function equals its limit: see
-/// [`inverse_trigamma`].
+/// Bounds outside of which the inverse of the trigamma function equals its limit: see [`inverse_trigamma`].
 const BOUNDS: (f64, f64) = (1e-12, 1e12);
 
 /// Number of bisections that compute the inverse of the trigamma function to full precision.

@@ -228,7 +228,7 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Whether a side has a call or events of a row.
+/// Whether a row has a call or events on a side.
 fn is_on(row: &Row, side: Side) -> bool {
     row.calls[side].is_some() || !row.events[side].is_empty()
 }

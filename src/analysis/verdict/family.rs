@@ -72,9 +72,8 @@ impl Family {
         let contrast = question.contrast();
         let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
-        // One call site among hundreds has a small p by chance. The correction does not apply if
-        // the work of a call site is known to have changed, because such a call site was not picked
-        // among hundreds.
+        // One call site among hundreds has a small p by chance. The correction does not apply if the work of
+        // a call site is known to have changed, because such a call site was not picked among hundreds.
         let chance = match question.work {
             Work::Same => q,
             Work::Changed | Work::OneSided => p,

@@ -109,10 +109,10 @@ impl Work {
 /// The kind of repeated measurement that the verdict on a call site is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Repeats {
-    /// Runs are the repeats, because both sides have several runs.
+    /// The repeats are runs, because both sides have several runs.
     Runs,
     #[default]
-    /// Steps are the repeats, because both traces have at least two steps.
+    /// The repeats are steps, because both traces have at least two steps.
     Steps,
     /// There are no repeats: the time of a single step may be chance.
     None,

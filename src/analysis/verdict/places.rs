@@ -16,7 +16,7 @@ pub struct Verdicts {
     pub repeats: Repeats,
     /// Number of compared steps of each side.
     pub steps: PerSide<usize>,
-    /// The minimum difference per repeat that is reported.
+    /// The minimum difference per repeat for a call site to be reported.
     pub least: Nanos,
     /// The scale of evidence with which any other group of events can be tested.
     pub family: Family,

@@ -16,7 +16,8 @@ use super::window::Window;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The outermost ops, sorted by start. The function `part` returns the part of each op.
+/// The outermost ops, sorted by start. The function `part` returns the part of the wall time that
+/// an op belongs to.
 fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied> {
     let mut ops = Vec::new();
     let mut next = 0;

@@ -71,8 +71,8 @@ pub struct WallTotals {
     pub busy: Nanos,
     /// Time in which nothing ran before an event of the compared steps.
     pub idle: Nanos,
-    /// Time of work that was launched before the window or was not selected, and of the gaps before such
-    /// work.
+    /// Time of work that was launched before the window or was not selected, and of the gaps before
+    /// that work.
     pub before: Nanos,
     /// Time of steps without a counterpart, if the two traces have different numbers of steps.
     pub alone: Nanos,
@@ -244,8 +244,8 @@ impl Analysis {
     }
 }
 
-/// The measured events of a side and the work that was not selected, sorted by start. For events launched
-/// in the window, `within` returns the part of the wall time.
+/// The measured events of a side and the work that was not selected, sorted by start. The function
+/// `within` returns the part of the wall time that an event launched in the window belongs to.
 fn occupied(
     of: Recorded<'_>,
     window: Window,

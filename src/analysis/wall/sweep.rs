@@ -83,7 +83,8 @@ pub(super) struct Idle {
 
 /// Receives the result of a sweep.
 pub(super) trait Ledger {
-    /// An event covered `time` of the window first; `event` is `None` for work that was not selected.
+    /// Receives the `time` of the window that an event covered first; `event` is `None` for work
+    /// that was not selected.
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
     /// Receives the next piece of a gap, with its kind and owner.
     fn idle(&mut self, piece: Idle);

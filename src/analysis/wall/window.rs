@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, ThreadId};
 use crate::tree::{CallId, CallTree};
 
-/// What the window of a side spans.
+/// The steps or events that the window of a side spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WallBasis {
     /// The steps of both sides; figures are per step.

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     pub(super) steps: PerSide<u64>,
-    /// Whether calls into the GPU runtime were recorded, which show waits.
+    /// Whether the trace records calls into the GPU runtime, which show waits.
     pub(super) has_runtime: bool,
     pub(super) has_gpu: bool,
 }

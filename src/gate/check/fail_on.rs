@@ -99,7 +99,7 @@ impl FailOn {
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
     }
 
-    /// Decides by the steps of a single run per side whether the shift exceeds their noise.
+    /// Decides, given a single run per side, whether the shift exceeds the noise between steps.
     fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
         let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
         let count = before.len();

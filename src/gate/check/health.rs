@@ -146,8 +146,8 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
 /// side has.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
-    // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, but their
-    // number is not.
+    // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, but
+    // the number of calls is not.
     let of = |counts: fn(&Recording) -> &BTreeMap<String, Range>| {
         let [one, two] = sides.map(counts);
         let mut names: Vec<String> = Vec::new();

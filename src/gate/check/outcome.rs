@@ -185,7 +185,7 @@ pub struct Gate {
     pub notes: Vec<String>,
     /// Run-to-run noise, if a side has several runs.
     pub floors: Vec<Floor>,
-    /// What each run of the baseline and of the candidate measured.
+    /// Counts of recorded and missing events in each run of the baseline and of the candidate.
     pub evidence: PerSide<Vec<Evidence>>,
     /// Number of runs of the baseline and of the candidate.
     pub runs: [u64; 2],
@@ -211,7 +211,7 @@ impl Gate {
     }
 }
 
-/// What the runs measured in this number of steps, such as `785 GPU events in 5 steps, nothing lost`.
+/// Describes what the runs recorded in a number of steps, such as `785 GPU events in 5 steps, nothing lost`.
 pub(in crate::gate) fn measured_by(runs: &[Evidence], steps: u64) -> String {
     let gpu: u64 = runs.iter().map(|run| run.gpu_events).sum();
     let events: u64 = runs.iter().map(|run| run.events).sum();

@@ -68,7 +68,7 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
             )
     );
     let is_asked = context.rules.structure.contains(rule);
-    // Without captures, kernels at a graph launch have no ops, so they lack no shapes.
+    // Without captures, kernels at a graph launch have no ops, so no shapes are missing.
     let has_some_shapes =
         !has_other_captures(context) && sides.iter().any(|side| side.setup.has_shapes);
     let of_modules = |query: &Query| query.words().any(|word| word == Word::Module);
@@ -321,8 +321,8 @@ impl<'a> Judge<'a> {
             return None;
         }
         let sides = [self.context.baseline, self.context.candidate];
-        // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, but their
-        // number per step is not.
+        // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous,
+        // but the number of calls per step is not.
         let is_coarse = sides.iter().any(|side| side.runs.iter().any(|run| run.evidence.is_coarse));
         let mut names = work.baseline.op_names.union(&work.candidate.op_names);
         let is_as_often = |name: &String| {

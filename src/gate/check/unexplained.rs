@@ -8,15 +8,15 @@ use crate::gate::recording::{Range, Recording};
 use crate::gate::rules::{Limit, Rule, Scope, StructureRule};
 use crate::side::PerSide;
 
-/// Tolerance for counts per step, because a change in some steps explains a fraction of a call per step.
+/// Tolerance for counts per step: a change in only some steps explains a fraction of a call per step.
 const HALF: f64 = 0.5;
 
 /// The name of a count, and the function that counts it.
 type Count = (&'static str, fn(&Work) -> u64);
 
 impl Judge<'_> {
-    /// Returns a finding if a count increases (or decreases, for work that should not be lost) by more than
-    /// a rule allows. Without an allowed amount, the limit is what the changes explain.
+    /// Returns a finding if a count increases (or decreases, for work that should not be lost) by more
+    /// than a rule allows. Without an allowed amount, the limit is the amount that the changes explain.
     pub(super) fn unexplained(
         &self,
         rule: &Rule,

@@ -43,7 +43,7 @@ pub struct Setup {
     pub has_modules: bool,
     /// Whether shapes were recorded.
     pub has_shapes: bool,
-    /// Which graph launches have the captured calls below them.
+    /// Whether all, some or none of the graph launches have captured calls below them.
     pub captured: Captured,
 }
 
@@ -63,7 +63,8 @@ impl Setup {
     }
 }
 
-/// How many graph launches have the captured calls below them: see [`Captures`](crate::program::Captures).
+/// Whether all, some or none of the graph launches have captured calls below them: see
+/// [`Captures`](crate::program::Captures).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Captured {
     /// No launch has captured calls: the kernels of a graph are directly below its launch, or no graph was
@@ -85,7 +86,7 @@ impl Captured {
     }
 }
 
-/// How many graph launches of a tree have the captured calls below them.
+/// Whether all, some or none of the graph launches in a tree have captured calls below them.
 fn captured(tree: &CallTree) -> Captured {
     let is_launch = |&call: &CallId| tree.is_graph_launch(call) && !tree.is_captured(call);
     let shows = |call: CallId| tree.children(call).any(|below| tree.is_captured(below));
@@ -114,7 +115,7 @@ pub struct RunFacts {
     pub name: String,
     /// Number of compared steps; 1 if the run has no steps and is treated as one.
     pub steps: u64,
-    /// What the run measured, and which data is missing.
+    /// Counts of recorded and missing events.
     pub evidence: Evidence,
 }
 

@@ -23,7 +23,7 @@ pub use time::{TimeMeasure, TimeRule};
 
 use crate::program::Query;
 
-/// The code in `tolerate` that accepts calls that some steps of only one side lack.
+/// Code for `tolerate` which accepts that some steps of one side lack calls.
 pub(in crate::gate) const MISSING_IN_STEPS: &str = "missing_in_steps";
 
 /// The severity of a violation.

@@ -74,9 +74,8 @@ impl StructureRule {
     }
 
     pub(in crate::gate) fn every() -> impl Iterator<Item = StructureRule> {
-        // Three kinds of changes have no rule of their own: changes of collectives violate the rule
-        // of the same name, the recording is not part of the program, and a baseline file has no
-        // memory events.
+        // Three kinds of changes have no rule of their own: changes of collectives violate the rule of the
+        // same name, the recording is not part of the program, and a baseline file has no memory events.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(kind, ChangeKind::Collectives | ChangeKind::Recording | ChangeKind::Leak)

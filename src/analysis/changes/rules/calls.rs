@@ -38,11 +38,11 @@ pub(super) const REPEATED: &str = "repeated";
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
-/// End of the subject of ops that only convert the type or format of a tensor. A type or format
+/// Suffix of the subject of ops that only convert the type or format of a tensor. A type or format
 /// conversion belongs to the change at the same position, unless the type or format itself changed.
 pub(super) const CASTING: &str = " casts";
 
-/// End of the subject of kernels that are launched outside of ops.
+/// Suffix of the subject of kernels that are launched outside of ops.
 pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
 
 /// Words in the names of attention ops, and the implementation of scaled dot product attention that each

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// Subject of code that both sides compile but divide into different functions.
 pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
 
-/// End of the names of frames of generated code.
+/// Suffix of the names of frames in generated code.
 const GENERATED: &str = ".py: call";
 
 /// Substrings in the names of ops and frames that occur while a compiler traces a program.

@@ -1,4 +1,4 @@
-//! Reports memory that grows from step to step on one side only, or faster on one side.
+//! Reports memory that grows from step to step on one side only, or faster than on the other side.
 
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;

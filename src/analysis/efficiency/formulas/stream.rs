@@ -18,7 +18,7 @@ pub(in crate::analysis::efficiency) struct Stream {
     /// Tensors that the op writes.
     #[serde(default)]
     writes: Vec<usize>,
-    /// Tensors whose shapes and types new tensors have.
+    /// Tensors from which new tensors take their shapes and types.
     #[serde(default)]
     like: Vec<usize>,
     /// Pairs of tensors that give the shape and the type of a new tensor: as many elements as the first,
@@ -90,7 +90,8 @@ impl Stream {
             Some(Statistic::Row) => Some(per(*counted.dims.last()? as f64)),
             Some(Statistic::Shape(at)) => {
                 let sizes = inputs.integers(at).unwrap_or_default();
-                // If values were not recorded, the last dimension is assumed, as almost every norm uses it.
+                // If argument values were not recorded, the last dimension is assumed, as almost
+                // every norm uses it.
                 let size = match sizes.is_empty() {
                     true => *counted.dims.last()? as f64,
                     false => sizes.iter().map(|&size| size as f64).product(),

@@ -7,9 +7,8 @@
 //! the last tensor is an input, no result tensor is passed, and the first tensor is changed in place (one
 //! more read). Without such a name, the bytes are a lower bound.
 //!
-//! A kernel that uses part of a tensor is passed the whole tensor: the table of an embedding, or
-//! the tensor that is sliced. A partly used tensor counts with at most as many elements as the
-//! kernel was launched for.
+//! A kernel that uses part of a tensor is passed the whole tensor: the table of an embedding, or the tensor
+//! that is sliced. A partly used tensor counts with at most as many elements as the kernel was launched for.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor};
