@@ -158,8 +158,9 @@ impl Products {
         }
     }
 
-    /// Whether the product counts are similar and at least half of the shapes are common: weights have the
-    /// same shapes even if the batch differs. An additional layer shows in the counts of common shapes.
+    /// Whether the product counts are similar and at least half of the shapes are common: weights
+    /// have the same shapes even if the batch differs. An additional layer changes the counts of
+    /// common shapes.
     fn are_like(&self, other: &Products) -> bool {
         let (less, more) = (self.count.min(other.count), self.count.max(other.count));
         let fewest = self.shapes.len().min(other.shapes.len());

@@ -48,7 +48,7 @@ pub struct Few {
     pub side: Side,
     /// Number of samples that stand out; less than half of this side's samples.
     pub count: usize,
-    /// Total number of samples on this side.
+    /// Total number of samples on the side that stands out.
     pub of: usize,
     /// Mean distance of the samples that stand out from the median of their side; positive if they are
     /// above it.

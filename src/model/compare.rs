@@ -48,7 +48,7 @@ impl Amounts {
         percent(self.model_count as f64 - self.profile_count, self.profile_count)
     }
 
-    /// model − profile, in nanoseconds.
+    /// Predicted time − measured time, in nanoseconds.
     pub(crate) fn difference(&self) -> i64 {
         (self.model - self.profile).0
     }

@@ -10,7 +10,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let difference = Column::new(
         "diff_sum_ms",
         ColumnType::Time,
-        "sum of the differences of the grouped rows",
+        "sum of the grouped rows' differences",
         |_: &Analysis, g: &RowGroup| g.time.difference().into(),
     );
     let distance = Column::new(

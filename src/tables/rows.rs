@@ -104,8 +104,7 @@ fn places() -> Rows {
         )
         .whole(
             "step",
-            "position of the step that launched the row's events, from 0, as in `steps.csv`, in the baseline if \
-             it has one there; empty outside steps",
+            "position in `steps.csv` of the step that launched the row's events, from 0, preferably in the baseline; empty outside steps",
             |a, r| a.step_of(r.row(a)).map(|step| a.told_step(step)).into(),
         )
         .text(

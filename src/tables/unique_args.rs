@@ -61,10 +61,10 @@ fn times() -> Columns<Analysis, Group> {
             "mean over the grouped rows",
             move |_, g, side| mean(g, g.group.time[side]).into(),
         )
-        .micros_difference("diff_sum", "sum of the differences of the grouped rows", |_, g| {
+        .micros_difference("diff_sum", "sum of the grouped rows' differences", |_, g| {
             g.group.time.difference().into()
         })
-        .decimal("diff_mean", (3, "µs"), "mean of the differences of the grouped rows", move |_, g| {
+        .decimal("diff_mean", (3, "µs"), "mean of the grouped rows' differences", move |_, g| {
             mean(g, g.group.time.difference()).into()
         })
         .micros(

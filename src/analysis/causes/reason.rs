@@ -5,9 +5,9 @@ use crate::analysis::IdleKind;
 /// Why a part of the wall time differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The same kernels, equally often, take more time.
+    /// The same kernels run equally often, but take more time.
     KernelSlower,
-    /// The same kernels, equally often, take less time.
+    /// The same kernels run equally often, but take less time.
     KernelFaster,
     /// Most kernels that both sides run differ by the same ratio, perhaps because the device clock differs.
     Clock,

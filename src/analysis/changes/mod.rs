@@ -45,7 +45,7 @@ pub struct Changes {
     between_place: Option<String>,
     overlap: Nanos,
     unexplained: Nanos,
-    /// Times of the kernels of matched calls with the same arguments and kernels.
+    /// Kernel times at matched calls with the same arguments and kernels.
     same_kernels: PerSide<Nanos>,
     scale: Scale,
     /// The exact sum of all costs, in the unit of the scale.

@@ -190,7 +190,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
     }
 }
 
-/// Puts a space before `words`; empty if there are none.
+/// Puts a space before `words`; returns an empty text if `words` is empty.
 fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }

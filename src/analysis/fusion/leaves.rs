@@ -23,11 +23,11 @@ pub(super) struct Leaf<'a> {
 
 /// Properties shared by all leaves with the same op, inputs and kernel names.
 pub(super) struct Traits<'a> {
-    /// Words of the op without its namespace, or of the kernel if there is no op.
+    /// Words of the op's name without its namespace, or of the kernel's name if there is no op.
     pub(super) op: Words,
-    /// Id of the words in `op`, because leaves are compared many times.
+    /// Number of the words in `op`, for fast comparisons.
     pub(super) op_number: u32,
-    /// Words of the op and of its kernels.
+    /// Words of the names of the op and its kernels.
     pub(super) all: Words,
     /// The names that a compiler may use for the op: its own name and those of the enclosing ops, without
     /// library words.
@@ -56,7 +56,7 @@ impl<'a> Deref for Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// Whether both leaves have the same op, by its words.
+    /// Whether both leaves have the same op, which is decided by the words of its name.
     pub(super) fn is_same_op(&self, other: &Leaf<'_>) -> bool {
         self.op_number == other.op_number
     }

@@ -32,7 +32,7 @@ pub(super) struct Part {
     pub(super) change: KernelChange,
 }
 
-/// The parts of all regions that contain a fusion or were not assigned.
+/// The parts of all compiled regions: fused kernels with their ops, and unassigned kernels and ops.
 pub(super) fn parts(pieces: &Pieces<'_>) -> Vec<Part> {
     pieces.analysis.diff().regions().iter().flat_map(|region| of_region(pieces, region)).collect()
 }

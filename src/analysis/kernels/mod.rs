@@ -135,7 +135,7 @@ impl Analysis {
             share(Side::Baseline),
             share(Side::Candidate)
         );
-        let hint = "name their kernels or ops in a file and pass it with --categories";
+        let hint = "name the unclassified kernels or ops in a file and pass the file with --categories";
         self.notes.add("UNCLASSIFIED", events, hint, || message);
     }
 

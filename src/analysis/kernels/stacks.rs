@@ -1,4 +1,4 @@
-//! Collects the distinct Python stacks that launched measured events.
+//! Collects the distinct Python stacks from which measured events were launched.
 //!
 //! A stack is taken at *launch* time on the launching thread: it contains the frames above the launch in
 //! the call tree, not what Python does while the GPU runs the kernel. Traces from 2021 have no frames;

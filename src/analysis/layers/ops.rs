@@ -216,7 +216,6 @@ fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u
         .collect()
 }
 
-/// The table while its lines are collected.
 #[derive(Debug, Default)]
 struct Table {
     cells: BTreeMap<OpKey, Line>,

@@ -209,7 +209,7 @@ impl Typical {
     }
 }
 
-/// The previous event of the same stream for each event, in order of the recorded starts.
+/// For each event, the previous event on the same stream, in the order of the recorded starts.
 fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     let streams = drafts.iter().map(|draft| draft.stream + 1).max().unwrap_or(0);
     let mut last: Vec<Option<usize>> = vec![None; streams];

@@ -37,7 +37,7 @@ impl StepScope {
 pub(super) struct SharedSteps {
     /// Number of steps that match a step of the median run.
     paired: usize,
-    /// Number of steps that match a step of the median run that is compared with the other side.
+    /// Number of steps whose match in the median run is compared with the other side.
     compared: usize,
     /// Number of steps that are not compared with the other side.
     others: usize,

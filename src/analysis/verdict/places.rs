@@ -49,7 +49,7 @@ impl Verdicts {
 }
 
 impl Analysis {
-    /// The verdicts with the thresholds of the analysis.
+    /// Tests all call sites with the thresholds of the analysis.
     pub fn judged(&self) -> &Verdicts {
         self.cached.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
     }

@@ -7,8 +7,8 @@
 //!                 └─ of step 1 ───┘└─ of 2 ┘
 //! ```
 //! A gap belongs to the work that ends it. If that work is in a step that is not compared, the time
-//! up to the end of the preceding compared step still counts for that compared step: the device
-//! would have waited even without the step that is not compared.
+//! until the preceding compared step ended still belongs to the compared step, because the device
+//! would have waited in any case.
 
 use super::part::Part;
 use crate::analysis::Analysis;

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Ops that read a value from the GPU, for which the host waits.
 const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];
 
-/// Name of the op around each compiled region. More regions mean more graph breaks.
+/// Name of the op around each compiled region. More compiled regions mean more graph breaks.
 const REGION: &str = "Torch-Compiled Region";
 
 /// Counts of what a set of calls does in all compared steps.

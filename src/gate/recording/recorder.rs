@@ -161,8 +161,8 @@ impl Recorder {
     }
 }
 
-/// The calls of each op in each step. Ops that ran during graph capture are excluded, because not every run
-/// records them.
+/// The number and arguments of each op's calls in each step. Ops that ran during graph capture are
+/// excluded, because not every run records them.
 fn ops(program: &Program) -> BTreeMap<String, Vec<Calls>> {
     let tree: &CallTree = program.tree();
     let trace = tree.trace();

@@ -282,7 +282,7 @@ fn lists_of_tensors_take_their_type_from_the_kernel() {
     assert_eq!(figures(known), (10.0, 4.0 * 30.0));
     let unknown = demand("aten::_foreach_add_", dims, types, "", "").expect("operations at least");
     assert_eq!((unknown.flops, unknown.bytes), (10.0, None));
-    // Without a recorded list, nothing is known about the op.
+    // If the list argument was not recorded, nothing is known about the op.
     assert_eq!(demand("aten::_foreach_add_", "[[], [], []]", types, "", ""), None);
 }
 
