@@ -373,7 +373,8 @@ fn check_standard_input<'i>(inputs: impl IntoIterator<Item = &'i Input>) -> Resu
     }
 }
 
-/// Builds the call trees of both sources. The sides are read, cut and built in parallel.
+/// Builds the call trees of both sources. Both sides are read, cut to the selected parts and built
+/// in parallel.
 fn trees(sources: PerSide<Source>, options: &ComparisonOptions) -> Result<PerSide<CallTree>> {
     let PerSide { baseline, candidate } = sources;
     let (baseline, candidate) = rayon::join(

@@ -23,7 +23,7 @@ pub struct Accuracy {
     pub contributors: Vec<Contributor>,
 }
 
-/// The part of the profile with one status.
+/// The part of the profile whose kernel types have one status.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
     /// Status of the kernel types in this part.

@@ -104,7 +104,8 @@ fn places() -> Rows {
         )
         .whole(
             "step",
-            "position in `steps.csv` of the step that launched the row's events, from 0, preferably in the baseline; empty outside steps",
+            "position in `steps.csv` of the step that launched the row's events, from 0, preferably in the \
+             baseline; empty outside steps",
             |a, r| a.step_of(r.row(a)).map(|step| a.told_step(step)).into(),
         )
         .text(

@@ -135,7 +135,8 @@ impl Analysis {
             share(Side::Baseline),
             share(Side::Candidate)
         );
-        let hint = "name the unclassified kernels or ops in a file and pass the file with --categories";
+        let hint =
+            "name the unclassified kernels or ops in a file and pass the file with --categories";
         self.notes.add("UNCLASSIFIED", events, hint, || message);
     }
 

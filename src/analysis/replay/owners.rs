@@ -54,9 +54,9 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row, graphs }
     }
 
-    /// Whether the start and end of a call are points of the graph: the call launches work, waits for the
-    /// GPU, or is part of a change. For all other matched calls only the time matters, which stays in the
-    /// host line.
+    /// Whether the start and end of a call are points of the graph: the call launches work, waits
+    /// for the GPU, or is part of a change. Only the host time of all remaining matched calls
+    /// matters; it stays in the host line.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {

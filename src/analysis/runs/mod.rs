@@ -30,7 +30,7 @@ pub struct Run {
     pub evidence: Evidence,
     /// Time of events that have no row in the median run.
     pub elsewhere: Nanos,
-    /// The means per step, or the totals of the window.
+    /// Mean times per step, or total times of the window.
     means: (WallBasis, StepMeans),
     variation: Variation,
     /// For each step of the median run, the time of the matching step in this run.

@@ -230,7 +230,7 @@ pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> 
     floors
 }
 
-/// The phase of a scope as a call site; empty for a whole step.
+/// The phase of a scope in the form of a call site; empty for a whole step.
 fn sites(scope: &Scope) -> Vec<FindingSite> {
     let Some(phase) = &scope.phase else { return Vec::new() };
     let place = Place { path: Vec::new(), phase: phase.clone() };
