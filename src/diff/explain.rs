@@ -133,7 +133,7 @@ impl Explanation {
     /// The reason why a possible counterpart was not chosen, or why no counterpart was.
     pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
-            Some(_) if !other.same_subtree => "; it has a different counterpart",
+            Some(_) if !other.same_subtree => "; it has a counterpart of its own",
             Some(_) => "; its own counterpart is nearer",
             None => "",
         };
