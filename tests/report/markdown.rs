@@ -173,7 +173,7 @@ fn the_parts_are_in_the_order_of_the_page() {
         "Points of difference",
         "By ",
         "Steps",
-        "Idle time by owner",
+        "Idle time by call",
         "Same kernels",
         "Totals",
     ];

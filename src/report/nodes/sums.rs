@@ -1,12 +1,12 @@
-//! Sums the attributed time over the nodes of the merged tree: a node's own time, and including all
-//! nodes below.
+//! Sums the attributed time over the nodes of the merged tree: each node's own time, and its time
+//! including all nodes below.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Attributed time of each node of the merged tree including all nodes below it, by index.
+/// For each node of the merged tree, the attributed time including all nodes below it, by index.
 ///
 /// A matched node is placed below the deeper of its two parents, so the time below a node can
 /// differ from the time below its call. The roots of each side add up to its total exactly.
