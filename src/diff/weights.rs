@@ -116,7 +116,8 @@ pub(super) const LEAST_PART: usize = 3;
 /// together.
 pub(super) const NEAREST: usize = 8;
 /// Number of repetitions of the search for the nearest unmatched call. Each repetition of the
-/// search matches half of the similar calls that lie close together; larger crowds are no evidence.
+/// search matches half of the similar calls that lie close together; larger crowds do not count as
+/// evidence.
 pub(super) const ROUNDS: usize = 16;
 /// Minimum factor by which counterparts must get nearer to each other if equal calls swap
 /// counterparts and more of these calls then count as moved. The value exceeds 3 because undoing

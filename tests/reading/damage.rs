@@ -421,7 +421,7 @@ fn another_trace_after_the_end_is_reported_as_lost() {
         assert!(strict(text.as_bytes()).is_err());
     }
     let other = note(&trace(&format!("{one}{{\"a\": 1}}")), "LOST_EVENTS");
-    assert!(other.starts_with("1 × other document after the end"), "{other}");
+    assert!(other.starts_with("1 × second document after the end"), "{other}");
 }
 
 #[test]
