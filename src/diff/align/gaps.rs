@@ -90,7 +90,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
         if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
             // A compiled call launches its own kernels instead of the kernels that the ops on the
-            // opposite side launch. So launches on both sides are no evidence that a compiled call
+            // opposite side launch. So launches on both sides do not show that a compiled call
             // wraps the opposite ops.
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);

@@ -149,7 +149,7 @@ fn simple_escape(byte: u8) -> Option<u8> {
     })
 }
 
-/// Whether a backslash is followed by a character that is no JSON escape, or by the end of the
+/// Whether a backslash is followed by a character that is not a JSON escape, or by the end of the
 /// text.
 pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
     escapes(raw).any(|escape| match escape.first() {

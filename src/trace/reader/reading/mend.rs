@@ -108,7 +108,7 @@ impl Reading<'_, '_> {
     }
 
     /// Searches for the event list after damage before the list, or for more events after damage
-    /// behind the first events.
+    /// after the first events.
     fn mend_header(&mut self) -> Result<bool> {
         let offset = self.block.base();
         if self.document.has_trace_events() {

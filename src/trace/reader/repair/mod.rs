@@ -166,8 +166,8 @@ pub(super) fn escaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     rewritten(reach, Quotes::Unescaped).or_else(|| rewritten(reach, Quotes::All))
 }
 
-/// Whether the `{` at `at` starts an event: it is not the value of a key, its first key is a key of
-/// events, and it has a phase. Returns `None` if the text ends too early to decide.
+/// Whether the `{` at `at` starts an event: it is not the value of a key, it has a phase, and its
+/// first key is a key of events. Returns `None` if the text ends too early to decide.
 pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     if text[..at].trim_ascii_end().last() == Some(&b':') {
         return Some(false);
@@ -179,8 +179,8 @@ pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     }
 }
 
-/// Whether the object at the beginning of `text` has a phase among its own keys, within
-/// [`PHASE_REACH`]. Returns `None` if the text ends too early to decide.
+/// Whether the object at the beginning of `text` has its own phase key within [`PHASE_REACH`].
+/// Returns `None` if the text ends too early to decide.
 fn has_phase(text: &[u8]) -> Option<bool> {
     let reach = &text[..text.len().min(PHASE_REACH)];
     let mut depth = 0u32;
@@ -223,8 +223,8 @@ fn is_top_key(key: &[u8]) -> bool {
     TOP_KEYS.contains(&key) || key.ends_with(b"_version") || key.starts_with(b"with_")
 }
 
-/// The key at the beginning of `text`, if there is one and a colon follows it. The outer `None`
-/// means that `text` ends before that is known.
+/// The key at the beginning of `text`, if there is a key and a colon follows it. The outer `None`
+/// means that `text` ends before this is known.
 fn member_key(text: &[u8]) -> Option<Option<&[u8]>> {
     const LONGEST_KEY: usize = 64;
     let start = text.trim_ascii_start();
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(next_event(br#""args": "#, false), Err(6));
         assert_eq!(next_event(b"]}]", false), Err(2));
         // At the end of the file, the truncated object is not an event, but an object inside it may
-        // be one.
+        // be an event.
         let cut = br#"{"id": 0, "na": [ {"ph": "X"}"#;
         assert_eq!((next_event(cut, false), next_event(cut, true)), (Err(0), Ok(18)));
         assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));
