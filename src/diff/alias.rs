@@ -21,7 +21,7 @@ pub struct Aliases {
     rules: Vec<Alias>,
 }
 
-/// Every match of the pattern is replaced by the name.
+/// Replaces every match of the pattern by the name.
 #[derive(Debug, Clone)]
 struct Alias {
     pattern: Pattern,
@@ -79,7 +79,7 @@ impl Aliases {
         let file: AliasFile = toml::from_str(text).map_err(|error| {
             let message = error.message().lines().collect::<Vec<_>>().join(" ");
             fail(error.span().map_or(0, |span| span.start), message)
-                .remedy("write [[alias]] with pattern = '…' and name = '…'")
+                .remedy("write the rule as [[alias]] with pattern = '…' and name = '…'")
         })?;
         let rules = file.alias.into_iter().map(|entry| {
             let pattern: Pattern = entry.pattern.get_ref().parse().map_err(|error: Error| {
@@ -99,12 +99,12 @@ impl Aliases {
         Ok(Aliases { rules: rules.collect::<Result<_>>()? })
     }
 
-    /// Whether there are no rules.
+    /// Whether the alias file contains no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The name after all rules have been applied.
+    /// Applies all rules to a name.
     pub fn apply<'n>(&self, name: &'n str) -> Cow<'n, str> {
         let mut result = Cow::Borrowed(name);
         for rule in &self.rules {

@@ -1,4 +1,4 @@
-//! Computes the multiset of evidence tokens below a call (a "bag"), on first use.
+//! Computes the multiset of tokens below a call (its "bag") on first use.
 
 use super::cores::Cores;
 use super::keys::Key;
@@ -8,21 +8,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// If there are at most this many tokens (8 bytes each), a worker keeps its bags for the next pairs
-/// it aligns. The worker needs many of them again, because it aligns the children of pairs whose
-/// bags already exist.
+/// If its bags contain at most this many tokens (8 bytes each), a worker keeps them for the next
+/// pairs that it aligns. The worker needs many bags again, because it aligns the children of pairs
+/// whose bags already exist.
 const KEPT: usize = 1 << 13;
 
 /// If one bag is at least this many times as long as the other, each token of the short bag is
-/// looked up in the long one by binary search. Bags of similar length are traversed together.
+/// looked up in the long one by binary search. Otherwise both bags are traversed together.
 const MUCH_LONGER: usize = 8;
 
-/// If the shorter bag has fewer distinct tokens than this, counting common tokens again is faster
-/// than looking up the result.
+/// If the shorter bag has fewer distinct tokens than this, counting the shared tokens again is
+/// faster than looking up the stored count.
 const REMEMBERED: usize = 4;
 
-/// Maximum number of remembered pairs of bags (16 bytes each). When this limit is reached, all
-/// pairs are forgotten.
+/// Maximum number of pairs of bags (16 bytes each) whose shared tokens are remembered. When the
+/// limit is reached, all pairs are forgotten.
 const MOST_REMEMBERED: usize = 1 << 16;
 
 /// A multiset of tokens, stored in the [`Bags`] that computed it.
@@ -30,11 +30,11 @@ const MOST_REMEMBERED: usize = 1 << 16;
 pub(super) struct Bag {
     start: u32,
     end: u32,
-    /// Number of tokens, counting repetitions.
+    /// Number of tokens in a bag, counting repetitions.
     pub(super) size: u32,
 }
 
-/// The part of a call's subtree that a bag covers.
+/// The part of a call's subtree that a bag contains.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Subtree,
@@ -43,27 +43,27 @@ enum Part {
 }
 
 /// The bags of the calls that one worker examines. Identical subtrees need no bags, so all bags
-/// together cost only a few times the size of what changed.
+/// together have only a few times as many tokens as the changed calls.
 #[derive(Debug)]
 pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
-    /// All bags, one after the other: (token, count), sorted by token within each bag.
+    /// All bags, one after the other, as (token, count), sorted by token within each bag.
     entries: Vec<(Token, u32)>,
     /// The bags computed so far, by [`Part`] and by fingerprint of the subtree. Subtrees with equal
     /// fingerprints have equal bags.
     made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
     tally: Tally,
-    /// Number of tokens that two bags share, keyed by the start positions of the bags. Equal calls
-    /// are compared with equal calls many times.
+    /// The number of tokens that two bags share, keyed by the start positions of the bags. Calls
+    /// with equal bags are compared many times.
     shared: FxHashMap<u64, u32>,
 }
 
-/// Counts the tokens of one bag. Most large bags have few distinct tokens, and only distinct tokens
-/// are sorted.
+/// Counts the tokens of one bag. Most large bags have few distinct tokens, and only the distinct
+/// tokens are sorted.
 #[derive(Debug, Default)]
 struct Tally {
-    /// How often each token was seen; all zeros between two bags.
+    /// The count of each token; all counts are zero between two bags.
     counts: Vec<u32>,
     met: Vec<Token>,
 }
@@ -80,7 +80,7 @@ impl Tally {
         self.counts[at] += count;
     }
 
-    /// The counts, sorted by token; resets the tally.
+    /// Returns the counts, sorted by token, and resets the tally.
     fn take(&mut self) -> impl Iterator<Item = (Token, u32)> {
         self.met.sort_unstable();
         let counts = &mut self.counts;
@@ -100,7 +100,8 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// Discards all bags if there are many. No bag may be used after this call.
+    /// Discards all bags if they contain too many tokens. No bag that was computed before may be
+    /// used afterward.
     pub(super) fn tidy(&mut self) {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
@@ -110,7 +111,7 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// The keys of all calls that any of these wrappers may wrap.
+    /// The keys of all calls that any of the given wrappers may wrap.
     pub(super) fn keys_inside(
         &mut self,
         side: Side,
@@ -163,8 +164,8 @@ impl<'a> Bags<'a> {
         self.keep(side, call, Part::Below, bag)
     }
 
-    /// The tokens below a call that traces of two unrelated programs would share: kinds of
-    /// launches, and kinds of the GPU events that they launch.
+    /// The launch tokens below a call: kinds of launches and kinds of their GPU events, which even
+    /// traces of two unrelated programs share.
     pub(super) fn launches(&mut self, side: Side, call: u32) -> Bag {
         if let Some(bag) = self.known(side, call, Part::Launches) {
             return bag;
@@ -246,8 +247,8 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// The hash skips queries and any call that is nested in a query by mistake. The weight
-    /// includes these nested calls, so hash and weight are combined.
+    /// A call's hash skips queries (and calls that are nested in a query by mistake), but its
+    /// number of tokens includes them, so the two are combined.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))
@@ -259,14 +260,15 @@ impl<'a> Bags<'a> {
         self.bag_from(start)
     }
 
-    /// The bag of the entries from `start` on.
+    /// The bag that starts at `start` in the list of all bags.
     fn bag_from(&self, start: usize) -> Bag {
         let size = self.entries[start..].iter().map(|&(_, count)| count).sum();
         Bag { start: start as u32, end: self.entries.len() as u32, size }
     }
 }
 
-/// Number of tokens that two sorted lists share. The second list is at least as long as the first.
+/// Number of tokens that two sorted lists share. The second list must be at least as long as the
+/// first.
 fn common_of(few: &[(Token, u32)], many: &[(Token, u32)]) -> u32 {
     match MUCH_LONGER * few.len() < many.len() {
         true => common_of_few(few, many),
@@ -274,7 +276,7 @@ fn common_of(few: &[(Token, u32)], many: &[(Token, u32)]) -> u32 {
     }
 }
 
-/// Number of tokens that two sorted lists share, if the second one is much longer.
+/// Number of tokens that two sorted lists share, if the second list is much longer.
 fn common_of_few(few: &[(Token, u32)], mut many: &[(Token, u32)]) -> u32 {
     let mut shared = 0;
     for &(token, count) in few {

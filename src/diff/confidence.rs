@@ -1,4 +1,4 @@
-//! Determines how sure each match of two outlines is.
+//! Determines the confidence of each match.
 //!
 //! ```text
 //! trace1   a  x  b  x  c        a, b and c are firm: both sides have one of each, in one order. Between
@@ -7,8 +7,8 @@
 //! trace1   a  x  x  c           nothing says which x of trace1 is the x of trace2:
 //! trace2   a  x  c              the match is interchangeable
 //! ```
-//! A match is only as sure as the match around it. The evidence is counted independently of the
-//! alignment, so no pass can vouch for its own matches.
+//! A match is at most as certain as the match around it. The evidence is counted independently of
+//! the alignment, so no pass confirms its own matches.
 
 use super::crossing::Crossing;
 use super::outline::Outline;
@@ -19,18 +19,19 @@ use rustc_hash::FxHashMap;
 use std::hash::Hash;
 use std::ops::Range;
 
-/// How sure a match is.
+/// How certain a match is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// Both sides have equally many calls of this name or content at this position, in the same
+    /// Both sides have equally many calls with this name or content at this position, in the same
     /// order.
     Firm,
-    /// The best match found, though other matches of the surrounding calls are possible.
+    /// The best match found, although other matches of the surrounding calls are possible.
     Likely,
-    /// One side has more calls with exactly this content at this position than the other, and
-    /// nothing shows which of them are the counterparts. Matches between equal calls share a group.
+    /// One side has more calls with exactly this content at this position than the opposite side,
+    /// and nothing shows which of them are the counterparts. Interchangeable matches between equal
+    /// calls belong to the same group.
     Interchangeable {
-        /// Number of the group; the same for both calls of a match.
+        /// Number of the group that contains both calls of a match.
         group: u32,
     },
 }
@@ -53,7 +54,7 @@ impl Confidence {
         }
     }
 
-    /// The confidence of a match below a match with confidence `around`.
+    /// The confidence of a match inside a match whose confidence is `around`.
     fn within(self, around: Confidence) -> Confidence {
         match (around, self) {
             (Confidence::Firm, own) => own,
@@ -136,7 +137,7 @@ pub(super) fn weigh(
 /// For each call, whether there is a match below it.
 fn contains_match(outline: &Outline<'_>, pairing: &Pairing, side: Side) -> Vec<bool> {
     let mut contains = vec![false; outline.len()];
-    // The first matched call at or after the current one.
+    // The first matched call at or after `call` in preorder.
     let mut matched = u32::MAX;
     for call in (0..outline.len() as u32).rev() {
         contains[call as usize] = matched < outline.end(call);
@@ -157,8 +158,8 @@ struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
-    /// The calls directly below a match. Unmatched calls that contain matches are wrappers: their
-    /// contents take their position.
+    /// The matched calls directly below a matched call, ignoring unmatched wrappers. Unmatched
+    /// calls that contain matches are wrappers, and their contents take their positions.
     fn list(&self, side: Side, call: u32) -> Vec<u32> {
         let outline = self.outlines[side];
         let mut list = Vec::new();
@@ -195,7 +196,7 @@ impl Weighing<'_> {
             return;
         }
         let place: FxHashMap<u32, usize> = lists.candidate.iter().copied().zip(0..).collect();
-        // The positions of the matches that did not move.
+        // Positions of the matches that did not move.
         let in_place = lists.baseline.iter().enumerate().filter_map(|(i, &a)| {
             let j = *place.get(&self.pairing.partners.baseline[a as usize])?;
             (self.pairing.relations.baseline[a as usize] != Relation::Moved).then_some((i, j))
@@ -233,8 +234,8 @@ impl Weighing<'_> {
             })
     }
 
-    /// The matches in a stretch (the calls between two firm matches) that leave no choice: both
-    /// sides have equally many calls with this content or name in the stretch.
+    /// The unambiguous matches in a stretch (the calls between two firm matches): both sides have
+    /// equally many calls with the match's content or name in the stretch.
     fn firm_within(
         &self,
         lists: PerSide<&[u32]>,
@@ -288,7 +289,8 @@ impl Weighing<'_> {
     }
 }
 
-/// For each token, by how many calls the baseline exceeds the candidate in a stretch.
+/// For each token in a stretch, the number of calls in the baseline minus the number in the
+/// candidate.
 struct Balance<T>(FxHashMap<T, i64>);
 
 impl<T: Hash + Eq + Copy> Balance<T> {

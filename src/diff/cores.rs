@@ -1,5 +1,5 @@
-//! Computes the core of a wrapper: the chain of calls that each contain most of what is below the
-//! wrapper. Each core is computed once.
+//! Computes the core of a wrapper: the chain of nested calls that each contain most of what is
+//! below the wrapper. Each core is computed once.
 
 use super::keys::Key;
 use super::outline::Outline;
@@ -17,9 +17,9 @@ pub(super) struct Cores {
 }
 
 impl Cores {
-    /// The ops and frames inside `call` that form its core, with their keys. The outermost contains
-    /// most of what is below `call`, and every other one contains most of what is below the one
-    /// around it.
+    /// The ops and frames inside `call` that form its core, with their keys. The outermost core
+    /// call contains most of what is below `call`, and every further core call contains most of
+    /// what is below the previous one.
     pub(super) fn of(&mut self, side: Side, outline: &Outline<'_>, call: u32) -> &[(Key, u32)] {
         let calls = &mut self.calls;
         let core = self.known[side].entry(call).or_insert_with(|| {

@@ -1,21 +1,22 @@
-//! Finds the points where the two traces differ, each with its lowest common node.
+//! Finds the points where two traces differ, each with its lowest common node.
 
 use super::{MergedId, MergedNode, TraceDiff};
 use crate::side::Side;
 
-/// Prefix of the plain names of the profiler's own frames.
+/// Prefix that the plain names of the profiler's own frames share.
 const PROFILER: &str = "torch/profiler/";
 
 /// A point of difference: a call without a same-named counterpart, below a call that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Difference {
-    /// The node at which the traces diverge: unmatched or renamed.
+    /// The node at which the traces diverge: it is unmatched or renamed.
     pub node: MergedId,
-    /// The lowest common node above the difference; `None` if not even the thread is common.
+    /// The lowest common node above the difference; `None` if not even the thread is in both
+    /// traces.
     pub lowest_common: Option<MergedId>,
-    /// Number of calls in the node's subtree, summed over the sides that have the node.
+    /// Number of calls in the node's subtree, added up over the sides that have the node.
     pub calls: u32,
-    /// Number of GPU events in the node's subtree, summed over the sides that have the node.
+    /// Number of GPU events in the node's subtree, added up over the sides that have the node.
     pub gpu_events: u32,
 }
 
@@ -50,7 +51,7 @@ impl TraceDiff {
     }
 
     /// Whether a node shows a difference between the programs: its calls have no same-named
-    /// counterpart, and not only because of what was recorded.
+    /// counterpart, and the reason is not merely that one trace recorded less.
     pub(crate) fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {
             node.call(side).is_some_and(|call| {
@@ -75,8 +76,8 @@ impl TraceDiff {
         }
     }
 
-    /// Whether an unmatched call, or an unmatched call around it, belongs to the profiler itself.
-    /// With `profile_memory` the profiler makes more calls.
+    /// Whether a call or an unmatched call around it belongs to the profiler itself. With
+    /// `profile_memory`, the profiler makes additional calls.
     fn is_of_profiler(&self, side: Side, call: crate::tree::CallId) -> bool {
         let tree = self.tree(side);
         let mut alone = std::iter::once(call)

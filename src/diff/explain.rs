@@ -1,5 +1,4 @@
-//! Explains why a call has its counterpart: the evidence for it, and the other calls that came into
-//! question.
+//! Explains why a call has its counterpart: the evidence for the match, and the alternatives.
 
 use super::align::Vocabulary;
 use super::bags::Bags;
@@ -16,27 +15,27 @@ const CANDIDATES: usize = 5;
 /// A word that two names share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharedWord {
-    /// The word, in lower case.
+    /// The shared word, in lower case.
     pub word: String,
-    /// The weight of the word; 1 or more is sufficient evidence on its own that two ops are
-    /// related. The fewer distinct names of a trace contain the word, the larger the weight.
+    /// The weight of the word as evidence; 1 or more is sufficient on its own to show that two ops
+    /// are related. The fewer distinct names contain the word, the larger its weight.
     pub weight: f64,
 }
 
 /// The evidence for and against matching two calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairEvidence {
-    /// The call in the other trace.
+    /// The call that the explained call could be matched with.
     pub call: CallId,
-    /// Whether kind and name are equal, ignoring what may differ between two runs.
+    /// Whether kind and name are equal, ignoring anything that may differ between two runs.
     pub same_key: bool,
     /// Whether the exact names are equal.
     pub same_name: bool,
     /// Whether both calls have arguments and these are equal (shapes, types, concrete inputs).
     pub same_arguments: bool,
-    /// Whether everything below is equal, including kernel names.
+    /// Whether everything below the two calls is equal, including kernel names.
     pub same_subtree: bool,
-    /// Whether everything below is equal, ignoring kernel names.
+    /// Whether everything below the two calls is equal, ignoring kernel names.
     pub same_shape: bool,
     /// Number of names, arguments and GPU events that the two subtrees share.
     pub shared: u32,
@@ -45,26 +44,26 @@ pub struct PairEvidence {
     pub of: u32,
     /// Difference between the positions of the two calls among their siblings.
     pub distance: u32,
-    /// The counterpart that the other trace's call has, if any.
+    /// The call that `call` is matched with, if any.
     pub partner: Option<CallId>,
     /// The long words that both names contain, with their weights; empty if the keys are equal.
     pub words: Vec<SharedWord>,
 }
 
-/// Why a call has its counterpart.
+/// The explanation of a call's match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// The side of the call.
+    /// The side that has the explained call.
     pub side: Side,
-    /// The call that is explained.
+    /// The explained call.
     pub call: CallId,
-    /// How the call relates to the other trace.
+    /// How the call relates to the opposite trace.
     pub relation: Relation,
     /// The pass of the alignment that matched the call; `None` if it has no counterpart.
     pub pass: Option<Pass>,
     /// The evidence for the call's counterpart; `None` if it has none.
     pub partner: Option<PairEvidence>,
-    /// The best alternative counterparts at the same position of the other trace, best first.
+    /// The best alternative counterparts at the same position of the opposite trace, best first.
     pub others: Vec<PairEvidence>,
 }
 
@@ -131,7 +130,7 @@ impl TraceDiff {
 }
 
 impl Explanation {
-    /// Why a possible counterpart lost against the actual one, or was not matched at all.
+    /// The reason why a possible counterpart was not chosen, or why no counterpart was.
     pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
             Some(_) if !other.same_subtree => "; it has a counterpart of its own",
@@ -180,8 +179,8 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The calls of the other trace that the call could be matched to: the children of its nearest
-    /// matched ancestor's counterpart, and the siblings of its own counterpart.
+    /// The calls of the opposite trace that the call could be matched to: the children of its
+    /// nearest matched ancestor's counterpart, and the siblings of its own counterpart.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();
         let above = self

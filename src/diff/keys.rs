@@ -1,8 +1,8 @@
-//! Computes the keys of names. Calls of two runs can be the same call only if their keys are equal.
+//! Computes the keys of names. Two calls can be the same call only if their keys are equal.
 //!
-//! A key consists of the kind of a call and its name without anything that may differ between two
-//! runs of the same code: addresses, line numbers, install prefixes of file paths, instance numbers
-//! of modules, steps, compiled regions and generated kernels, hashes of compiled graphs, and the
+//! A key consists of a call's kind and its name without anything that may differ between two runs
+//! of the same code: addresses, line numbers, install prefixes of file paths, instance numbers of
+//! modules, steps, compiled regions and generated kernels, hashes of compiled graphs, and the
 //! vendor's prefix of runtime calls.
 
 use super::Aliases;
@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName, names_graph_launch};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// A key: an integer, dense from 0 over both trees.
+/// The key of a call: an integer, dense from 0 over both trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(pub(super) u32);
 
@@ -29,12 +29,12 @@ impl<'a> Keys<'a> {
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
-        // `entry` needs an owned text on every look-up. Callers cache the keys, so this code is
-        // rarely executed.
+        // `entry` needs an owned text on every look-up. Callers cache the keys, so this code runs
+        // rarely.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
     }
 
-    /// A key for something without a name of its own.
+    /// The key of something that has no name.
     pub(super) fn of_kind(&mut self, kind: CallKind, text: &str) -> Key {
         self.intern(kind, text)
     }
@@ -68,8 +68,8 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The key of a launch. If its name does not say what it launches, the key is the kind of GPU
-    /// event launched.
+    /// If a launch's name does not show what it launches, the kind of its GPU event becomes the
+    /// key.
     fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
         let name = self.aliases.apply(name);
         let name = runtime_name(&name);
@@ -81,8 +81,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Caches keys by the parts that they are computed from, so that every distinct name is normalized
-/// only once.
+/// Caches keys by the inputs that they are computed from, so every distinct name is normalized only
+/// once.
 #[derive(Default)]
 struct Cache {
     /// The keys of all calls except launches, by kind of call and name.
@@ -144,8 +144,9 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
 /// - `…/site-packages/torch/nn/modules/module.py(1501): _call_impl` →
 ///   `torch/nn/modules/module.py: _call_impl`
 /// - `nn.Module: Linear_3` → `nn.Module: Linear`
-/// - `<built-in method add of type object at 0x7f…>` → `<built-in method add of type object>`
-/// - `<built-in method run of pybind11_builtins.… object at 0x7f…>` →
+/// - Example: `<built-in method add of type object at 0x7f…>` →
+///   `<built-in method add of type object>`.
+/// - Example: `<built-in method run of pybind11_builtins.… object at 0x7f…>` →
 ///   `<built-in method run of PyCapsule object>`, the older of the two names that pybind11 gives
 fn frame_name(name: &str) -> Cow<'_, str> {
     if let Some(module) = ModuleName::of(name) {
@@ -163,8 +164,8 @@ fn frame_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The name of a frame without the install folder of its file, but still valid as input of
-/// `normalise`, which returns the same for both names. `/home/me/project/train/loop.py(12): step` →
+/// The name of a frame without the install folder of its file; `normalise` returns the same result
+/// for both forms of the name. `/home/me/project/train/loop.py(12): step` →
 /// `train/loop.py(12): step`.
 pub(crate) fn portable_frame(name: &str) -> Cow<'_, str> {
     let Some((file, _)) = split_frame(name) else { return without_addresses(name) };
@@ -191,9 +192,9 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The path below a known install folder. Any other absolute path is cut to its last two
-/// components. Inductor names its generated files after a hash of their content
-/// (`4i/c4ik75qotyqpqz….py`), which changes with the code.
+/// For a file below a known install folder, the path below that folder. Any other absolute path is
+/// cut to its last two components. Inductor names a generated file after a hash of its content
+/// (`4i/c4ik75qotyqpqz….py`), and the content changes with the code.
 fn without_install_prefix(path: &str) -> String {
     let path = path.replace('\\', "/");
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -224,7 +225,7 @@ fn without_install_prefix(path: &str) -> String {
     }
 }
 
-/// `ProfilerStep#12` → `ProfilerStep#`; hashes of compiled graphs and addresses are dropped.
+/// Reduces `ProfilerStep#12` to `ProfilerStep#`; drops hashes of compiled graphs and addresses.
 fn op_name(name: &str) -> Cow<'_, str> {
     for counted in ["ProfilerStep#", "Torch-Compiled Region: "] {
         if name.starts_with(counted) {
@@ -237,8 +238,8 @@ fn op_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// `triton_poi_fused_add_3` → `triton_poi_fused_add_#`. Inductor numbers its generated kernels in
-/// sequence, so one additional kernel renumbers all later ones.
+/// `triton_poi_fused_add_3` → `triton_poi_fused_add_#`. Inductor numbers its generated kernels, so
+/// one additional kernel renumbers all later kernels.
 fn without_counter(name: &str) -> Cow<'_, str> {
     let generated = name.starts_with("triton_") || name.contains("cpp_fused_");
     match name.rsplit_once('_').filter(|&(_, number)| generated && is_number(number)) {
@@ -289,8 +290,8 @@ fn is_address(word: &str) -> bool {
         .is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Whether a word is a hash. Inductor names graphs by the base-32 SHA-256 of their code, other
-/// tools by hexadecimal digests.
+/// Whether a word is a hash. Inductor names a graph by the base-32 SHA-256 of its code; other tools
+/// use hexadecimal digests.
 fn is_hash(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let lower = word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
@@ -379,7 +380,7 @@ mod tests {
     #[test]
     fn what_is_long_and_of_few_letters_is_a_hash() {
         assert!(is_hash("0123456789abcdef") && is_hash("abcdefabcdefab01"));
-        // One word is too short; the other has letters up to `f` but only one digit.
+        // The first word is too short; the second has letters up to `f` but only one digit.
         assert!(!is_hash("0123456789abcde") && !is_hash("abcdefabcdefabc1"));
         assert!(!is_hash("scaled_dot_product1234"));
         let inductor = "c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk";

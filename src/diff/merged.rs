@@ -1,5 +1,5 @@
-//! Merges two call trees and their matching into one tree with a node for each matched pair and
-//! each unmatched call.
+//! Merges two matched call trees into one tree with a node for each matched pair and each unmatched
+//! call.
 //!
 //! ```text
 //! trace1: f(W(x y) z)      trace2: f(x y z k)
@@ -26,7 +26,7 @@ impl MergedId {
         MergedId(position)
     }
 
-    /// Position in preorder, which tables and the tree as text print as the id.
+    /// Position in preorder, which tables and the text form of the tree print as the id.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -42,7 +42,7 @@ pub enum MergedNode {
 }
 
 impl MergedNode {
-    /// The call of one side, if the node has one.
+    /// The node's call on one side; `None` if only the opposite side has the node.
     pub fn call(self, side: Side) -> Option<CallId> {
         match self {
             MergedNode::Both(a, b) => Some(if side == Side::Baseline { a } else { b }),
@@ -50,7 +50,7 @@ impl MergedNode {
         }
     }
 
-    /// The calls and their sides, baseline first.
+    /// The calls of the node with their sides, baseline first.
     pub(crate) fn calls(self) -> impl Iterator<Item = (Side, CallId)> {
         Side::BOTH.into_iter().filter_map(move |side| Some((side, self.call(side)?)))
     }
@@ -59,10 +59,10 @@ impl MergedNode {
 /// The merged tree of two traces, in preorder.
 #[derive(Debug, Clone, Default)]
 pub struct MergedTree {
-    /// The calls of each node; `NONE` on a side without a call.
+    /// The calls of each node; `NONE` on a side that does not have the node.
     calls: Vec<(u32, u32)>,
     depths: Vec<u32>,
-    /// The parent of each node; `NONE` for roots.
+    /// The parent of each node; `NONE` for root nodes.
     parents: Vec<u32>,
     of_calls: PerSide<Vec<u32>>,
 }
@@ -93,7 +93,7 @@ impl MergedTree {
         self.depths[id.index()] as usize
     }
 
-    /// The parent of a node; `None` for roots.
+    /// The parent of a node; `None` for root nodes.
     pub fn parent(&self, id: MergedId) -> Option<MergedId> {
         Some(self.parents[id.index()]).filter(|&parent| parent != NONE).map(MergedId)
     }
@@ -108,7 +108,7 @@ impl MergedTree {
         self.calls.len()
     }
 
-    /// Whether there are no nodes.
+    /// Whether the tree has no nodes.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -152,7 +152,7 @@ fn node_of(calls: (u32, u32)) -> MergedNode {
     }
 }
 
-/// The nodes before they are ordered: all baseline calls, then the candidate-only calls.
+/// Nodes before they are ordered: all baseline calls, then the candidate-only calls.
 struct Drafts {
     calls: Vec<(u32, u32)>,
     parents: Vec<u32>,
@@ -194,7 +194,7 @@ impl Drafts {
     }
 }
 
-/// The children of each unordered node, in order; the roots come last.
+/// The ordered children of each unordered node; the roots are in the last entry.
 struct Children {
     starts: Vec<u32>,
     list: Vec<u32>,
@@ -211,8 +211,8 @@ impl Children {
     }
 }
 
-/// Determines the parent of each node. The parent of a pair is the deeper of its two calls'
-/// parents, so a wrapper stays between the pair and the common parent.
+/// The parent of a pair is the deeper of its two calls' parents, so a wrapper stays between the
+/// pair and the common parent.
 fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
@@ -251,15 +251,15 @@ impl Above<'_> {
         }
     }
 
-    /// The pair whose calls are the parents of both calls of a pair, which is the common case.
+    /// The pair that is the parent of both calls of a matched pair, which is the common case.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is unmatched or whose two calls are above both `call` and
-    /// its counterpart. A pair above `call` need not be above the counterpart: the counterpart can
-    /// be a sibling of a renamed op on its side instead of being inside it.
+    /// The nearest node above `call` that is either unmatched or has calls above both `call` and
+    /// its counterpart. A pair above `call` need not be above the counterpart: on its side, the
+    /// counterpart can be a sibling of a renamed op instead of being inside it.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)
@@ -281,11 +281,11 @@ impl Above<'_> {
     }
 }
 
-/// The order of the nodes: baseline order, with each candidate-only call after the node that
-/// precedes it in the candidate.
+/// Returns the nodes in baseline order, with each candidate-only call after the node that precedes
+/// it in the candidate.
 fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
-    // Candidate-only nodes are sorted by the pair that they follow, those before all pairs first.
-    // Within one pair they keep their order, so they form a range.
+    // Candidate-only nodes are sorted by the pair that they follow; nodes before all pairs come
+    // first. Nodes that follow the same pair keep their order, so they form a range.
     let first = baseline as u32;
     let mut behind = vec![(first, first); baseline + 1];
     let (mut next, mut last_pair) = (first, 0);

@@ -55,10 +55,10 @@ pub(crate) use regions::{is_fused, is_generated};
 use std::sync::{Arc, OnceLock};
 use step_pairs::StepPairs;
 
-/// Marks an unmatched call in columns that contain calls.
+/// Value in columns of calls for an unmatched call.
 const NONE: u32 = u32::MAX;
 
-/// How a call relates to the other trace.
+/// The relation of a call to the opposite trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
     /// Matched, with equal keys.
@@ -67,7 +67,7 @@ pub enum Relation {
     Renamed,
     /// Matched to an equal subtree at a different position below the same matched pair.
     Moved,
-    /// Part of a compiled region that the other trace does not have, or replaced by such a region.
+    /// Part of a compiled region that only one trace has, or replaced by such a region.
     Replaced,
     /// The call exists only in the baseline.
     OnlyBaseline,
@@ -76,7 +76,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The relation as tables print it: `same`, `renamed`, `moved`, `replaced`, `trace1_only`,
+    /// The relation as printed in tables: `same`, `renamed`, `moved`, `replaced`, `trace1_only`,
     /// `trace2_only`.
     pub fn label(self) -> &'static str {
         match self {
@@ -89,8 +89,8 @@ impl Relation {
         }
     }
 
-    /// Whether the call has a counterpart with the same key and can therefore be a lowest common
-    /// node.
+    /// Whether a call with this relation has a counterpart with the same key and can therefore be a
+    /// lowest common node.
     pub fn is_common(self) -> bool {
         matches!(self, Relation::Same | Relation::Moved)
     }
@@ -113,7 +113,7 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
-    /// Whether each step is compared; `None` if all steps are.
+    /// For each side, whether each step is compared; `None` if all steps are.
     compared_steps: Option<PerSide<Vec<bool>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
@@ -157,7 +157,7 @@ impl TraceDiff {
     }
 
     /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other
-    /// threads and computes what a report needs from each trace by itself.
+    /// threads and computes everything that a report needs from one trace alone.
     pub(crate) fn with_look_ahead(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
@@ -174,13 +174,13 @@ impl TraceDiff {
                 true => align_in_order(programs.as_ref(), &options, &pins),
                 false => mirrored(align_in_order(programs.as_ref().swap(), &options, &pins)),
             };
-            // From here on the merged tree is the sole owner of the matching.
+            // From here on, only the merged tree stores the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
             (pairing, regions, confidences, merged)
         };
         let plain_names: PerSide<PlainNames> = PerSide::default();
-        // The alignment keeps one thread busy. Meanwhile another thread computes what depends on
-        // one tree only.
+        // The alignment itself keeps one thread busy. Meanwhile, a second thread computes
+        // everything that depends on only one tree.
         let look_ahead = || {
             for side in Side::BOTH {
                 programs[side].look_ahead();
@@ -197,7 +197,7 @@ impl TraceDiff {
         notes.add(
             "ALIGNMENT_CUT",
             pairing.cut_blocks,
-            "compare fewer steps, or record Python stacks, which give the calls more structure",
+            "compare fewer steps, or record Python stacks, which add structure to the calls",
             || "some blocks of unlike siblings were too long to be searched completely, so some of \
                 their calls may be unmatched".to_owned(),
         );
@@ -221,44 +221,44 @@ impl TraceDiff {
         }
     }
 
-    /// The tree of one side.
+    /// The call tree of one side.
     pub fn tree(&self, side: Side) -> &Arc<CallTree> {
         self.programs[side].tree()
     }
 
-    /// The program that the tree of one side ran.
+    /// The program that one side ran.
     pub fn program(&self, side: Side) -> &Program {
         &self.programs[side]
     }
 
-    /// The call trees of both sides.
+    /// The call trees of the two sides.
     pub fn trees(&self) -> PerSide<&CallTree> {
         self.programs.as_ref().map(|program| &**program.tree())
     }
 
-    /// The counterpart of a call in the other trace.
+    /// The counterpart of a call in the opposite trace.
     pub fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
         self.merged.node(self.merged.of(side, call)).call(side.other())
     }
 
-    /// How a call relates to the other trace.
+    /// How a call relates to the opposite trace.
     pub fn relation(&self, side: Side, call: CallId) -> Relation {
         self.relations[side][call.index()]
     }
 
-    /// How sure the match of a call is; `None` if it has no counterpart.
+    /// The confidence of a call's match; `None` if the call has no counterpart.
     pub fn confidence(&self, side: Side, call: CallId) -> Option<Confidence> {
         self.partner(side, call).map(|_| self.confidences.of(side, call.index()))
     }
 
-    /// The pass of the alignment that matched a call; `None` if it has no counterpart.
+    /// The pass of the alignment that matched a call; `None` if the call has no counterpart.
     pub fn matched_by(&self, side: Side, call: CallId) -> Option<Pass> {
         self.partner(side, call).map(|_| self.passes[side][call.index()])
     }
 
     /// The pairs of compared steps, in baseline order; the candidate may run them in a different
-    /// order. Calls of all other steps have no counterparts. `None` if steps are compared by
-    /// position or cannot be compared.
+    /// order. Calls of steps that are in no pair have no counterparts. The list is `None` if steps
+    /// are compared by position or cannot be compared.
     pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
         self.step_pairs.as_deref()
     }
@@ -270,13 +270,14 @@ impl TraceDiff {
         step.is_some_and(|step| !is_compared[side][step.index()])
     }
 
-    /// The compiled regions and graph launches that only one side has, with the calls of the other
-    /// side that they replaced. Regions of the baseline come first; each side is in preorder.
+    /// The compiled regions and graph launches that only one side has, with the calls of the
+    /// opposite side that they replaced. Regions of the baseline come first; the regions of each
+    /// side are in preorder.
     pub fn regions(&self) -> &[Region] {
         &self.regions.list
     }
 
-    /// Position in [`TraceDiff::regions`] of the region that a call is part of, or that replaced it.
+    /// Position in [`TraceDiff::regions`] of the region that contains or replaced a call.
     pub fn region_of(&self, side: Side, call: CallId) -> Option<usize> {
         self.regions.of(side, call)
     }
@@ -286,7 +287,7 @@ impl TraceDiff {
         self.merged.of(region.side, region.call)
     }
 
-    /// The nearest call at or above `call` that has a counterpart with the same key.
+    /// The nearest call that has a counterpart with the same key: `call` itself or an ancestor.
     pub fn lowest_common(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.tree(side);
         std::iter::once(call)
@@ -294,7 +295,7 @@ impl TraceDiff {
             .find(|&above| self.relation(side, above).is_common())
     }
 
-    /// The nearest *op* at or above `call` that has a counterpart with the same key.
+    /// The nearest *op* that has a counterpart with the same key: `call` itself or an ancestor.
     pub fn lowest_common_op(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.tree(side);
         std::iter::once(call).chain(tree.ancestors(call)).find(|&above| {
@@ -302,10 +303,10 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a call is unmatched only because more was recorded on its side. Both sides launch
-    /// the graph that contains the call, but only this side knows the graph's capture or the
-    /// program parts that its kernels name. The traces then differ in what was recorded, not in
-    /// what ran.
+    /// Whether a call is unmatched only because its side recorded more. Both sides launch the graph
+    /// that contains the call, but only the call's side knows the graph's capture or the program
+    /// parts that the graph's kernels name. In that case the traces differ in what was recorded,
+    /// not in what ran.
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
         let Some(known) = tree.captured_as(call).filter(|_| self.partner(side, call).is_none())
@@ -339,7 +340,7 @@ impl TraceDiff {
         }
     }
 
-    /// Whether two calls count as having the same name only because of an alias.
+    /// Whether two calls have the same name only because of an alias.
     pub fn is_aliased(&self, baseline: CallId, candidate: CallId) -> bool {
         if self.options.aliases.is_empty() {
             return false;

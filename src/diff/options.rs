@@ -1,4 +1,4 @@
-//! User options of an alignment.
+//! Defines the user options of an alignment.
 
 use super::{Aliases, Passes, Pin};
 use crate::program::RepeatDetection;
@@ -9,13 +9,13 @@ use crate::program::RepeatDetection;
 pub struct DiffOptions {
     /// Names that count as equal.
     pub aliases: Aliases,
-    /// Whether repetitions are used as steps in a trace without steps.
+    /// Whether repetitions count as steps in a trace without recorded steps.
     pub repeats: RepeatDetection,
     /// Pairs of calls that the user matches explicitly.
     /// [`TraceDiff::check_pins`](super::TraceDiff::check_pins) reports pins that cannot be
     /// satisfied.
     pub pins: Vec<Pin>,
-    /// Passes of the alignment to skip, to measure their contribution.
+    /// Passes of the alignment to skip, which measures how much they contribute.
     pub without: Passes,
 }
 
@@ -27,7 +27,7 @@ impl DiffOptions {
         self
     }
 
-    /// Sets whether repetitions are used as steps in a trace without steps.
+    /// Sets whether repetitions count as steps in a trace without recorded steps.
     #[must_use]
     pub fn repeats(mut self, repeats: RepeatDetection) -> Self {
         self.repeats = repeats;

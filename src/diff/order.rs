@@ -1,15 +1,15 @@
-//! Decides which of two trees the alignment treats as the first.
+//! Decides which of two trees the alignment receives as its first tree.
 //!
-//! The alignment breaks ties by the order of its sides. The alignment therefore always receives two
-//! given trees in the same order, which makes `diff(b, a)` the mirror image of `diff(a, b)`.
+//! The alignment breaks ties by the order of the two trees. Two given trees are therefore always
+//! aligned in the same order, which makes `diff(b, a)` the mirror image of `diff(a, b)`.
 
 use crate::side::PerSide;
 use crate::trace::{Arguments, TextId, Trace};
 use crate::tree::{CallId, CallTree};
 use std::cmp::Ordering;
 
-/// Whether the alignment receives these trees in this order. Trees are compared by size, then by
-/// the text of their content; ids would depend on which tree was read first.
+/// Whether the alignment receives these trees in the given order. Trees are compared by size, then
+/// by the text of their content, because ids depend on which tree was read first.
 pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     let (baseline, candidate) = (trees.baseline, trees.candidate);
     let mut contents = Contents::new(trees);
@@ -18,8 +18,8 @@ pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     lengths.then_with(|| orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)).is_le()
 }
 
-/// Compares the contents of calls. Two runs share most texts, so equal texts are compared only
-/// once.
+/// Compares the contents of calls, in preorder. Two runs share most texts, so equal texts are
+/// compared only once.
 struct Contents<'a> {
     trees: PerSide<&'a CallTree>,
     names: Twins,
@@ -72,7 +72,7 @@ fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<I
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// For each baseline text id that was compared, the candidate id of an equal text.
+/// For each text id of the baseline that was compared, the candidate's id of an equal text.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

@@ -1,4 +1,4 @@
-//! Converts a call tree into columns of integers, which the alignment compares instead of text.
+//! Converts a call tree into columns of integers, which the alignment compares in place of text.
 
 use super::keys::{Key, Keys};
 use crate::trace::{Arguments, Category, EventId, TextId, Trace};
@@ -6,20 +6,20 @@ use crate::tree::{CallId, CallKind, CallTree, Counts};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// Argument records of both traces with dense ids; 0 means no arguments.
+/// Assigns dense ids to the argument records of both traces; 0 means no arguments.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentIds {
     ids: FxHashMap<u64, u32>,
 }
 
 impl ArgumentIds {
-    /// The ids of all argument records of a trace. Strides are ignored, so an op with
-    /// `channels_last` inputs stays the same op.
+    /// The dense ids of all argument records of a trace. Strides are ignored, so an op with
+    /// `channels_last` inputs counts as the same op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
         trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
     }
 
-    /// Hashes of the strides of all argument records of a trace, used to break ties.
+    /// Hashes of the strides in a trace's argument records, used to break ties.
     fn strides_of(trace: &Trace) -> Vec<u64> {
         let hash = |arguments: &Arguments| {
             let mut hasher = FxHasher::default();
@@ -39,42 +39,42 @@ impl ArgumentIds {
     }
 }
 
-/// Something that two subtrees can have in common: a key, an argument record, or a kind of GPU
-/// event. Tokens are dense over both trees; even numbers are keys and kinds of GPU events, odd
-/// numbers are argument records.
+/// Something that two subtrees can share: a key, an argument record, or a kind of GPU event. Tokens
+/// are dense over both trees; even numbers are keys and kinds of GPU events, odd numbers are
+/// argument records.
 pub(super) type Token = u32;
 
-/// One tree in preorder, as the alignment sees it.
+/// A tree in preorder, as the alignment reads it.
 #[derive(Debug)]
 pub(super) struct Outline<'a> {
     tree: &'a CallTree,
     pub(super) keys: Vec<Key>,
-    /// The keys that GPU events of each category have, whatever their names.
+    /// For each category of GPU events, the key that represents all events of the category.
     kinds_of_gpu: GpuKinds,
-    /// Argument id of each call; 0 if it has no arguments.
+    /// Dense id of each call's arguments; 0 for a call without arguments.
     pub(super) arguments: Vec<u32>,
-    /// Hash of each call's subtree in order, without queries: keys, arguments, strides, kernel
-    /// names and grids. For a GPU event, the hash covers only its name, so a kernel below a given
-    /// launch stays the same kernel when the batch size changes.
+    /// Hash of each call's subtree (keys, arguments, strides, kernel names and grids) in order,
+    /// without queries. A GPU event's hash covers only its name, so a kernel below a given launch
+    /// stays the same kernel when the batch size changes.
     pub(super) exact: Vec<u64>,
     /// Hash of the keys and arguments of each call's subtree, in order and without queries. GPU
-    /// events only contribute their kind.
+    /// events only contribute their kind to the hash.
     pub(super) shape: Vec<u64>,
     /// Number of evidence tokens before each call in preorder, with one additional entry at the
     /// end.
     weight_before: Counts,
-    /// Calls that the other side cannot have because it recorded no calls of their kind. The column
-    /// is empty if no call is hidden. The outline skips these calls, and their children become
-    /// children of the parent.
+    /// The hidden calls: the opposite side recorded no calls of their kind and cannot have
+    /// counterparts. This column is empty if no call is hidden. The outline skips these calls, and
+    /// their children become children of the parent.
     hidden: Vec<bool>,
-    /// Number of visible calls before each call, with one additional entry at the end. Empty if no
-    /// call is hidden.
+    /// Number of visible calls before each call, with one additional entry at the end. This column
+    /// is empty if no call is hidden.
     seen_before: Counts,
 }
 
 impl<'a> Outline<'a> {
-    /// Computes the columns that describe each call by itself. [`Outline::summed_up`] then adds the
-    /// columns that describe subtrees, which does not need the other side.
+    /// Computes the columns that describe each call without its subtree. [`Outline::summed_up`]
+    /// then adds the columns that describe subtrees, for which the opposite side is not needed.
     pub(super) fn new(
         tree: &'a CallTree,
         keys: &mut Keys<'_>,
@@ -98,7 +98,7 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// Returns the same tree with these calls hidden.
+    /// Returns the same tree with the given calls hidden.
     #[must_use]
     pub(super) fn without(mut self, hidden: Vec<bool>) -> Outline<'a> {
         self.seen_before = Counts::of(hidden.iter().map(|&hidden| u8::from(!hidden)));
@@ -128,12 +128,13 @@ impl<'a> Outline<'a> {
         self.tree.kind(CallId(call))
     }
 
-    /// Whether a GPU event is at or below the call.
+    /// Whether the call is a GPU event or has one below it.
     pub(super) fn is_gpu_path(&self, call: u32) -> bool {
         self.tree.is_gpu_path(CallId(call))
     }
 
-    /// The key of a call, or of a GPU event without its name: kernel, memcpy or memset.
+    /// The key that represents a call by kind: for GPU events without their names, kernel, memcpy
+    /// or memset.
     pub(super) fn place(&self, call: u32) -> Key {
         match self.tree.event(CallId(call)).filter(|_| self.is_gpu(call)) {
             Some(event) => self.kinds_of_gpu.of(self.tree.trace().category(event)),
@@ -142,7 +143,7 @@ impl<'a> Outline<'a> {
     }
 
     /// Whether the call is a query: a runtime call without GPU work below it. Queries are not part
-    /// of the structure, because they vary randomly between two runs.
+    /// of the structure, because their number varies between two runs.
     pub(super) fn is_query(&self, call: u32) -> bool {
         self.kind(call) == CallKind::Runtime && !self.is_gpu_path(call)
     }
@@ -200,14 +201,14 @@ impl<'a> Outline<'a> {
         self.siblings(0, self.len() as u32).collect()
     }
 
-    /// Whether a call is the root of a thread or of unlinked GPU events.
+    /// Whether a call is the root of a thread or of GPU events without a launch.
     pub(super) fn is_root(&self, call: u32) -> bool {
         matches!(self.kind(call), CallKind::Thread | CallKind::Unlinked)
     }
 
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
         // The next call in preorder after a hidden call is its first child, so children of hidden
-        // calls take its position among the siblings.
+        // calls take their parent's position among the siblings.
         let seen = move |from: u32| (from..end).find(|&call| !self.is_hidden(call));
         std::iter::successors(seen(first), move |&call| seen(self.end(call)))
     }
@@ -217,12 +218,13 @@ impl<'a> Outline<'a> {
         self.weight_before.within(call as usize..self.end(call) as usize)
     }
 
-    /// Number of evidence tokens of the call itself.
+    /// Number of evidence tokens of the call without its subtree.
     pub(super) fn own_weight(&self, call: u32) -> u32 {
         self.weight_before.within(call as usize..call as usize + 1)
     }
 
-    /// Evidence tokens of the call itself: its key, and its arguments or the kind of the GPU event.
+    /// Evidence tokens of the call without its subtree: its key, and its arguments or the kind of
+    /// the GPU event.
     pub(super) fn tokens(&self, call: u32) -> [Option<Token>; 2] {
         let at = call as usize;
         if self.is_query(call) || self.is_hidden(call) {
@@ -236,8 +238,9 @@ impl<'a> Outline<'a> {
         [Some(2 * self.keys[at].0), more]
     }
 
-    /// Whether two subtrees are equal call by call, including queries and the varying parts of
-    /// names. The names of the two roots may vary if both are ops or frames. Durations may differ.
+    /// Whether two subtrees are equal call by call, including queries and the variable parts of
+    /// names. The names of the two roots may differ in variable parts if both are ops or frames.
+    /// Durations may differ.
     pub(super) fn are_equal_throughout(&self, one: u32, two: u32) -> bool {
         let length = self.end(one) - one;
         length == self.end(two) - two
@@ -267,7 +270,7 @@ impl<'a> Outline<'a> {
         self.weight_before = Counts::of((0..self.len() as u32).map(own));
     }
 
-    /// Hashes each call by itself.
+    /// Hashes each call without its subtree.
     fn hash_calls(&mut self) {
         let (tree, trace) = (self.tree, self.tree.trace());
         let strides = ArgumentIds::strides_of(trace);
@@ -282,12 +285,12 @@ impl<'a> Outline<'a> {
         (self.exact, self.shape) = (0..self.len() as u32).map(of_call).unzip();
     }
 
-    /// Adds the hashes of the children to the hash of each call. Children come after their parent
+    /// Adds the hashes of the children to the hash of each call. Children come after their parents
     /// in preorder, so one reverse pass is enough.
     fn hash_subtrees(&mut self) {
         for call in (0..self.len() as u32).rev() {
-            // The children of a hidden call count toward the call above it, so they must not be
-            // counted here as well.
+            // The children of a hidden call count toward the hidden call's parent, so the hidden
+            // call must not count them as well.
             let end = self.end(call);
             if end == call + 1 || self.is_hidden(call) {
                 continue;
@@ -310,7 +313,7 @@ impl<'a> Outline<'a> {
 }
 
 /// A hash of the size of a GPU event's work: the grid of a kernel, or the bytes of a copy. If
-/// shapes were not recorded, only this size distinguishes calls with the same name.
+/// shapes were not recorded, only the size of the work distinguishes calls with the same name.
 fn size_of(trace: &Trace, event: EventId) -> u64 {
     let mut hasher = FxHasher::default();
     if let Some(grid) = trace.grids().get(event) {
@@ -321,13 +324,13 @@ fn size_of(trace: &Trace, event: EventId) -> u64 {
     hasher.finish()
 }
 
-/// Folds `value` into `hash`; the order of the values matters.
+/// Combines `value` with `hash`; the order of the combined values matters.
 fn mix(hash: u64, value: u64) -> u64 {
     let folded = (hash.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     folded ^ (folded >> 29)
 }
 
-/// The keys that GPU events have instead of their names.
+/// The keys that represent GPU events by category, without their names.
 #[derive(Debug)]
 struct GpuKinds {
     kernel: Key,

@@ -1,14 +1,14 @@
-//! Stores which call of one tree matches which call of the other, and how the two relate.
+//! Stores the matching: the counterpart of each call, and how the two calls relate.
 
 use super::Relation;
 use super::passes::Pass;
 use super::step_pairs::StepPairs;
 use crate::side::PerSide;
 
-/// The matching of the two trees.
+/// A matching between the calls of two trees.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairing {
-    /// Counterpart of each call on the other side; `NONE` for unmatched calls.
+    /// The counterpart of each call; `NONE` for unmatched calls.
     pub(super) partners: PerSide<Vec<u32>>,
     /// How each call relates to its counterpart.
     pub(super) relations: PerSide<Vec<Relation>>,

@@ -1,54 +1,54 @@
 //! The passes of the alignment, in the order in which they run.
 //!
-//! Each match records the pass that made it, and `explain` prints that pass. To measure the
-//! contribution of a pass, it can be skipped: `examples/alignment_quality.rs --ablation`.
+//! Each match records its pass, and `explain` prints that pass. A pass can be skipped to measure
+//! its contribution: `examples/alignment_quality.rs --ablation`.
 
-/// One pass of the alignment: which calls it matches, and based on what evidence.
+/// A pass of the alignment: which calls it matches, and based on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pass {
     /// Calls that the user matched explicitly.
     Pinned,
     /// Threads.
     Threads,
-    /// The contents of identical calls.
+    /// Matches the calls inside two identical calls.
     Identical,
-    /// Siblings that have the same order on both sides.
+    /// Matches siblings that have the same order on both sides.
     Siblings,
-    /// Modules that swapped places, identified by their instance numbers.
+    /// Matches modules that swapped places, identified by their instance numbers.
     InstanceNumbers,
-    /// Siblings that swapped places.
+    /// Matches siblings that swapped places.
     Swapped,
-    /// Adjacent calls that swapped places.
+    /// Matches adjacent calls that swapped places.
     Neighbours,
-    /// Ops of two vendors for the same operation. The pass also opens both ops.
+    /// Matches ops of two vendors for the same operation. This pass also opens both ops.
     Variants,
-    /// Wrappers that only one side has. This pass matches nothing itself: it opens the wrappers,
-    /// and their contents are aligned as siblings.
+    /// Opens wrappers that only one side has. This pass matches no calls itself: it opens wrappers,
+    /// whose contents are aligned as siblings.
     Wrappers,
-    /// Equal calls near each other.
+    /// Matches equal calls near each other.
     EqualNear,
-    /// Launches at the same position.
+    /// Matches launches at the same position.
     Launches,
-    /// Calls at the same position under another name.
+    /// Matches calls at the same position that have different names.
     Renamed,
-    /// Similar calls near each other.
+    /// Matches similar calls near each other.
     SimilarNear,
-    /// Renamed calls that swapped places with an adjacent call.
+    /// Matches renamed calls that swapped places with an adjacent call.
     RenamedNeighbours,
-    /// Calls that lost their contents.
+    /// Matches calls whose contents one side lost.
     Emptied,
-    /// Unique calls at any distance.
+    /// Matches unique calls at any distance.
     Far,
-    /// Equal calls whose matches crossed.
+    /// Swaps the counterparts of equal calls whose matches cross.
     EqualInOrder,
-    /// The contents of threads without a counterpart. This pass matches nothing itself: it aligns
-    /// the calls as siblings.
+    /// Matches the contents of threads that have no counterpart. This pass matches no calls itself:
+    /// it passes them on to the alignment of siblings.
     SplitThreads,
-    /// Calls with a new caller.
+    /// Matches calls that have a new caller.
     NewCallers,
-    /// Parents of matched calls.
+    /// Matches the parents of matched calls.
     AroundMatches,
-    /// Calls whose contents moved elsewhere.
+    /// Matches calls whose contents moved elsewhere.
     LeftBehind,
     /// `record_function` ranges.
     Ranges,
@@ -86,7 +86,7 @@ impl Pass {
         self.words().0
     }
 
-    /// The evidence for the matches of this pass, as the end of a sentence that begins with
+    /// The evidence for the matches of this pass, which completes a sentence that begins with
     /// “matched, because”.
     pub fn evidence(self) -> &'static str {
         self.words().1
@@ -98,11 +98,11 @@ impl Pass {
             Pass::Threads => ("threads", "no other thread has more calls in common with it"),
             Pass::Identical => ("identical", "everything in the calls around them is identical"),
             Pass::Siblings => {
-                ("siblings", "in this order, the calls around them have most in common")
+                ("siblings", "this order gives the surrounding calls the most in common")
             }
             Pass::InstanceNumbers => (
                 "instance_numbers",
-                "they are the same instance of one module, at another position",
+                "they are the same instance of a module, at a different position",
             ),
             Pass::Swapped => {
                 ("swapped", "they swapped places: their contents or arguments are the same")
@@ -120,34 +120,35 @@ impl Pass {
                 ("renamed", "they are between the same two matches and do similar work")
             }
             Pass::SimilarNear => {
-                ("similar_near", "half of their contents is equal, and they are near each other")
+                ("similar_near", "half of their contents are equal, and they are near each other")
             }
             Pass::RenamedNeighbours => (
                 "renamed_neighbours",
-                "they do similar work, and a neighbour swapped places with them",
+                "they do similar work, and a neighbor swapped places with them",
             ),
             Pass::Emptied => {
-                ("emptied", "their names and arguments are equal; one has lost its contents")
+                ("emptied", "their names and arguments are equal, and one has lost its contents")
             }
-            Pass::Far => ("far", "no other call below the same match is like them"),
+            Pass::Far => ("far", "no other call below the same match is similar"),
             Pass::EqualInOrder => {
                 ("equal_in_order", "equal calls keep their order when other calls move past them")
             }
             Pass::SplitThreads => (
                 "split_threads",
-                "the work of one thread is divided between two in the other trace",
+                "the work of one thread is divided between two threads in the other trace",
             ),
             Pass::NewCallers => {
                 ("new_callers", "their contents are equal, and only their callers differ")
             }
             Pass::AroundMatches => {
-                ("around_matches", "their names are equal, and calls in them match each other")
+                ("around_matches", "their names are equal, and calls inside them match each other")
             }
-            Pass::LeftBehind => (
-                "left_behind",
-                "their names are equal, and everything they called is elsewhere now",
-            ),
-            Pass::Ranges => ("ranges", "at least half of the matched calls in either are in both"),
+            Pass::LeftBehind => {
+                ("left_behind", "their names are equal, and everything they called moved elsewhere")
+            }
+            Pass::Ranges => {
+                ("ranges", "at least half of the matched calls in each range are in both")
+            }
         }
     }
 }

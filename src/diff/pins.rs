@@ -1,7 +1,9 @@
-//! Matches pairs of calls that the user specifies: `module("Block_1") = module("Block_2")`.
+//! Matches pairs of calls that the user pins to each other, such as
+//! `module("Block_1") = module("Block_2")`.
 //!
-//! The two queries must select equally many calls, which are matched in order. Pinned calls are
-//! matched before anything else is aligned. The contents of pinned calls are then aligned as usual.
+//! The two queries of a pin must select equally many calls, which are matched in order. Pinned
+//! calls are matched before anything else is aligned. The contents of pinned calls are then aligned
+//! as usual.
 
 use super::TraceDiff;
 use super::order;
@@ -12,7 +14,7 @@ use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
 
-/// Two queries whose selected calls are matched with each other.
+/// A pin: two queries whose selected calls are matched with each other.
 ///
 /// ```
 /// use tracetree::diff::Pin;
@@ -49,11 +51,11 @@ impl Pin {
             two.len()
         );
         Err(Error::usage(self.to_string(), message)
-            .remedy("name the same number of calls on both sides, or select equally many steps"))
+            .remedy("select the same number of calls on both sides, or compare equally many steps"))
     }
 }
 
-/// The calls that are not below another call of the list.
+/// Drops the calls that are below another call of the list.
 fn outermost(tree: &CallTree, calls: Vec<CallId>) -> Vec<CallId> {
     let mut kept: Vec<CallId> = Vec::new();
     for call in calls {
@@ -73,7 +75,7 @@ impl fmt::Display for Pin {
 impl FromStr for Pin {
     type Err = Error;
 
-    /// Parses `QUERY = QUERY`. An equals sign inside quotes belongs to a query.
+    /// Parses `QUERY = QUERY`. An equals sign inside quotes is part of a query.
     fn from_str(text: &str) -> Result<Pin> {
         let mut is_quoted = false;
         let at = text.char_indices().find(|&(_, c)| {
@@ -81,14 +83,14 @@ impl FromStr for Pin {
             c == '=' && !is_quoted
         });
         let Some((at, _)) = at else {
-            return Err(Error::usage(text, "has no `=` between two queries")
+            return Err(Error::usage(text, "has no `=` between the two queries")
                 .remedy(r#"for example: module("Block_1") = module("Block_2")"#));
         };
         Ok(Pin::new(text[..at].parse()?, text[at + 1..].parse()?))
     }
 }
 
-/// The matched calls of all pins. If several pins select a call, the first pin applies.
+/// The calls that all pins match, in pairs. If several pins select a call, the first pin applies.
 pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
     let mut all: Vec<(CallId, CallId)> = Vec::new();
     for pin in pins {
@@ -97,7 +99,7 @@ pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(Ca
                 if *other == pair {
                     continue;
                 }
-                let message = "names a call that an earlier --match matches with another call";
+                let message = "selects a call that an earlier --match matches with another call";
                 return Err(Error::usage(pin.to_string(), message).remedy("remove one of the two"));
             }
             all.push(pair);
@@ -110,9 +112,9 @@ impl TraceDiff {
     /// Checks that every [pin](super::DiffOptions::pins) was satisfied.
     ///
     /// # Errors
-    /// Fails if a query of a pin selects no calls, if the two queries of a pin select different
-    /// numbers of calls, or if a pinned pair contradicts another match: no tree can contain two
-    /// pairs of which each is above the other.
+    /// Fails if a query selects no calls, if the two queries of a pin select different numbers of
+    /// calls, or if a pinned pair contradicts another match: no tree can contain two pairs of which
+    /// each is above the other.
     pub fn check_pins(&self) -> Result<()> {
         let pins = &self.options().pins;
         for (a, b) in resolve(pins, self.trees())? {
@@ -124,17 +126,18 @@ impl TraceDiff {
                 |pin: &&Pin| pin.calls(self.trees()).is_ok_and(|calls| calls.contains(&(a, b)));
             let pin = pins.iter().find(of_call).map_or_else(String::new, Pin::to_string);
             let message = format!(
-                "cannot match {name}: a call around it is matched with a call inside of its counterpart"
+                "cannot match {name}: an enclosing call is matched with a call inside its \
+                 counterpart"
             );
             return Err(Error::new(ErrorKind::Usage, pin, message).remedy(
-                "match the calls around it as well, or calls that are not inside of each other",
+                "match the enclosing calls as well, or choose calls that are not inside each other",
             ));
         }
         Ok(())
     }
 
-    /// The pinned calls, with the sides in alignment order. Empty if a pin is invalid, which
-    /// [`TraceDiff::check_pins`] reports.
+    /// The pinned calls, with the two sides in alignment order. The list is empty if a pin is
+    /// invalid, which [`TraceDiff::check_pins`] reports.
     pub(super) fn pinned(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
         let calls = resolve(pins, trees).unwrap_or_default();
         let is_in_order = calls.is_empty() || order::in_order(trees);

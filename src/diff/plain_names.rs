@@ -1,5 +1,5 @@
-//! Computes the plain names of calls, each once: names without anything that may differ between two
-//! runs of the same code.
+//! Computes the plain names of calls (without anything that may differ between two runs of the same
+//! code), each only once.
 
 use super::{NONE, keys};
 use crate::trace::TextId;
@@ -14,21 +14,21 @@ pub(super) struct PlainNames(OnceLock<Names>);
 #[derive(Debug, Clone, Default)]
 struct Names {
     names: Vec<Box<str>>,
-    /// For each kind of call and each text id, the position of the plain name in the list. `NONE`
-    /// if no call of the kind has that name.
+    /// For each kind of call and each text id, the position of the plain name in the list. The
+    /// entry is `NONE` if no call of the kind has that name.
     of_kinds: [Vec<u32>; 6],
 }
 
 impl PlainNames {
-    /// The plain name of a call. Every invocation must pass the same tree.
+    /// The plain name of a call. All invocations must pass the same tree.
     pub(super) fn of<'a>(&'a self, tree: &'a CallTree, call: CallId) -> &'a str {
-        // A call without an event is a thread.
+        // A call without an event represents a thread.
         let Some((kind, name)) = key(tree, call) else { return tree.name(call) };
         let all = self.all(tree);
         &all.names[all.of_kinds[kind as usize][name.index()] as usize]
     }
 
-    /// Computes the names before they are first needed.
+    /// Computes all plain names in advance.
     pub(super) fn look_ahead(&self, tree: &CallTree) {
         self.all(tree);
     }

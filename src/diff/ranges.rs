@@ -1,13 +1,13 @@
-//! Handles ranges that only one program marks: `record_function` annotations around its calls.
+//! Matches ranges that only one program marks with `record_function` annotations.
 //!
 //! ```text
 //! trace1   a b c d            aligned as   a b c d
 //! trace2   R(a S(b c)) d                   a b c d
 //! ```
-//! Such a range changes only the depth of the calls in it. The trees are aligned without these
-//! ranges, so no range competes with the calls in it for a counterpart. Afterward, a baseline range
-//! and a candidate range that contain the same matched calls are treated as one range under two
-//! names.
+//! Such a range changes only the depth of the calls inside it. The trees are aligned without these
+//! ranges, so no range competes with the calls inside it for a counterpart. After the alignment, a
+//! baseline range and a candidate range that contain the same matched calls count as one range
+//! under two names.
 
 use super::outline::Outline;
 use super::pairing::Pairing;
@@ -21,11 +21,11 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Two ranges are the same if at least this many per thousand of the matched calls in each range
-/// are in both.
+/// Minimum share, per thousand, of the matched calls in each of two ranges that must be in both for
+/// the ranges to be the same.
 const SHARED: usize = 500;
 
-/// For each side, the ranges whose names the other side does not have, in preorder.
+/// For each side, the ranges whose names the opposite side does not have, in preorder.
 pub(super) fn one_sided(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,

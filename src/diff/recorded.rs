@@ -1,19 +1,19 @@
 //! Hides the kinds of calls that only one side recorded from the alignment.
 //!
-//! If only one of two runs was recorded with `with_stack`, its frames cannot have counterparts.
-//! Such frames would lie between the ops and count as evidence against every match.
+//! If only one of two runs was recorded with `with_stack`, the frames of that run cannot have
+//! counterparts. Such frames would lie between the ops and count as evidence against every match.
 //!
 //! ```text
 //! trace1   step(forward(linear(addmm)))        aligned as   linear(addmm)
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! Captured calls are hidden, too, if the other side replays graphs with unknown captures. So are
-//! program parts that kernels name, if the other side's kernels name none. The kernels of both
-//! replays are then aligned as if no captures or parts were known.
+//! Captured calls are hidden too, if the opposite side replays graphs with unknown captures. The
+//! same applies to program parts that kernels name, if the kernels of the opposite side name none.
+//! The kernels of both replays are then aligned as if no captures or parts were known.
 //!
-//! So the trees are aligned without these calls. The merged tree still contains the hidden calls at
-//! their own positions, as unmatched calls around matched pairs.
+//! So the trees are aligned without the calls that only one side recorded. The merged tree still
+//! contains the hidden calls at their own positions, as unmatched calls around matched pairs.
 
 use super::outline::Outline;
 use super::ranges;
@@ -29,10 +29,10 @@ enum Optional {
     Frame,
     /// `nn.Module: …`
     Module,
-    /// A call recorded while a graph was captured.
+    /// Calls recorded while a graph was captured.
     Captured,
-    /// A part of the program in which kernels of a graph were captured, known only from the
-    /// kernels' arguments.
+    /// A program part in which kernels of a graph were captured, known only from the kernels'
+    /// arguments.
     Part,
 }
 
@@ -40,7 +40,7 @@ impl Optional {
     const ALL: [Optional; 4] =
         [Optional::Frame, Optional::Module, Optional::Captured, Optional::Part];
 
-    /// The optional kinds of a call: none, one, or two (for a captured frame).
+    /// The optional kinds of a call: none, one, or (for a captured frame) two.
     fn of(tree: &CallTree, call: u32) -> impl Iterator<Item = Optional> {
         let call = CallId(call);
         let kind = match tree.kind(call) {
@@ -60,18 +60,19 @@ impl Optional {
     }
 }
 
-/// Which optional kinds of calls a thread contains, indexed by [`Optional`].
+/// The optional kinds of calls that a thread contains, indexed by [`Optional`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Recorded {
     /// Whether the thread contains a call of this kind.
     has: [bool; Optional::ALL.len()],
-    /// Whether calls of this kind on the other side may have counterparts in this thread.
+    /// Whether calls of this kind on the opposite side may have counterparts in this thread.
     can_have: [bool; Optional::ALL.len()],
 }
 
-/// Hides, in each matched thread, the kinds of calls that its counterpart has none of. In unmatched
-/// threads, hides the kinds that the whole other trace has none of. Calls in `left_out` are hidden
-/// as well, and so are ranges whose names the other trace does not have.
+/// In each matched thread, hides the kinds of calls that do not occur in its counterpart. In
+/// unmatched threads, hides the kinds of calls that do not occur anywhere in the opposite trace.
+/// Calls in `left_out` are hidden as well, and so are ranges whose names do not occur in the
+/// opposite trace.
 pub(super) fn without_one_sided<'a>(
     trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,
@@ -137,8 +138,8 @@ fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
         }
         launches_graphs = launches_graphs || tree.is_graph_launch(CallId(call));
     }
-    // Captured calls can match eager ones. Captured calls have no possible match only in a thread
-    // that launches graphs without known captures.
+    // Captured calls can match calls that ran eagerly. Captured calls cannot have counterparts in a
+    // thread that launches graphs without known captures.
     recorded.can_have = recorded.has;
     recorded.can_have[Optional::Captured as usize] |= !launches_graphs;
     recorded

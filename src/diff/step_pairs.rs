@@ -8,8 +8,8 @@
 //! trace2   decode 4   prefill 500   decode 4      then the nearest of the same class, in any order
 //! ```
 //! Steps of different phases are never compared. If both traces have equally many steps and nothing
-//! shows that their order differs, steps are compared by position. The alignment does not see the
-//! calls of a step without a counterpart, so it cannot match them to calls of a compared step.
+//! shows that their order differs, steps are compared by position. The alignment ignores the calls
+//! of a step without a counterpart, so it cannot match them to calls of a compared step.
 
 use super::outline::{Outline, Token};
 use crate::program::{BatchClass, Phase, Program, StepId, StepSpan, Steps};
@@ -20,11 +20,11 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
-/// Maximum number of step pairs to score; beyond it, steps are matched by position.
+/// Maximum number of step pairs to score; if there are more, steps are matched by position.
 const CELLS: usize = 1 << 20;
 
 /// Step similarity is measured in twentieths. Smaller differences are ignored, because two
-/// recordings of the same step are never quite equal.
+/// recordings of the same step are never exactly equal.
 const PARTS: usize = 20;
 
 /// Similarity of two steps that make the same calls.
@@ -33,8 +33,8 @@ const EQUAL: usize = PARTS + 1;
 /// The pairs of compared steps, in order.
 pub(super) type StepPairs = Vec<(StepId, StepId)>;
 
-/// Matches the steps of both sides and returns the pairs in baseline order. `None` if each step is
-/// compared with the step at the same position, or if no steps can be compared.
+/// Matches the steps of the two sides and returns the pairs in baseline order. The result is `None`
+/// if each step is compared with the step at the same position, or if no steps can be compared.
 pub(super) fn pair_steps(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
@@ -64,7 +64,7 @@ pub(super) fn pair_steps(
     (!pairs.is_empty() && !is_by_position).then_some(pairs)
 }
 
-/// Matches steps of both sides in order, by the similarity of their calls.
+/// Matches the steps of the two sides in order, by the similarity of their calls.
 fn pair_like(
     steps: PerSide<&Steps>,
     some: &PerSide<Vec<usize>>,
@@ -79,9 +79,8 @@ fn pair_like(
     pairs.into_iter().map(|(a, b)| (id(Side::Baseline, a), id(Side::Candidate, b))).collect()
 }
 
-/// If both sides run the same kinds of steps, each equally often, matches steps of a kind in order:
-/// the first with the first, the second with the second, and so on. If the kinds or their counts
-/// differ, no pairs are returned.
+/// If both sides run the same kinds of steps, each equally often, matches the steps of each kind in
+/// order. If the kinds or their counts differ, no step is matched.
 fn permuted(kinds: &PerSide<Vec<u64>>) -> StepPairs {
     let mut left = kinds.as_ref().map(|kinds| (0..kinds.len()).collect::<Vec<usize>>());
     let pairs = take_equal(&mut left, |side, at| kinds[side][at]);
@@ -114,7 +113,7 @@ struct BatchOf {
     tokens: Option<u64>,
 }
 
-/// The batch of each step; `None` unless every step has a batch.
+/// The batch of each step; `None` unless every step of the side has a batch.
 fn batches_of(steps: &Steps) -> Option<Vec<BatchOf>> {
     let of = |span: &StepSpan| {
         Some(BatchOf {
@@ -126,9 +125,9 @@ fn batches_of(steps: &Steps) -> Option<Vec<BatchOf>> {
     steps.spans().iter().map(of).collect()
 }
 
-/// Matches steps by their batches: equal batches first, then the nearest batches of the same class.
-/// If the two sides have no batch class of a phase in common, the steps of that phase are matched
-/// in order.
+/// Matches steps by their batches: steps with equal batches first, then steps with the most similar
+/// batches of the same class. If the two sides share no batch class in a phase, the steps of that
+/// phase are matched in order.
 fn pair_batches(
     steps: PerSide<&Steps>,
     outlines: PerSide<&Outline<'_>>,
@@ -165,8 +164,7 @@ fn pair_batches(
     pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
 }
 
-/// Removes steps with equal values from both lists and returns them as pairs: the first with the
-/// first, the second with the second, and so on.
+/// Removes steps with equal values from both lists and returns them as pairs, in order.
 fn take_equal<T: Ord>(
     left: &mut PerSide<Vec<usize>>,
     value: impl Fn(Side, usize) -> T,
@@ -196,7 +194,7 @@ fn nearness(one: BatchOf, two: BatchOf) -> usize {
     requests.midpoint(tokens)
 }
 
-/// For each step of each side, whether it is compared.
+/// For each step of each side, whether it is in one of the pairs.
 pub(super) fn compared(
     programs: PerSide<&Program>,
     pairs: &[(StepId, StepId)],
@@ -210,7 +208,7 @@ pub(super) fn compared(
 }
 
 /// For each call, whether it is in a step without a counterpart and contains no call of a compared
-/// step. Empty if every step has a counterpart.
+/// step. The list is empty if every step has a counterpart.
 pub(super) fn left_out(
     programs: PerSide<&Program>,
     pairs: Option<&[(StepId, StepId)]>,
@@ -223,7 +221,7 @@ pub(super) fn left_out(
         if !is_compared.contains(&false) {
             return Vec::new();
         }
-        // Number of calls of compared steps before each position.
+        // For each position, the number of preceding calls that belong to compared steps.
         let mut before = vec![0_u32; tree.len() + 1];
         for step in (0..).map(StepId).take(steps.len()).filter(|step| is_compared[step.index()]) {
             steps.calls_of(step).flatten().for_each(|at| before[at + 1] = 1);
@@ -248,7 +246,8 @@ struct Worth {
 }
 
 impl Worth {
-    /// The evidence from phase, tokens and number; `None` for steps of different phases.
+    /// The evidence from the phase, tokens and number of two steps; `None` for steps of different
+    /// phases.
     fn of_spans(steps: PerSide<&Steps>, a: usize, b: usize) -> Option<Worth> {
         let (one, two): (&StepSpan, &StepSpan) =
             (&steps.baseline.spans()[a], &steps.candidate.spans()[b]);
@@ -259,8 +258,8 @@ impl Worth {
         })
     }
 
-    /// The evidence as a number that can be summed. Every pair has a positive weight, so that as
-    /// many steps as possible are compared.
+    /// Combines the evidence into one number that can be summed. Every pair of steps has a positive
+    /// weight, so as many steps as possible are compared.
     fn weight(self) -> u32 {
         1 + 2 * u32::from(self.has_same_number)
             + 8 * u32::from(self.has_same_tokens)
@@ -268,7 +267,7 @@ impl Worth {
     }
 }
 
-/// The contents of each step: the evidence tokens of its calls. Steps with equal tokens share one
+/// The contents of each step: the evidence tokens of its calls. Equal tokens of a step share one
 /// entry.
 struct Contents {
     kinds: PerSide<Vec<usize>>,
@@ -316,7 +315,7 @@ fn likeness(one: &[Token], two: &[Token]) -> usize {
     }
     match one.len() + two.len() {
         0 => PARTS,
-        // The similarity is rounded so that one or two calls make no difference.
+        // Rounding the similarity makes one or two differing calls irrelevant.
         all => (2 * common * PARTS + all / 2) / all,
     }
 }
@@ -328,11 +327,11 @@ fn in_order(steps: PerSide<&Steps>) -> StepPairs {
     of_one_phase.map(|id| (id, id)).collect()
 }
 
-/// The pairs with the largest total weight that keep their order on both sides. On a tie, the
-/// earliest steps are matched.
+/// The pairs with the largest total weight that keep the order of the steps on both sides. On a
+/// tie, the earliest steps are matched.
 fn path(counts: PerSide<usize>, mut worth: impl FnMut(usize, usize) -> Option<Worth>) -> StepPairs {
     let (n, m) = (counts.baseline, counts.candidate);
-    // The largest total weight of the steps from `a` and `b` on.
+    // The largest total weight that the steps from `a` and `b` on can reach.
     let mut best = vec![0_u32; (n + 1) * (m + 1)];
     let at = |a: usize, b: usize| a * (m + 1) + b;
     let mut weight = |a: usize, b: usize| worth(a, b).map_or(0, Worth::weight);
@@ -412,7 +411,7 @@ mod tests {
             pairs.into_iter().map(|(a, b)| (a.0, b.0)).collect()
         };
         assert_eq!(pairs(&[7, 9, 7, 7], &[7, 7, 9, 7]), [(0, 0), (1, 2), (2, 1), (3, 3)]);
-        // One side has one more step of a kind, so nothing shows which steps correspond.
+        // One side has an additional step of one kind, so nothing shows which steps correspond.
         assert_eq!(pairs(&[7, 9, 7], &[7, 9, 9]), []);
     }
 

@@ -5,14 +5,14 @@ use crate::side::Side;
 use crate::trace::{EventId, Uid};
 use crate::tree::CallId;
 
-/// One line of the uid map.
+/// A line of the uid map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UidPair {
     /// Position in the baseline's `traceEvents`.
     pub baseline: Option<Uid>,
     /// Position in the candidate's `traceEvents`.
     pub candidate: Option<Uid>,
-    /// How the two events relate.
+    /// How the two events relate to each other.
     pub relation: Relation,
     /// The confidence of the match; `None` if the event has no counterpart.
     pub confidence: Option<Confidence>,
@@ -61,9 +61,9 @@ impl TraceDiff {
         }
     }
 
-    /// The uid of the event in the other trace that corresponds to `uid` of `side`.
+    /// The uid that corresponds to `uid` of `side` in the opposite trace.
     ///
-    /// `None` if the event has no counterpart or is not part of the tree.
+    /// Returns `None` if the event has no counterpart or is not part of the tree.
     ///
     /// ```
     /// use tracetree::{CallTree, Side, Trace, TraceDiff, Uid};

@@ -1,19 +1,21 @@
-//! Removes matched pairs that contradict each other, so that the rest fit into one tree.
+//! Removes matched pairs that contradict each other, so the remaining pairs fit into one tree.
 //!
 //! ```text
 //! trace1   p            trace2   b
 //!          └── a                 └── q        (a, b) and (p, q): each is above the other
 //! ```
-//! Such pairs arise when a call moves into a call that was inside it. No tree can contain both
-//! pairs, so one is dissolved: the moved pair, or otherwise the pair that is lower in the baseline.
+//! Contradicting pairs arise when a call moves into a call that was inside it. No tree can contain
+//! two contradicting pairs, so one is dissolved: the moved pair or, if neither or both moved, the
+//! pair that is lower in the baseline.
 
 use super::pairing::Pairing;
 use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Dissolves pairs until no two contradict each other. A pair whose parents match each other needs
-/// no check, because every pair that contradicts it also contradicts the parents.
+/// Dissolves matched pairs until no two pairs contradict each other. A pair whose parents match
+/// each other needs no check, because every pair that contradicts it also contradicts the pair of
+/// parents.
 pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     for a in trees.baseline.calls() {
         let b = pairing.partners.baseline[a.index()];
@@ -76,7 +78,7 @@ mod tests {
         CallTree::build(trace.expect("a trace"))
     }
 
-    /// The matching of two calls, one inside the other, below a root.
+    /// Matches two calls, one inside the other, below a matched root.
     fn pairing(relations: [Relation; 2]) -> Pairing {
         let [outer, inner] = relations;
         Pairing {

@@ -1,11 +1,11 @@
 //! Converts a table to Arrow record batches, which Python, DuckDB, Polars and Parquet read without
 //! conversion.
 //!
-//! Column names follow one scheme, even where TraceLens uses others: quantity, side, then unit
-//! (`kernel_time_baseline_us`); see [`column_name`]. Cells keep their type: whole numbers are
-//! 64-bit integers, times and other numbers are doubles in the column's unit, words are
+//! Column names follow one scheme (quantity, side, unit, as in `kernel_time_baseline_us`), even
+//! where TraceLens uses a different one; see [`column_name`]. Cells keep their type: whole numbers
+//! are 64-bit integers, times and other numbers are doubles in the column's unit, words are
 //! dictionary-encoded, and names are lists. Undefined or unknown values and empty texts are null.
-//! Field metadata carries the column's meaning, unit and CSV title.
+//! Field metadata contains the column's meaning, unit and CSV title.
 
 use crate::side::Side;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
@@ -60,7 +60,7 @@ impl ArrowTable {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The batches in order, as an `arrow_array::RecordBatchReader`.
+    /// All batches, in order, as an `arrow_array::RecordBatchReader`.
     pub fn reader(&self) -> ArrowReader {
         ArrowReader { table: self.clone(), next: 0 }
     }
@@ -163,9 +163,9 @@ fn data_type(kind: ColumnType) -> DataType {
 /// Collects the rows of a table and splits them into batches.
 struct Batches {
     columns: Vec<Values>,
-    /// Number of cells written to the current row.
+    /// Number of cells in the current row so far.
     cell: usize,
-    /// Number of rows, and of text bytes, in the current batch.
+    /// Number of rows, and of text bytes, in the current batch so far.
     rows: usize,
     text: usize,
     finished: Vec<(usize, Vec<Chunk>)>,
@@ -247,7 +247,7 @@ impl Values {
         }
     }
 
-    /// Appends a cell to the column. Returns the cell's number of text bytes.
+    /// Appends a cell to the column. Returns the number of text bytes in the cell.
     fn push(&mut self, cell: &Cell<'_>) -> usize {
         let text = match cell {
             Cell::Text(text) => Some(text.as_ref()),
@@ -299,8 +299,8 @@ impl Values {
         }
     }
 
-    /// The words of a column, in the order of their keys; an empty array for columns of other
-    /// types.
+    /// The words of a column in the order of their keys; an empty array for a column that contains
+    /// no words.
     fn dictionary(&self) -> ArrayRef {
         match self {
             Values::Words(words) => Arc::new(StringArray::from_iter_values(&words.list)),
@@ -338,10 +338,10 @@ impl Words {
     }
 }
 
-/// The values of one column of a finished batch.
+/// The values of one column in a finished batch.
 enum Chunk {
     Array(ArrayRef),
-    /// Dictionary keys. The dictionary itself is complete only after the last batch.
+    /// Dictionary keys. The dictionary is complete only after the last batch.
     Words(Vec<Option<i32>>),
 }
 
@@ -351,7 +351,7 @@ impl Chunk {
             Chunk::Array(array) => array,
             Chunk::Words(keys) => Arc::new(
                 DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), words.clone())
-                    .expect("every key has a word"),
+                    .expect("every key has a word in the dictionary"),
             ),
         }
     }

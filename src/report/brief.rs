@@ -1,8 +1,8 @@
 //! Writes the [`Narrative`] as `key: value` lines for scripts and coding agents: `tracetree diff
 //! --format brief`.
 //!
-//! Keys are stable across versions. Numbers have a decimal point and no unit; the key names the
-//! unit. A value never contains a line break. `docs/start/agent.md` lists the keys.
+//! The keys stay the same across versions. Numbers have a decimal point and no unit; the unit is
+//! part of the key. A value never contains a line break. `docs/start/agent.md` lists the keys.
 
 use super::Report;
 use super::text::{Layer, Line, one_line, shorten};
@@ -13,9 +13,9 @@ use std::io::{self, Write};
 
 /// Maximum size of the brief, in bytes.
 pub const LONGEST_BRIEF: usize = 2_000;
-/// Version of the keys; increased when a key changes its meaning or is removed.
+/// Version of the brief's keys; increased when a key changes its meaning or is removed.
 const VERSION: u32 = 1;
-/// Maximum length of a sentence or command, in characters.
+/// Maximum length of a sentence or command in the brief, in characters.
 const SENTENCE: usize = 140;
 const COMMAND: usize = 200;
 
@@ -36,7 +36,7 @@ pub fn write_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// The lines of the brief, with at most `most` changes.
+/// The lines of the brief, which list at most `most` changes.
 fn text(report: &Report, most: usize) -> String {
     let (analysis, narrative) = (&report.shared.analysis, report.narrative());
     let mut brief = Brief::default();
@@ -59,7 +59,7 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("changes", &changes.len().to_string());
     for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
         let Some(change) = line.number.map(|number| &changes[number]) else {
-            // The last line is the interaction of all changes.
+            // The last line contains the interaction of all changes.
             brief.line("together_ms", &cost(line));
             continue;
         };
@@ -92,7 +92,7 @@ struct Brief {
 }
 
 impl Brief {
-    /// Adds a line, unless the value is empty.
+    /// Adds a line to the brief, unless the value is empty.
     fn line(&mut self, key: &str, value: &str) {
         if !value.is_empty() {
             self.text.extend([key, ": ", value, "\n"]);
@@ -124,14 +124,14 @@ fn sum(layer: &Layer) -> String {
     millis(sum.as_millis())
 }
 
-/// A time in ms, without a sign if it rounds to zero.
+/// Formats a time in ms, without a sign if it rounds to zero.
 fn millis(time: f64) -> String {
     let text = format!("{time:.3}");
     if text == "-0.000" { "0.000".to_owned() } else { text }
 }
 
-/// Whether the runs support a difference in step time: `yes`, `no`, or `unknown` if a side has a
-/// single run.
+/// Whether the runs support a difference in step time: `yes`, `no`, or `unknown` if only one run of
+/// a side was recorded.
 fn significant(analysis: &Analysis) -> &'static str {
     match analysis.judged().step.map(|step| step.verdict) {
         Some(Verdict::Slower | Verdict::Faster) => "yes",

@@ -1,4 +1,4 @@
-//! Formats table cells as text, the same in every text format.
+//! Formats table cells as text, identically in every text format.
 
 use crate::tables::{Cell, ColumnInfo, ColumnType};
 use crate::trace::{Nanos, push_fixed, push_whole};
@@ -22,15 +22,15 @@ pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>)
     }
 }
 
-/// Names as a JSON array.
+/// Formats names as a JSON array.
 fn push_names(text: &mut String, names: &[&str]) {
     text.push('[');
     for (at, name) in names.iter().enumerate() {
         if at > 0 {
             text.push(',');
         }
-        // The check covers all bytes without an early exit, so that it vectorizes. Most names need
-        // no escape.
+        // The check covers all bytes without an early exit, so the compiler vectorizes it. Most
+        // names need no escape.
         let needs_escape = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
         match name.bytes().fold(false, |any, byte| any | needs_escape(byte)) {
             true => text.push_str(&serde_json::to_string(name).expect("a text")),
@@ -40,14 +40,14 @@ fn push_names(text: &mut String, names: &[&str]) {
     text.push(']');
 }
 
-/// Appends a time in milliseconds, with all six decimals.
+/// Appends a time in milliseconds with all six decimals.
 fn push_millis(text: &mut String, time: Nanos) {
     push_fixed(text, time.0 < 0, time.0.unsigned_abs(), 6);
 }
 
 /// Appends the text that `{number:.decimals$}` would produce. Integer arithmetic is used unless
-/// rounding could differ: a report has a million decimals, and exact formatting takes ten times as
-/// long.
+/// rounding could differ, because exact formatting takes ten times as long and a report has a
+/// million decimals.
 fn push_decimal(text: &mut String, number: f64, decimals: usize) {
     /// Products below this limit have an error of less than [`MIDDLE`].
     const LARGEST: f64 = (1_u64 << 40) as f64;

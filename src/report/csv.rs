@@ -1,4 +1,5 @@
-//! Writes a table as CSV: UTF-8, comma-separated, quoted where needed, each line ended by `\n`.
+//! Writes a table as CSV in UTF-8: comma-separated, quoted where needed, with each line ended by
+//! `\n`.
 
 use super::cell::push_cell;
 use crate::error::{Error, Result};
@@ -14,13 +15,12 @@ use std::rc::Rc;
 const BUFFER: usize = 1 << 16;
 /// Approximate limit of the cache of quoted texts, in bytes.
 const MOST_KNOWN: usize = 1 << 19;
-/// The reason why writing a field cannot fail.
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
 /// How texts are written to the cells of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CsvTexts {
-    /// Verbatim, as in the trace.
+    /// Texts are written verbatim, as in the trace.
     AsTheyAre,
     /// Texts are made safe to open and to print. A leading `'` is added to texts that a spreadsheet
     /// would treat as a formula: they start with `=`, `+`, `-` or `@` and are not numbers. Control
@@ -30,7 +30,7 @@ pub enum CsvTexts {
 }
 
 impl CsvTexts {
-    /// A text as it appears in a cell, before quoting.
+    /// The text of a cell, before quoting.
     fn cell(self, text: &str) -> Cow<'_, str> {
         match self {
             CsvTexts::AsTheyAre => Cow::Borrowed(text),
@@ -69,9 +69,9 @@ pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io
 struct Lines<'t> {
     out: &'t mut dyn Write,
     columns: &'t [ColumnInfo],
-    /// Index of the next column to write.
+    /// Index of the column that is written next.
     column: usize,
-    /// Buffer for complete lines and the current one.
+    /// Buffer for complete lines and the current line.
     buffer: String,
     quoted: Quoted,
     /// Scratch space for the text of one cell.
@@ -99,7 +99,7 @@ impl RowSink for Lines<'_> {
                 push_cell(&mut self.text, column, &cell);
                 self.quoted.push(self.column, &self.text, &mut self.buffer);
             }
-            // Numbers and fixed words need no quoting.
+            // Numbers and fixed words never need quotes.
             Cell::Empty | Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Flag(_) => {
                 push_cell(&mut self.buffer, column, &cell);
             }
@@ -162,8 +162,8 @@ impl Quoted {
         let text = self.texts.cell(text);
         let room = text.len() + 8;
         let mut writer = csv::WriterBuilder::new().buffer_capacity(room).from_writer(Vec::new());
-        // The text is written as a second field, because a line with a single empty field would be
-        // quoted.
+        // The text is written as a second field, because the writer quotes an empty field that is
+        // alone on its line.
         writer.write_record(["", &*text]).expect(IN_MEMORY);
         let line = String::from_utf8(writer.into_inner().expect(IN_MEMORY)).expect("a text");
         line[",".len()..line.len() - "\n".len()].into()

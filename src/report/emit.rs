@@ -1,4 +1,4 @@
-//! Options of a report: table formats, additional formats, and their settings.
+//! Defines the options of a report: table formats, additional formats, and their settings.
 
 use super::csv::CsvTexts;
 use super::unfinished::Unfinished;
@@ -6,16 +6,16 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A report format in addition to the tables, which are always written.
+/// A report format in addition to the table formats, which are always written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Emit {
     /// `report.html`: an interactive page.
     #[cfg(feature = "html")]
     Html,
-    /// `report.md`: Markdown for an issue or a step summary.
+    /// `report.md`: Markdown for an issue or a GitHub step summary.
     Markdown,
-    /// `report.xlsx`: a workbook with a sheet for each table.
+    /// `report.xlsx`: a workbook with one sheet per table.
     #[cfg(feature = "xlsx")]
     Xlsx,
     /// `flamegraph.svg` and `folded.txt`.
@@ -26,7 +26,7 @@ pub enum Emit {
 }
 
 impl Emit {
-    /// All formats available in this build.
+    /// All additional formats available in this build.
     pub const ALL: &[Emit] = &[
         #[cfg(feature = "html")]
         Emit::Html,
@@ -38,7 +38,7 @@ impl Emit {
         Emit::Perfetto,
     ];
 
-    /// The name on the command line: `html`, `md`, `xlsx`, `svg`, `perfetto`.
+    /// The format's name on the command line: `html`, `md`, `xlsx`, `svg`, `perfetto`.
     pub fn label(self) -> &'static str {
         match self {
             #[cfg(feature = "html")]
@@ -71,7 +71,7 @@ impl FromStr for Emit {
     }
 }
 
-/// How the tables are written.
+/// A file format of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TableFormat {
@@ -84,7 +84,7 @@ pub enum TableFormat {
 }
 
 impl TableFormat {
-    /// All formats available in this build.
+    /// All table formats available in this build.
     pub const ALL: &[TableFormat] = &[
         TableFormat::Csv,
         #[cfg(feature = "parquet")]
@@ -102,39 +102,38 @@ impl fmt::Display for TableFormat {
     }
 }
 
-/// What to do with files in the report folder that have names of the report's files but were not
-/// written by tracetree.
+/// Whether to overwrite files in the report folder that have names of the report's files but were
+/// not written by tracetree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
-    /// The files are kept, and writing the report fails.
+    /// Files that tracetree did not write are kept, and writing the report fails.
     #[default]
     Keep,
-    /// The files are overwritten.
+    /// Files that tracetree did not write are overwritten.
     Replace,
 }
 
-/// The selection of files in a report, and their limits.
+/// Options that select the files of a report and limit their size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
     /// The table formats to write; order and repetition do not matter.
     pub tables: Vec<TableFormat>,
     /// The additional formats; order and repetition do not matter.
     pub emits: Vec<Emit>,
-    /// Maximum number of merged-tree nodes in `perfetto.json.gz`. A matched node produces two
-    /// slices.
+    /// Maximum number of merged-tree nodes in `perfetto.json.gz`. A matched node produces one slice
+    /// per side.
     pub perfetto_slices: usize,
     /// How texts are written to the tables.
     pub csv_texts: CsvTexts,
-    /// What to do with existing files that tracetree did not write.
+    /// Whether to overwrite existing files that tracetree did not write.
     pub existing: Existing,
-    /// The folders that are being written. Keep a clone to remove these folders when the process
-    /// must end.
+    /// The staging folders that are being written. Keep a clone of this list to remove the folders
+    /// when the process must end.
     pub unfinished: Unfinished,
 }
 
 impl Default for ReportOptions {
-    /// Selects CSV tables, the page and Markdown, with a limit of 200,000 nodes if a Perfetto file
-    /// is requested.
+    /// Selects CSV tables, the page and Markdown, and limits a Perfetto file to 200,000 nodes.
     fn default() -> ReportOptions {
         let emits = vec![
             #[cfg(feature = "html")]

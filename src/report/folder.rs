@@ -14,11 +14,11 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// The file that identifies a report of an earlier version, which has no manifest.
+/// The file that identifies a report by an earlier tracetree version, which wrote no manifest.
 const SUMMARY: &str = "summary.json";
 
-/// Writes `files` into `folder`. Removes files in `known` that an earlier report wrote there and
-/// this report does not write.
+/// Writes `files` into `folder`. Removes files listed in `known` that an earlier report wrote into
+/// the folder and this report does not write.
 pub(super) fn write_into(
     folder: &Path,
     files: &[ReportFile],
@@ -50,8 +50,8 @@ fn write_all(
     shared: &Shared,
     options: &ReportOptions,
 ) -> Result<()> {
-    // `par_bridge` hands out the files one at a time. If the list were split in half instead, one
-    // half could take much longer than the other.
+    // `par_bridge` assigns the files to threads one at a time. If the list were split in half
+    // instead, one half might take much longer than the other.
     let write = |files: &[&ReportFile]| -> Result<BTreeMap<String, Mark>> {
         let write = |file: &&ReportFile| {
             let mark = write_file(staging.path(), file, shared, options)
@@ -60,8 +60,8 @@ fn write_all(
         };
         files.iter().par_bridge().map(write).collect()
     };
-    // Files that show causes and effects would wait until these are computed, so all other files
-    // are written meanwhile.
+    // Files that show causes and effects must wait until these are computed, so all other files are
+    // written first.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
         rayon::join(|| shared.analysis.causes(), || shared.analysis.effects().is_ok());
@@ -74,8 +74,8 @@ fn write_all(
     staging.write(MANIFEST, &manifest).map_err(|error| cannot_write(&folder.join(MANIFEST), error))
 }
 
-/// Uploads a report to a storage address, the manifest last. Files of an earlier report are not
-/// removed.
+/// Uploads a report to a storage address, the manifest last. Files that only an earlier report
+/// contains are not removed.
 fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<String>> {
     let writing = Manifest::writing(names.iter()).to_json();
     storage::replace(&folder.join(MANIFEST), &writing)?;
@@ -85,8 +85,8 @@ fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<St
     Ok(names)
 }
 
-/// Rejects a target that is not a folder or cannot take the report's files. A file name may be
-/// blocked by a folder or by a file that tracetree did not write.
+/// Rejects a target that is not a folder or cannot contain the report's files. A folder, or a file
+/// that tracetree did not write, may have the same name as a file of the report.
 pub(super) fn check_target(
     folder: &Path,
     files: &[ReportFile],
@@ -116,15 +116,14 @@ pub(super) fn check_target(
     }
 }
 
-/// The report that is already in the folder.
 enum Earlier {
-    /// There is no earlier report. Any files with names of report files were not written by
-    /// tracetree.
+    /// The folder contains no report. Files in the folder that have names of report files were not
+    /// written by tracetree.
     Nothing,
-    /// A report with a manifest that lists its files.
+    /// The folder contains a report with a manifest that lists its files.
     Listed(Manifest),
-    /// A report without a manifest. Every file with the name of a report file is treated as part of
-    /// it.
+    /// The folder contains a report without a manifest. Every file with the name of a report file
+    /// counts as part of the report.
     Unlisted(Vec<String>),
 }
 
@@ -151,8 +150,8 @@ impl Earlier {
     }
 
     /// The files of the earlier report that the new report does not write. Stale files would
-    /// describe a different comparison than the new tables. Files that were modified after they
-    /// were written are kept.
+    /// describe a different comparison than the new tables do. Files that were modified after
+    /// tracetree wrote them are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =
             |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);
@@ -188,7 +187,7 @@ fn write_file(
     Ok(out.get_ref().mark())
 }
 
-/// The error for a file that cannot be written, with the path that the user knows.
+/// The error for a file that cannot be written, with the path as the user specified it.
 fn cannot_write(place: &Path, error: io::Error) -> Error {
     let is_full = matches!(
         error.kind(),

@@ -5,7 +5,7 @@ use crate::program::TraceInfo;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A description of a trace and its efficiency.
+/// A description of a trace and the efficiency of its ops.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DescribedTrace {
     /// The contents of the trace.

@@ -1,7 +1,7 @@
 //! Builds the short lists of the page and of Markdown: steps, idle time, fusions, and kernels that
 //! both sides run. The CSV files contain the full lists.
 
-// Some items are used only by the page.
+// The Markdown uses only some of the items.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
 use super::text::{Unit, times};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// The columns with times in a list that compares times: both sides and the difference.
+/// The columns of a list that compares times: the time of each side and the difference.
 const TIMES: [usize; 3] = [1, 2, 3];
 
 /// Maximum number of lines in a list.
@@ -23,14 +23,14 @@ const LINES: usize = 15;
 pub(super) struct List {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
-    /// A sentence about what the table shows, and which file has the full list.
+    /// A sentence about the content of the table and the file with the full list.
     pub(super) remark: String,
     pub(super) titles: Vec<String>,
-    /// The title of the first column without a unit.
+    /// The title of the first column, which has no unit.
     pub(super) first: &'static str,
-    /// The positions of the columns that contain times.
+    /// The positions of the table's columns that contain times.
     pub(super) units: &'static [usize],
-    /// Whether the times are sums over all steps.
+    /// Whether the table's times are sums over all steps.
     pub(super) is_summed: bool,
     pub(super) lines: Vec<ListLine>,
 }
@@ -38,10 +38,10 @@ pub(super) struct List {
 #[derive(Debug)]
 pub(super) struct ListLine {
     pub(super) name: String,
-    /// A dimmed note after the line's name.
+    /// A dimmed note after the name of the line.
     pub(super) note: String,
     pub(super) cells: Vec<String>,
-    /// The style of the last cell but one: `more`, `less` or `same`.
+    /// The style of the second-to-last cell: `more`, `less` or `same`.
     pub(super) style: &'static str,
     /// The times of both sides, if they are sums over all steps.
     pub(super) time: Option<PerSide<Nanos>>,
@@ -59,7 +59,7 @@ pub(super) fn of(analysis: &Analysis, unit: Unit) -> Vec<List> {
     lists
 }
 
-/// The style of a change: `more`, `less` or `same`.
+/// The style of a time difference: `more`, `less` or `same`.
 pub(super) fn change(difference: Nanos) -> &'static str {
     match difference.0 {
         1.. => "more",
@@ -68,7 +68,7 @@ pub(super) fn change(difference: Nanos) -> &'static str {
     }
 }
 
-/// Cells with both times, their difference and their ratio.
+/// Table cells with the times of both sides, their difference and their ratio.
 fn compared(unit: Unit, time: PerSide<Nanos>) -> Vec<String> {
     let difference = unit.show_signed(time.difference());
     vec![unit.show(time.baseline), unit.show(time.candidate), difference, times(time)]
@@ -79,7 +79,7 @@ fn titles(analysis: &Analysis, first: &str) -> Vec<String> {
     vec![first.to_owned(), one, two, "difference".to_owned(), "ratio".to_owned()]
 }
 
-/// The list of how long the steps of each side take and how much they vary.
+/// Lists how long the steps of each side take and how much their times vary.
 fn steps(analysis: &Analysis, unit: Unit) -> List {
     let rows = analysis.step_rows();
     let walls = |side: Side| {
@@ -123,7 +123,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     }
 }
 
-/// The mean wall time of the compared steps, for each class of batches.
+/// The mean wall time of the compared steps in each class of batches.
 fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
     let rows = analysis.batch_class_rows().into_iter();
     let compared_rows =
@@ -146,7 +146,7 @@ fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
         .collect()
 }
 
-/// The median of sorted times, of which there must be at least one.
+/// The median of sorted times; the list must not be empty.
 fn middle(times: &[Nanos]) -> Nanos {
     let half = times.len() / 2;
     match times.len() % 2 {
@@ -155,12 +155,12 @@ fn middle(times: &[Nanos]) -> Nanos {
     }
 }
 
-/// Kind of idle time, and the name of the call to which it is attributed.
+/// The kind of idle time, and the name of the call to which it is attributed.
 type Owner<'k> = (&'k str, Cow<'k, str>);
-/// Total idle time and number of gaps, per side.
+/// Total idle time and number of idle gaps, per side.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
-/// Idle time of the window by kind and call, largest difference first.
+/// Idle time in the recorded window by kind and call, largest difference first.
 fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
@@ -192,7 +192,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let titles = titles(analysis, &format!("owner, {}", unit.label()));
     List {
         key: "idle",
-        title: "Idle time by owner",
+        title: "Idle time by call",
         remark,
         titles,
         first: "owner",

@@ -2,7 +2,7 @@
 //! them are in place.
 //!
 //! The manifest is written last. While files are being replaced, the manifest has the state
-//! `writing`, so an interrupted run leaves a folder that is recognizably incomplete.
+//! `writing`, so a folder whose files are incomplete after an interrupted run can be recognized.
 
 use crate::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -15,30 +15,30 @@ use twox_hash::xxhash3_128::Hasher;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// Number of bytes to hash at once.
+/// Number of bytes that are hashed at once.
 const BLOCK: usize = 1 << 16;
 
-/// The content of a report folder.
+/// The state and files of a report folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     tracetree_version: String,
     pub(super) state: State,
-    /// The files of the report, by name. In state `writing`, this includes files of the earlier
+    /// The files of the report, by name. In state `writing`, the list includes files of the earlier
     /// report, and all sizes and hashes are empty.
     pub(super) files: BTreeMap<String, Mark>,
 }
 
-/// Whether all files are in place.
+/// Whether all files of the report are in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
     /// All files of the report are in place.
     Complete,
-    /// Files are being replaced, or the run that did so was interrupted.
+    /// Files are being replaced, or the run that replaced them was interrupted.
     Writing,
 }
 
-/// Identifies a file's content: its size and the XXH3 hash of its bytes.
+/// Identifies the content of a file by its size and the XXH3 hash of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Mark {
     bytes: u64,
@@ -46,12 +46,13 @@ pub(super) struct Mark {
 }
 
 impl Manifest {
-    /// The manifest of a complete report.
+    /// Creates the manifest of a complete report.
     pub(super) fn complete(files: BTreeMap<String, Mark>) -> Manifest {
         Manifest::new(State::Complete, files)
     }
 
-    /// The manifest of a folder in which files with these names are being replaced or removed.
+    /// Creates the manifest of a folder in which files with these names are being replaced or
+    /// removed.
     pub(super) fn writing<'n>(names: impl Iterator<Item = &'n String>) -> Manifest {
         Manifest::new(State::Writing, names.map(|name| (name.clone(), Mark::default())).collect())
     }
@@ -60,11 +61,12 @@ impl Manifest {
         Manifest { tracetree_version: env!("CARGO_PKG_VERSION").to_owned(), state, files }
     }
 
-    /// Reads the manifest of a folder; `None` if there is none or tracetree did not write it.
+    /// Reads the manifest of a folder; returns `None` if the folder has none or tracetree did not
+    /// write it.
     pub(super) fn read(folder: &Path) -> Option<Manifest> {
         let text = fs::read(folder.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_slice(&text).ok()?;
-        // A name that contains a path would point outside the folder.
+        // A name that contains a path might refer to a file outside the folder.
         let is_plain = |name: &String| Path::new(name).file_name() == Some(OsStr::new(name));
         manifest.files.keys().all(is_plain).then_some(manifest)
     }
@@ -75,15 +77,15 @@ impl Manifest {
         text
     }
 
-    /// Whether the file with this name still has the content that was written.
+    /// Whether the file with this name still has the content that was written into it.
     pub(super) fn is_unchanged(&self, folder: &Path, name: &str) -> bool {
         let written = self.files.get(name);
         written.is_some_and(|mark| Mark::read(&folder.join(name)).is_ok_and(|found| found == *mark))
     }
 }
 
-/// Rejects a folder that mixes files of several runs or is incomplete. Removing files from the
-/// folder is not an error.
+/// Rejects a folder that mixes files of several runs or is incomplete. Files that were removed from
+/// the folder are not an error.
 ///
 /// # Errors
 /// Fails if the folder has no manifest, the run that wrote the report was interrupted, or a file
@@ -110,7 +112,7 @@ pub(super) fn check_whole(folder: &Path) -> Result<()> {
 }
 
 /// Whether a run that wrote a report into `folder` was interrupted before all files were in place,
-/// or is still moving them.
+/// or is still moving files.
 pub fn was_interrupted(folder: &Path) -> bool {
     Manifest::read(folder).is_some_and(|manifest| manifest.state == State::Writing)
 }

@@ -5,8 +5,8 @@
 //! Files are written in parallel to a staging folder next to the target or inside it, and moved
 //! into place when all of them are complete. A failed run therefore leaves no partial report. A run
 //! that is killed while moving files leaves a `manifest.json` that says so. Files of an earlier
-//! report that the new report does not write are removed. All other files in the target are kept
-//! and never overwritten, unless [`Existing::Replace`] is set.
+//! report that the new report does not write are removed. Files in the target that belong to no
+//! report are kept and never overwritten, unless [`Existing::Replace`] is set.
 
 #[cfg(feature = "arrow")]
 mod arrow;
@@ -85,7 +85,7 @@ enum ReportFile {
     Other(&'static str, WriteFile),
 }
 
-/// Writes a file of the report. The path is a folder for temporary files.
+/// Writes a file of the report. The path argument is a folder for temporary files.
 type WriteFile = fn(&Shared, &ReportOptions, &Path, &mut dyn Write) -> io::Result<()>;
 
 impl ReportFile {
@@ -97,8 +97,8 @@ impl ReportFile {
         }
     }
 
-    /// Whether writing the file needs the causes, the fusions from which causes are derived, or the
-    /// effects by replay.
+    /// Whether writing the file requires the causes, the fusions from which causes are derived, or
+    /// the effects by replay.
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(
@@ -134,8 +134,8 @@ impl ReportFile {
     }
 }
 
-/// The files of every report, besides the tables. The merged tree takes longest to write, so it
-/// comes first.
+/// The files besides the tables that every report contains. The merged tree takes longest to write,
+/// so it comes first.
 const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |shared, _, _, out| {
         text::merged_tree::write(&shared.analysis, out)
@@ -149,7 +149,7 @@ const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
 ];
 
-/// The files that belong to a format.
+/// The files that belong to an additional format.
 fn files_of(emit: Emit) -> Vec<ReportFile> {
     use ReportFile::Other;
     match emit {
@@ -250,7 +250,7 @@ impl ReportOptions {
     /// The files that this report consists of.
     fn files(&self) -> Vec<ReportFile> {
         let wanted = Emit::ALL.iter().copied().filter(|emit| self.emits.contains(emit));
-        // The slowest files come first so that no thread waits for them at the end.
+        // The slowest files come first, so no thread is still busy with one of them at the end.
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
         files.extend(wanted.flat_map(files_of));

@@ -1,9 +1,9 @@
-//! Writes and reads tables as Parquet files: dictionary-encoded, compressed with zstd, with the
-//! origin of the table in the metadata.
+//! Writes and reads tables as Parquet files that are dictionary-encoded, compressed with zstd, and
+//! contain the origin of the table as metadata.
 //!
 //! Columns have the names, types and descriptions of [`ArrowTable`]. Equal tables produce equal
 //! bytes. The types for reading do not expose Arrow, so code that aggregates many files needs no
-//! other dependency.
+//! additional dependency.
 
 use super::arrow::ArrowTable;
 use super::summary::SCHEMA_VERSION;
@@ -22,10 +22,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows per batch when reading.
+/// Number of rows per batch when reading.
 const ROWS: usize = 1 << 13;
 
-/// Where a table comes from, as key-value metadata of its file.
+/// The origin of a table, as key-value metadata of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin(BTreeMap<String, String>);
 
@@ -45,14 +45,14 @@ impl Origin {
         origin
     }
 
-    /// An origin with the version of the layout and the version of tracetree.
+    /// Creates an origin that contains the version of the layout and the version of tracetree.
     pub fn new(schema_version: u32) -> Origin {
         Origin::default()
             .with("schema_version", schema_version.to_string())
             .with("tracetree_version", env!("CARGO_PKG_VERSION"))
     }
 
-    /// Adds a key with its value.
+    /// Adds a key and its value to the origin.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<String>) -> Origin {
         self.0.insert(key.to_owned(), value.into());
@@ -83,7 +83,7 @@ pub fn write_parquet(table: &Table, origin: &Origin, out: &mut dyn Write) -> io:
     out.write_all(&writer.into_inner().map_err(io::Error::other)?)
 }
 
-/// A Parquet file written by tracetree, loaded completely.
+/// A Parquet file that tracetree wrote, loaded completely.
 #[derive(Debug, Clone, Default)]
 pub struct ParquetFile {
     /// Number of rows.
@@ -96,36 +96,36 @@ pub struct ParquetFile {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ParquetColumn {
-    /// Distinct texts, and for each row the index of its text.
+    /// Distinct texts, and the index of each row's text.
     Texts(Vec<Arc<str>>, Vec<Option<u32>>),
     /// Whole numbers.
     Whole(Vec<Option<i64>>),
-    /// Other numbers, and times in the column's unit.
+    /// Numbers with decimals, and times in the column's unit.
     Number(Vec<Option<f64>>),
     /// Flags.
     Flag(Vec<Option<bool>>),
 }
 
 impl ParquetColumn {
-    /// The text in a row of the column.
+    /// The text in the given row.
     pub fn text(&self, row: usize) -> Option<&Arc<str>> {
         let ParquetColumn::Texts(texts, rows) = self else { return None };
         rows.get(row).copied().flatten().and_then(|at| texts.get(at as usize))
     }
 
-    /// The whole number in a row of the column.
+    /// The whole number in the given row.
     pub fn whole(&self, row: usize) -> Option<i64> {
         let ParquetColumn::Whole(rows) = self else { return None };
         rows.get(row).copied().flatten()
     }
 
-    /// The number in a row of the column.
+    /// The number in the given row.
     pub fn number(&self, row: usize) -> Option<f64> {
         let ParquetColumn::Number(rows) = self else { return None };
         rows.get(row).copied().flatten()
     }
 
-    /// Whether the flag in a row of the column is set.
+    /// Whether the flag in the given row is set.
     pub fn flag(&self, row: usize) -> bool {
         let ParquetColumn::Flag(rows) = self else { return false };
         rows.get(row).copied().flatten().unwrap_or(false)
@@ -133,10 +133,10 @@ impl ParquetColumn {
 }
 
 impl ParquetFile {
-    /// Reads a Parquet file from memory. Columns with types that tables do not use are skipped.
+    /// Reads a Parquet file from memory. Columns whose type does not occur in tables are skipped.
     ///
     /// # Errors
-    /// Fails if the bytes are not a complete, intact Parquet file; the error gives the reason.
+    /// Fails if the bytes are not a complete, intact Parquet file; the error contains the reason.
     pub fn read(bytes: Vec<u8>) -> Result<ParquetFile, String> {
         let failed = |error: &dyn std::fmt::Display| error.to_string();
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
@@ -155,7 +155,7 @@ impl ParquetFile {
         Ok(file)
     }
 
-    /// The metadata value of a key.
+    /// The value of a key in the metadata.
     pub fn origin(&self, key: &str) -> Option<&str> {
         self.origin.get(key).map(String::as_str)
     }
@@ -181,7 +181,7 @@ impl ParquetColumn {
     fn append(&mut self, more: ParquetColumn) {
         match (self, more) {
             (ParquetColumn::Texts(texts, rows), ParquetColumn::Texts(more, places)) => {
-                // Each batch has a separate dictionary.
+                // Each batch has its own dictionary.
                 let before = texts.len() as u32;
                 texts.extend(more);
                 rows.extend(places.into_iter().map(|at| at.map(|at| at + before)));
@@ -262,7 +262,7 @@ mod tests {
         let file = ParquetFile::read(written(TableKind::Steps)).expect("a file");
         assert_eq!(file.origin("baseline"), Some(ROCM));
         let hash = file.origin("candidate_xxh3").expect("a hash");
-        // The expected hash was printed by `xxh128sum`.
+        // The expected hash was computed with `xxh128sum`.
         assert_eq!(hash, "aa260d7c204b44e850d6eb2fbf618c74");
     }
 

@@ -1,4 +1,5 @@
-//! Reads from the `summary.json` of a report folder which two traces the report compares.
+//! Reads from the `summary.json` of a report folder the names of the two traces that the report
+//! compares.
 
 use super::manifest::check_whole;
 use crate::error::{Error, ErrorKind, Result};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const FILE: &str = "summary.json";
 
-/// The paths of both traces, as given when the report was created.
+/// The paths of both traces, as passed when the report was created.
 ///
 /// # Errors
 /// Fails if the folder has no `summary.json`, is not a complete report, or names no traces.
@@ -26,7 +27,7 @@ pub fn read_inputs(folder: &Path) -> Result<PerSide<PathBuf>> {
     })?;
     let trace = |side: &str| {
         summary[side]["path"].as_str().map(PathBuf::from).ok_or_else(|| {
-            Error::new(ErrorKind::Malformed, &path, format!("has no path for {side}"))
+            Error::new(ErrorKind::Malformed, &path, format!("does not contain a path for {side}"))
                 .remedy("write the report again")
         })
     };

@@ -1,4 +1,4 @@
-//! Reads the pairs in the `uid_map.csv` of a report folder.
+//! Reads the event pairs in the `uid_map.csv` of a report folder.
 
 use super::csv::read_rows;
 use super::manifest::check_whole;
@@ -44,7 +44,7 @@ fn pairs(rows: &[Vec<String>], path: &Path) -> Result<Vec<UidPair>> {
 }
 
 fn parse(cells: &[String]) -> Option<UidPair> {
-    // Reports of earlier versions have fewer columns.
+    // Reports of earlier tracetree versions have fewer columns.
     let [baseline, candidate, relation, rest @ ..] = cells else { return None };
     let uid = |text: &str| match text {
         "-1" => Some(None),
@@ -75,7 +75,7 @@ fn parse(cells: &[String]) -> Option<UidPair> {
     })
 }
 
-/// Parses the confidence of a match; `None` if the cells are malformed.
+/// Parses the confidence of a match; returns `None` if the cells are malformed.
 fn read_confidence(confidence: &str, group: &str) -> Option<Option<Confidence>> {
     if confidence.is_empty() {
         return Some(None);

@@ -1,4 +1,4 @@
-//! Values that several files of a report show, each computed on first use.
+//! Computes values that several files of a report show, each on first use.
 
 use super::lists::{self, List};
 use super::nodes::facets::{self, Facet};
@@ -30,7 +30,7 @@ impl Shared {
         }
     }
 
-    /// The unit that suits the totals.
+    /// The time unit that suits the totals.
     pub(super) fn unit(&self) -> Unit {
         Unit::fitting(self.analysis.account().totals.map(|totals| totals.time))
     }

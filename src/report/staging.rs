@@ -1,4 +1,4 @@
-//! Creates staging folders, which are moved into place as a whole or removed.
+//! Creates staging folders, each of which is moved into place as a whole or removed.
 //!
 //! ```text
 //! report/            exists: files are replaced one by one, each atomically
@@ -7,8 +7,8 @@
 //! report/            is missing: the folder next to it is renamed to it
 //! ```
 //!
-//! A run that is interrupted between two renames leaves the manifest in state `writing`. An error
-//! undoes the renames already made.
+//! A run that is interrupted between two renames leaves a manifest in state `writing`. If a rename
+//! fails, the renames already made are undone.
 
 use super::manifest::{MANIFEST, Manifest};
 use super::unfinished::Unfinished;
@@ -22,30 +22,29 @@ use std::time::{Duration, SystemTime};
 /// Suffix of the names of staging folders.
 const ENDING: &str = ".partial";
 
-/// A staging folder that has been unchanged for this long was left by a killed run, because a
-/// report takes only seconds. The process id in the folder name proves nothing, because processes
-/// in different containers share ids.
+/// Age at which an unchanged staging folder is considered left over from a killed run, because
+/// writing a report takes only seconds. The process id in the name of a staging folder proves
+/// nothing, because processes in different containers share ids.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// A staging folder next to the target, or inside it if the target exists. The folder is removed on
-/// drop unless it was moved into place.
+/// A staging folder next to the target, or inside the target if it exists. The staging folder is
+/// removed on drop unless it was moved into place.
 pub(super) struct Staging {
     path: PathBuf,
     unfinished: Unfinished,
 }
 
 impl Staging {
-    /// Creates a staging folder for the report in `folder`. Stale staging folders of earlier runs
-    /// are removed first.
+    /// Creates a staging folder for the report whose target is `folder`. Stale staging folders of
+    /// earlier runs are removed first.
     pub(super) fn create(folder: &Path, unfinished: &Unfinished) -> Result<Staging> {
         let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        // An existing folder may be a mount point, and files cannot be renamed into another file
-        // system.
+        // An existing target may be a mount point, and files cannot be renamed across file systems.
         let parent = if folder.is_dir() { folder } else { beside.unwrap_or(Path::new(".")) };
         Staging::create_in(parent, folder, unfinished)
     }
 
-    /// Same as [`Staging::create`], but in the folder `parent`.
+    /// Same as [`Staging::create`], but creates the staging folder in `parent`.
     pub(super) fn create_in(
         parent: &Path,
         folder: &Path,
@@ -71,8 +70,9 @@ impl Staging {
         storage::create_file(&self.path.join(name))?.write_all(bytes)
     }
 
-    /// Moves the report into place. A missing target appears as a whole. In an existing target,
-    /// each file in `names` is replaced and each file in `stale` is removed, the manifest last.
+    /// Moves the report into place. A missing target is created by renaming the staging folder. In
+    /// an existing target, each file in `names` is replaced and each file in `stale` is removed;
+    /// the manifest comes last.
     pub(super) fn move_into(
         &self,
         folder: &Path,
@@ -87,7 +87,7 @@ impl Staging {
         self.swap(folder, names, stale, &mut |from, to| fs::rename(from, to)).map_err(failed)
     }
 
-    /// Replaces files using only renames, so that a test can stop after each of them.
+    /// Replaces files with renames only, so a test can stop after each rename.
     fn swap(
         &self,
         folder: &Path,
@@ -107,7 +107,7 @@ impl Staging {
         let moved = self.replace_all(folder, names, stale, &mut moves);
         let moved = moved.and_then(|()| (moves.rename)(&self.path.join(MANIFEST), &manifest));
         moved.inspect_err(|_| {
-            // If undoing fails as well, the manifest still says `writing`.
+            // If undoing the renames fails as well, the manifest remains in state `writing`.
             let is_as_before = moves.undo().is_ok();
             if is_as_before {
                 let (from, to) =
@@ -117,8 +117,8 @@ impl Staging {
         })
     }
 
-    /// Moves old files aside and new files in. The old file is moved first, because some file
-    /// systems flush a file to disk before another file replaces it, which can take longer than all
+    /// Moves old files away and new files in. The old file is moved away first, because some file
+    /// systems flush a file to disk before a rename replaces it, which can take longer than all
     /// previous work.
     fn replace_all(
         &self,
@@ -170,8 +170,8 @@ impl Moves<'_, '_> {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // After a move into place the folder no longer exists. Any other failure to remove the
-        // folder cannot be handled here.
+        // After a successful move into place, the staging folder no longer exists. Any other
+        // failure to remove the staging folder cannot be handled here.
         let _ = fs::remove_dir_all(&self.path);
         self.unfinished.forget(&self.path);
     }
@@ -190,20 +190,20 @@ fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes staging folders left by killed runs.
+/// Removes staging folders that killed runs left behind.
 fn remove_stale(parent: &Path, prefix: &str) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with(prefix) && name.ends_with(ENDING) && is_stale(&entry.path()) {
-            // Another process may be removing the folder too.
+            // A concurrent process may be removing the staging folder too.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// Whether neither the folder nor any file in it was modified recently.
+/// Whether the folder and all files in it have been unchanged for a long time.
 fn is_stale(folder: &Path) -> bool {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     files.chain([folder.to_path_buf()]).all(|path| {
@@ -234,8 +234,8 @@ mod tests {
 
     const NEW: [&str; 4] = ["a.csv", "b.csv", "c.csv", MANIFEST];
 
-    /// A folder with one generation of a report and the next one in its staging folder: `b.csv`
-    /// stays, `old.md` is removed and `c.csv` is new.
+    /// Creates a folder with one generation of a report, and a staging folder in it with the next
+    /// generation: `b.csv` stays, `old.md` is removed and `c.csv` is new.
     fn two_generations(home: &Path) -> Staging {
         let mark = |folder: &Path, names: &[&str]| {
             let mark = |name: &&str| {
@@ -256,7 +256,7 @@ mod tests {
         staging
     }
 
-    /// Returns `old` or `new` if all files belong to one generation, otherwise `mixed`.
+    /// Returns `old` or `new` if all files belong to the same generation, otherwise `mixed`.
     fn generation(home: &Path) -> &'static str {
         let all = |names: &[&str], word: &str, gone: &str| {
             !home.join(gone).exists()
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Swaps the generations while the renames in `failing` fail.
+    /// Swaps the generations, with failing renames at the positions `failing`.
     fn swap(staging: &Staging, home: &Path, failing: std::ops::Range<usize>) -> bool {
         let (names, mut made) = (NEW.map(str::to_owned), 0);
         let rename = &mut |from: &Path, to: &Path| {
@@ -305,8 +305,8 @@ mod tests {
                 }
             }
             if is_done {
-                // The renames are: the marker, a.csv and b.csv twice each, c.csv, old.md, and the
-                // manifest.
+                // These are the renames: the marker, a.csv and b.csv twice each, c.csv, old.md, and
+                // the manifest.
                 assert_eq!((stop, mixes), (8, 7));
                 return;
             }

@@ -1,4 +1,5 @@
-//! Keeps track of the folders being written, so that they can be removed when the process must end.
+//! Keeps track of the folders that are being written, so they can be removed if the process must
+//! end.
 
 use std::fs;
 use std::io;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MOST_FILES: usize = 100;
 
 /// The folders in which reports are being written, until they are moved into place. Clones share
-/// one list, so a signal handler can remove the folders from another thread.
+/// one list, so a signal handler can remove the folders from its own thread.
 ///
 /// ```
 /// use tracetree::report::{ReportOptions, Unfinished};
@@ -22,7 +23,8 @@ const MOST_FILES: usize = 100;
 #[derive(Debug, Clone, Default)]
 pub struct Unfinished(Arc<Mutex<Vec<PathBuf>>>);
 
-/// The list of folders is not one of the options, so it never makes options unequal.
+/// The list of folders is not an option, so it does not affect whether two sets of options are
+/// equal.
 impl PartialEq for Unfinished {
     fn eq(&self, _: &Unfinished) -> bool {
         true
@@ -32,10 +34,10 @@ impl PartialEq for Unfinished {
 impl Eq for Unfinished {}
 
 impl Unfinished {
-    /// Removes the folders. Waits for a report that is being moved into place.
+    /// Removes the folders. Waits until any report that is being moved into place is complete.
     pub fn remove(&self) {
         for folder in self.lock().iter() {
-            // Other threads may still be adding files, and each new file makes the removal fail.
+            // Other threads may still be adding files, and each added file makes the removal fail.
             let mut attempts = 0..MOST_FILES;
             while attempts.next().is_some() && folder.exists() {
                 let _ = fs::remove_dir_all(folder);
@@ -43,8 +45,8 @@ impl Unfinished {
         }
     }
 
-    /// Records the folder that `create` creates. [`Unfinished::remove`] finds the folder as soon as
-    /// it exists.
+    /// Records the folder that the closure `create` creates. [`Unfinished::remove`] finds the
+    /// folder as soon as it exists.
     pub(super) fn note(&self, create: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<PathBuf> {
         let mut folders = self.lock();
         let folder = create()?;
@@ -52,12 +54,12 @@ impl Unfinished {
         Ok(folder)
     }
 
-    /// Forgets a folder that is gone.
+    /// Forgets a folder that no longer exists.
     pub(super) fn forget(&self, folder: &Path) {
         self.lock().retain(|other| other != folder);
     }
 
-    /// Blocks removal of the folders while the lock is held.
+    /// Blocks the removal of the folders while the lock is held.
     pub(super) fn lock(&self) -> MutexGuard<'_, Vec<PathBuf>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,22 +1,22 @@
-//! Computes a property of names once per distinct name: a trace has few names and many events with
-//! each.
+//! Computes a property of names once per distinct name, because a trace has few names and many
+//! events with each name.
 
 use super::{TextId, Trace};
 
 /// A value for each name of one trace, computed on first use.
 #[derive(Debug, Clone)]
 pub(crate) struct ByName<T> {
-    /// The values, indexed by text; `None` until a value is requested.
+    /// The values, indexed by text id; `None` for values that were not requested yet.
     answers: Vec<Option<T>>,
 }
 
 impl<T: Copy> ByName<T> {
-    /// A cache that does not contain any values yet.
+    /// Creates a cache without any values.
     pub(crate) fn new(trace: &Trace) -> ByName<T> {
         ByName { answers: vec![None; trace.texts().len()] }
     }
 
-    /// The value for a name of this trace. Calls `find` only the first time that a name is looked
+    /// The value for a name in this trace. Calls `find` only the first time that a name is looked
     /// up.
     pub(crate) fn get(&mut self, name: TextId, find: impl FnOnce() -> T) -> T {
         *self.answers[name.index()].get_or_insert_with(find)

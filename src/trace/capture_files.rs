@@ -1,9 +1,9 @@
-//! Lists the trace files of graph captures, with their batch sizes, from given paths or from a
-//! folder next to a trace.
+//! Lists the trace files of graph captures with their batch sizes, given paths or the folder next
+//! to a trace.
 //!
 //! Inference engines write one file per batch size into a folder. `execution_details.json` in that
-//! folder lists the files with their batch sizes; some engines put the size into the file name
-//! instead (`bs_32_rank0.json.gz`).
+//! folder lists the files with their batch sizes; some engines instead put the batch size into the
+//! file name (`bs_32_rank0.json.gz`).
 
 use crate::error::{Error, ErrorKind, Result};
 use serde::Deserialize;
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 pub const CAPTURE_FOLDER: &str = "capture_traces";
 const DETAILS: &str = "execution_details.json";
 
-/// A trace file of a graph capture.
+/// A trace file of one graph capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureFile {
-    /// Path of the file.
+    /// Path of the trace file.
     pub path: PathBuf,
-    /// Batch size of the capture, from `execution_details.json` or, if it is not listed there, from
-    /// the file name.
+    /// Batch size of the capture, from `execution_details.json` or, if that file does not list the
+    /// capture, from the file name.
     pub batch: Option<u64>,
 }
 
@@ -32,7 +32,8 @@ struct Details {
 }
 
 impl CaptureFile {
-    /// Lists the capture files at `paths`. A folder contributes all traces in it, sorted by name.
+    /// Lists the capture files at `paths`. For a folder, all traces in it are listed, sorted by
+    /// name.
     ///
     /// # Errors
     /// Fails if a folder cannot be read or contains no trace.
@@ -47,8 +48,8 @@ impl CaptureFile {
         Ok(files)
     }
 
-    /// Lists the captures in the folder `capture_traces` next to a trace; empty if there is no such
-    /// folder.
+    /// Lists the captures in the folder `capture_traces` next to a trace; returns no captures if
+    /// there is no such folder.
     ///
     /// # Errors
     /// Fails if the folder exists but cannot be read or contains no trace.
@@ -69,7 +70,7 @@ fn in_folder(folder: &Path) -> Result<Vec<CaptureFile>> {
         .collect();
     paths.sort();
     if paths.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, folder, "no trace of a capture in this folder")
+        return Err(Error::new(ErrorKind::Usage, folder, "no graph capture in this folder")
             .remedy("pass a folder with .json, .json.gz or .json.zst files"));
     }
     let details = details(folder);
@@ -86,8 +87,8 @@ fn is_trace(path: &Path) -> bool {
     name != DETAILS && ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Reads `execution_details.json`. The file is only a hint: if it cannot be read, it is treated as
-/// empty.
+/// Reads `execution_details.json`. The file `execution_details.json` is only a hint: if it cannot
+/// be read, it is treated as empty.
 fn details(folder: &Path) -> Vec<Details> {
     let text = fs::read_to_string(folder.join(DETAILS)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! Adds the calls recorded during graph capture to the [`Trace`] in which the graphs are replayed.
 //!
-//! A trace of a replay has a single call for a whole graph. The calls that were recorded when the
+//! The trace of a replay has a single call for a whole graph. The calls that were recorded when a
 //! graph was captured are appended after the trace's own events, once for each replay:
 //!
 //! ```text
@@ -9,9 +9,9 @@
 //! uid      as in the file   first + uid in the capture  first' + uid in the capture
 //! ```
 //!
-//! None of these calls ran during the replay. These calls therefore start at the graph launch and
-//! have duration 0: no sum of host times counts them, and they belong to the steps and phases of
-//! the launch.
+//! None of the captured calls ran during the replay. The appended calls start at the graph launch
+//! and have duration 0, so no sum of host times counts them, and they belong to the steps and
+//! phases of the launch.
 
 use super::captured_call::{CapturedAs, CapturedCall};
 use super::category::Category;
@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 /// The calls of one captured graph, to be inserted below one graph launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Graft {
-    /// Whether the calls themselves were recorded or are only named by kernels of the replay.
+    /// Whether the calls themselves were recorded, or only kernels of the replay name them.
     pub(crate) known: CapturedAs,
     /// The graph launch below which the calls are inserted.
     pub(crate) launch: EventId,
@@ -33,7 +33,8 @@ pub(crate) struct Graft {
     pub(crate) source: u32,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
-    /// GPU events of the replay, each with the index in `calls` of the call that launches it.
+    /// GPU events of the replay, each with the index in `calls` of the call that launches the
+    /// event.
     pub(crate) kernels: Vec<(EventId, u32)>,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct Graft {
 pub(crate) struct GraftedCall {
     /// The call's event in the capture.
     pub(crate) event: EventId,
-    /// Number of ancestors of this call within the captured graph.
+    /// Number of ancestors of the call within the captured graph.
     pub(crate) depth: u32,
 }
 
@@ -50,12 +51,12 @@ pub(crate) struct GraftedCall {
 const SEQUENCES: u32 = 40;
 
 impl Trace {
-    /// Where a captured call comes from; `None` for the trace's own events.
+    /// The origin of a captured call; `None` for the trace's own events.
     pub fn captured(&self, event: EventId) -> Option<&CapturedCall> {
         self.captured.get(event)
     }
 
-    /// Whether the event is a captured call rather than one of the trace's own events.
+    /// Whether the event is a captured call, not one of the trace's own events.
     pub fn is_captured(&self, event: EventId) -> bool {
         self.captured.first().is_some_and(|first| event >= first)
     }
@@ -72,7 +73,7 @@ impl Trace {
     }
 
     /// For each graph launch with captured calls, in ascending order: the uid that the first event
-    /// of the capture's file would have, and the uid of the launch.
+    /// of the capture file would have, and the uid of the launch.
     pub fn captured_ranges(&self) -> Vec<(Uid, Uid)> {
         let range = |(event, call): (EventId, &CapturedCall)| {
             (Uid(self.uid(event).0 - call.uid.0), call.launch)
@@ -82,17 +83,17 @@ impl Trace {
         ranges
     }
 
-    /// For GPU events of replayed graphs, the uid of the captured call that launches them.
+    /// For each GPU event of a replayed graph, the uid of the captured call that launches it.
     pub fn captured_launches(&self) -> &Sparse<Uid> {
         &self.captured_launches
     }
 
-    /// The files that the captured calls come from.
+    /// The files that contain the captured calls.
     pub fn capture_sources(&self) -> &[String] {
         &self.capture_sources
     }
 
-    /// The file that contains an event. For a captured call, this is the file of the capture.
+    /// The file that contains an event. For a captured call, this is the capture file.
     pub fn source_of(&self, event: EventId) -> &str {
         match self.captured(event) {
             Some(call) => &self.capture_sources[call.source as usize],
@@ -117,8 +118,8 @@ impl Trace {
         self.captured.iter().find_map(|(event, call)| wanted(call).then_some(event))
     }
 
-    /// A stand-in for a capture if only the names of program parts are known: one event for each
-    /// name, without time, thread or arguments.
+    /// A placeholder for a capture if only the names of program parts are known: it has one event
+    /// for each name, without time, thread or arguments.
     pub(crate) fn of_parts<'n>(source: &str, names: impl IntoIterator<Item = &'n str>) -> Trace {
         let mut parts = Trace { source: source.to_owned(), ..Trace::default() };
         for name in names {
@@ -133,7 +134,8 @@ impl Trace {
     }
 
     /// Returns the trace with captured calls appended after its own events, and the number of
-    /// grafts applied. Grafting stops at the first graft that does not fit into 2^32 positions.
+    /// grafts that were added. Grafting stops at the first graft whose calls do not fit into 2^32
+    /// positions.
     pub(crate) fn with_captured(&self, captures: &[&Trace], grafts: &[Graft]) -> (Trace, usize) {
         let mut grown = self.clone();
         grown.capture_sources = captures.iter().map(|trace| trace.source.clone()).collect();
@@ -143,7 +145,7 @@ impl Trace {
     }
 }
 
-/// A trace to which captured calls are being added.
+/// A trace while captured calls are being added to it.
 struct Grafting<'a> {
     trace: Trace,
     captures: &'a [&'a Trace],
@@ -170,7 +172,7 @@ impl<'a> Grafting<'a> {
         }
     }
 
-    /// Appends the calls of one graft; `None` if positions would exceed 32 bits.
+    /// Appends the calls of a graft; returns `None` if positions would exceed 32 bits.
     fn add(&mut self, graft: &Graft) -> Option<()> {
         let capture = self.captures[graft.source as usize];
         let first = u32::try_from(self.next_uid).ok()?;
@@ -179,7 +181,7 @@ impl<'a> Grafting<'a> {
         u32::try_from(self.trace.len() + graft.calls.len()).ok()?;
         self.next_uid = next_uid;
         self.replays += 1;
-        // The calls are added in the capture's file order so that their uids ascend.
+        // The calls are added in the order of the capture file, so their uids ascend.
         let mut order: Vec<(GraftedCall, u32)> = graft.calls.iter().copied().zip(0..).collect();
         order.sort_unstable_by_key(|(call, _)| call.event);
         for (call, position) in order {
@@ -219,7 +221,7 @@ impl<'a> Grafting<'a> {
         trace.event_arguments.push(arguments);
         trace.captured.push(event, place);
         if let Some(sequence) = capture.sequences.get(from) {
-            // Sequence numbers must not match those of another replay or of the trace itself.
+            // Sequence numbers must differ from those of other replays and of the trace itself.
             let own = |number: i64| number.saturating_add(self.replays << SEQUENCES);
             let forward_thread = match sequence.forward_thread {
                 0 => 0,

@@ -1,7 +1,7 @@
-//! The kinds of events that take part in a comparison.
+//! Defines the kinds of events that take part in a comparison.
 
-/// The kind of an event. The old (2021) and the current category names of Kineto map to the same
-/// variants.
+/// The kind of an event. Kineto's old category names (2021) and current category names map to the
+/// same variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Category {
@@ -17,24 +17,25 @@ pub enum Category {
     Memcpy,
     /// `gpu_memset` (2021: `Memset`).
     Memset,
-    /// `user_annotation`: an interval named by a user or a framework, such as `ProfilerStep#3`.
+    /// `user_annotation`: an interval that a user or a framework named, such as `ProfilerStep#3`.
     UserAnnotation,
-    /// `gpu_user_annotation`: the same interval as seen on the GPU.
+    /// `gpu_user_annotation`: the same interval, as seen on the GPU.
     GpuUserAnnotation,
 }
 
 impl Category {
-    /// Whether the event is GPU work whose time counts: a kernel, memcpy or memset.
+    /// Whether an event of this category is GPU work whose time counts: a kernel, memcpy or memset.
     pub fn is_gpu(self) -> bool {
         matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
     }
 
-    /// Whether the event is a call on a host thread, and therefore part of the call tree.
+    /// Whether an event of this category is a call on a host thread, and therefore part of the call
+    /// tree.
     pub fn is_host_call(self) -> bool {
         matches!(self, Category::CpuOp | Category::PythonFunction | Category::Runtime)
     }
 
-    /// The name that current Kineto gives this category.
+    /// The name that current Kineto versions give this category.
     pub fn label(self) -> &'static str {
         match self {
             Category::CpuOp => "cpu_op",

@@ -1,4 +1,4 @@
-//! The events of one trace as columns, with one entry for each event that takes part in a
+//! Stores the events of a trace as columns, with one entry for each event that takes part in a
 //! comparison.
 
 use super::captured_call::CapturedCall;
@@ -13,20 +13,21 @@ use super::sparse::Sparse;
 use super::texts::{TextId, Texts};
 use super::time::Nanos;
 
-/// A thread of the trace: pid and tid as text (`"Spans"` and `"stream 7"` occur), and its name.
+/// A thread of the trace: pid and tid as text (`"Spans"` and `"stream 7"` occur), and the thread's
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The `pid` field. For GPU events, the pid is the device.
+    /// The `pid` field. For a GPU event, the pid is the device.
     pub pid: TextId,
-    /// The `tid` field. For GPU events, the tid is the stream.
+    /// The `tid` field. For a GPU event, the tid is the stream.
     pub tid: TextId,
-    /// `thread_name` metadata; empty if there is none.
+    /// The `thread_name` metadata; empty if the trace has none for the thread.
     pub name: TextId,
 }
 
-/// The arguments of an op, each as JSON text with one blank after `,` and none elsewhere, which
-/// Python's `ast.literal_eval` and `json.loads` can both read. The text of an absent argument is
-/// empty.
+/// The arguments of an op, each as JSON text with one blank after each `,` and no other blanks,
+/// which Python's `ast.literal_eval` and `json.loads` can both read. The text of an absent argument
+/// is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Arguments {
     /// `Input Dims` (2021: `Input dims`).
@@ -53,13 +54,13 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// All arguments, in the order in which tables list them.
+    /// All arguments of the op, in the order in which tables list them.
     pub const ALL: [Argument; 4] =
         [Argument::Shape, Argument::Concrete, Argument::Strides, Argument::Type];
 }
 
 impl Arguments {
-    /// The text of one argument.
+    /// The text of a single argument.
     pub fn text(&self, which: Argument) -> TextId {
         match which {
             Argument::Shape => self.dims,
@@ -70,7 +71,7 @@ impl Arguments {
     }
 }
 
-/// The key that links forward and backward ops: `(Fwd thread id, Sequence number)`.
+/// The key that links a forward op with its backward ops: `(Fwd thread id, Sequence number)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence {
     /// `Sequence number`.
@@ -88,25 +89,25 @@ pub struct Stream {
     pub number: i64,
 }
 
-/// The launch dimensions of a kernel, each as the JSON list of the trace; empty if not recorded.
+/// The launch dimensions of a kernel, each as a JSON list as in the trace; empty if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Grid {
-    /// `grid`. ROCm counts blocks for some launch APIs and threads for others.
+    /// `grid`. For some launch APIs, ROCm counts threads instead of blocks.
     pub grid: TextId,
     /// `block`.
     pub block: TextId,
 }
 
-/// The sizes of the data that one rank sent to a collective and received from it.
+/// The sizes of the data that a rank sent to a collective and received from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// `In msg nelems`: elements of the input.
+    /// `In msg nelems`: number of input elements.
     pub sent: u64,
-    /// `Out msg nelems`: elements of the output.
+    /// `Out msg nelems`: number of output elements.
     pub received: u64,
     /// `Group size`; 0 if not recorded.
     pub ranks: u64,
-    /// `dtype`: the type of the elements (`Float`, `BFloat16`, …); empty if not recorded.
+    /// `dtype`: the element type (`Float`, `BFloat16`, …); empty if not recorded.
     pub dtype: TextId,
 }
 
@@ -115,19 +116,19 @@ pub struct Message {
 pub struct FlowPoint {
     /// Position in `traceEvents`.
     pub uid: Uid,
-    /// `id` of the arrow; start and finish share it.
+    /// `id` of the flow arrow, which its start and finish share.
     pub id: i64,
-    /// Category of the flow (`ac2g`, `fwdbwd`, …).
+    /// Category of the flow arrow (`ac2g`, `fwdbwd`, …).
     pub category: TextId,
-    /// Whether this point is the start or the finish of the arrow.
+    /// Whether this point is the start or the finish of the flow arrow.
     pub end: FlowEnd,
-    /// Thread of the point.
+    /// Thread on which the point lies.
     pub thread: ThreadId,
-    /// Time of the point.
+    /// Time at which the point lies.
     pub time: Nanos,
 }
 
-/// Which end of a flow arrow a point is.
+/// Whether a point is the start, a step or the finish of a flow arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlowEnd {
     /// `ph: s`.
@@ -136,10 +137,10 @@ pub enum FlowEnd {
     Finish,
 }
 
-/// A trace that was read: the events that take part in a comparison, in file order.
+/// The events of a trace that take part in a comparison, in file order.
 ///
-/// The events are complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]. All
-/// other events are counted in [`Trace::left_out`].
+/// These are the complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]. All
+/// remaining events are counted in [`Trace::left_out`].
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     pub(crate) source: String,
@@ -149,7 +150,7 @@ pub struct Trace {
     pub(crate) event_threads: Near<ThreadId, i16>,
     pub(crate) starts: Near<Nanos, i32>,
     pub(crate) durations: Near<Nanos, i32>,
-    /// Index of each event's argument record; `u32::MAX` if the event has no arguments.
+    /// Index of each event's argument record; `u32::MAX` for an event without arguments.
     pub(crate) event_arguments: Vec<u32>,
     pub(crate) correlations: Sparse<i64>,
     pub(crate) external_ids: Sparse<i64>,
@@ -164,9 +165,9 @@ pub struct Trace {
     pub(crate) launched_kernels: Sparse<TextId>,
     pub(crate) grids: Sparse<Grid>,
     pub(crate) captured: Sparse<CapturedCall>,
-    /// The files that captured calls come from, indexed by [`CapturedCall::source`].
+    /// The files that contain captured calls, indexed by [`CapturedCall::source`].
     pub(crate) capture_sources: Vec<String>,
-    /// For GPU events of a replay, the captured call that launched them.
+    /// For each GPU event of a replay, the captured call that launched it.
     pub(crate) captured_launches: Sparse<Uid>,
     pub(crate) collectives: Sparse<TextId>,
     pub(crate) process_groups: Sparse<TextId>,
@@ -184,14 +185,14 @@ pub struct Trace {
     pub(crate) losses: Losses,
     pub(crate) total_events: u64,
     pub(crate) left_out: Vec<(String, u64)>,
-    /// Spans in which GPU events ran that a selection dropped: disjoint, sorted by start.
+    /// Time spans of GPU events that a selection dropped: disjoint, sorted by start.
     pub(crate) unselected: Vec<(Nanos, Nanos)>,
     pub(crate) unpacked_bytes: u64,
     pub(crate) content_hash: u128,
 }
 
 impl Trace {
-    /// The file that the trace was read from, as the user named it.
+    /// The file that the trace was read from, as the user specified it.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -201,23 +202,23 @@ impl Trace {
         self.uids.len()
     }
 
-    /// Whether no event was kept.
+    /// Whether the trace has no kept events.
     pub fn is_empty(&self) -> bool {
         self.uids.is_empty()
     }
 
-    /// Spans in which a device ran GPU events that [`Trace::select`] dropped: disjoint, sorted by
-    /// start.
+    /// Time spans in which a device ran GPU events that [`Trace::select`] dropped: disjoint, sorted
+    /// by start.
     pub fn unselected(&self) -> &[(Nanos, Nanos)] {
         &self.unselected
     }
 
-    /// The kept event at `index`; `None` past the last one.
+    /// The kept event at `index`; `None` if `index` is out of range.
     pub fn event_id(&self, index: usize) -> Option<EventId> {
         (index < self.len()).then_some(EventId(index as u32))
     }
 
-    /// The thread at `index` of [`Trace::threads`]; `None` past the last one.
+    /// The thread at `index` of [`Trace::threads`]; `None` if `index` is out of range.
     pub fn thread_id(&self, index: usize) -> Option<ThreadId> {
         (index < self.threads.len()).then_some(ThreadId(index as u32))
     }
@@ -247,12 +248,12 @@ impl Trace {
         self.text(self.names[event.index()])
     }
 
-    /// Name of the event, interned.
+    /// Interned name of the event.
     pub fn name_id(&self, event: EventId) -> TextId {
         self.names[event.index()]
     }
 
-    /// Thread of the event. For GPU events, the thread is (device, stream).
+    /// Thread of the event. For a GPU event, the thread is (device, stream).
     pub fn thread_of(&self, event: EventId) -> ThreadId {
         self.event_threads.get(event.index())
     }
@@ -272,7 +273,7 @@ impl Trace {
         self.start(event) + self.duration(event)
     }
 
-    /// Arguments of an op, if shapes were recorded.
+    /// Arguments of an op, if argument shapes were recorded.
     pub fn arguments_id(&self, event: EventId) -> Option<ArgumentsId> {
         match self.event_arguments[event.index()] {
             u32::MAX => None,
@@ -285,12 +286,12 @@ impl Trace {
         &self.arguments[id.index()]
     }
 
-    /// All distinct argument records, by id.
+    /// All distinct argument records of the trace, by id.
     pub fn all_arguments(&self) -> &[Arguments] {
         &self.arguments
     }
 
-    /// `args.correlation` of runtime calls and GPU events; 0 and -1 link nothing.
+    /// `args.correlation` of runtime calls and GPU events; the values 0 and -1 link nothing.
     pub fn correlations(&self) -> &Sparse<i64> {
         &self.correlations
     }
@@ -300,12 +301,12 @@ impl Trace {
         &self.external_ids
     }
 
-    /// The keys that link forward and backward ops.
+    /// The key that links an op with its forward or backward ops.
     pub fn sequences(&self) -> &Sparse<Sequence> {
         &self.sequences
     }
 
-    /// Device and stream on which a GPU event ran; `None` for all other events.
+    /// Device and stream on which a GPU event ran; `None` for all events that are not GPU events.
     pub fn stream(&self, event: EventId) -> Option<Stream> {
         self.streams.get(event).map(|&at| self.all_streams[at as usize])
     }
@@ -315,38 +316,39 @@ impl Trace {
         &self.gpu_bytes
     }
 
-    /// `args.graph node id` of GPU events, if CUDA reports it.
+    /// `args.graph node id` of a GPU event, if CUDA reports it.
     pub fn graph_nodes(&self) -> &Sparse<u64> {
         &self.graph_nodes
     }
 
-    /// `args.graph id` of GPU events, if CUDA reports it; 0 means no graph.
+    /// `args.graph id` of a GPU event, if CUDA reports it; 0 means no graph.
     pub fn graphs(&self) -> &Sparse<u64> {
         &self.graphs
     }
 
-    /// `args.name` (or `args.module_fqn`) of GPU events: the part of the program that they were
-    /// captured in, as PyTorch writes it with `export_chrome_trace(…, cuda_graph_annotations=…)`.
+    /// `args.name` (or `args.module_fqn`) of a GPU event: the program part in which the event was
+    /// captured, as PyTorch writes it with `export_chrome_trace(…, cuda_graph_annotations=…)`.
     pub fn regions(&self) -> &Sparse<TextId> {
         &self.regions
     }
 
-    /// `args.kernel` of runtime calls: the name of the kernel that is launched, if ROCm reports it.
+    /// `args.kernel` of a runtime call: the name of the kernel that the call launches, if ROCm
+    /// reports it.
     pub fn launched_kernels(&self) -> &Sparse<TextId> {
         &self.launched_kernels
     }
 
-    /// `args.grid` and `args.block` of kernels, and of the runtime calls that launch them.
+    /// `args.grid` and `args.block` of a kernel, or of the runtime call that launches it.
     pub fn grids(&self) -> &Sparse<Grid> {
         &self.grids
     }
 
-    /// `args.Process Group Name` of communication kernels and of the ops that launched them.
+    /// `args.Process Group Name` of a communication kernel, or of the op that launched it.
     pub fn process_groups(&self) -> &Sparse<TextId> {
         &self.process_groups
     }
 
-    /// `args.Seq` of communication kernels and of the ops that launched them: the number of the
+    /// `args.Seq` of a communication kernel, or of the op that launched it: the number of the
     /// collective in its process group.
     pub fn collective_sequences(&self) -> &Sparse<i64> {
         &self.collective_sequences
@@ -357,31 +359,31 @@ impl Trace {
         &self.collectives
     }
 
-    /// Message sizes of communication kernels, if the library recorded them.
+    /// Message sizes of a communication kernel, if the communication library recorded them.
     pub fn messages(&self) -> &Sparse<Message> {
         &self.messages
     }
 
-    /// `Call stack` of ops in traces of 2021 and 2022.
+    /// `Call stack` of an op in a trace of 2021 or 2022.
     pub fn call_stacks(&self) -> &Sparse<TextId> {
         &self.call_stacks
     }
 
     /// Recorded durations of events whose duration is impossible and counts as 0: negative,
-    /// absurdly long, or extending over the next events on the stream (note `CLOCK_ANOMALY`).
+    /// absurdly long, or extending over later events on the same stream (note `CLOCK_ANOMALY`).
     pub fn recorded_durations(&self) -> &Sparse<Nanos> {
         &self.recorded_durations
     }
 
-    /// Points of flow arrows, in file order; empty with [`ReadOptions::without_flows`].
+    /// Points of flow arrows in file order; empty with [`ReadOptions::without_flows`].
     ///
     /// [`ReadOptions::without_flows`]: super::ReadOptions::without_flows
     pub fn flows(&self) -> &[FlowPoint] {
         &self.flows
     }
 
-    /// Allocations and frees, in file order; empty unless the trace was recorded with
-    /// `profile_memory=True`. A selection keeps all memory events.
+    /// Allocations and frees in file order; empty unless the trace was recorded with
+    /// `profile_memory=True`. [`Trace::select`] keeps all memory events.
     pub fn memory(&self) -> &[MemoryEvent] {
         &self.memory
     }
@@ -396,7 +398,7 @@ impl Trace {
         &self.texts
     }
 
-    /// All threads, by id.
+    /// All threads of the trace, by id.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
@@ -406,7 +408,7 @@ impl Trace {
         &self.threads[id.index()]
     }
 
-    /// Metadata of the trace.
+    /// Metadata of the trace, without its events.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -416,18 +418,18 @@ impl Trace {
         &self.notes
     }
 
-    /// Counts of what was lost, repaired or impossible in the file.
+    /// Counts of events and bytes that were lost, repaired or impossible in the file.
     pub fn losses(&self) -> Losses {
         self.losses
     }
 
-    /// Number of elements of `traceEvents`, of all kinds.
+    /// Number of elements in `traceEvents`, of all kinds.
     pub fn total_events(&self) -> u64 {
         self.total_events
     }
 
-    /// Number of events that take no part in a comparison, by phase and category (`i
-    /// cpu_instant_event`), sorted.
+    /// Number of events that take no part in a comparison, by phase and category
+    /// (`i cpu_instant_event`), sorted.
     pub fn left_out(&self) -> &[(String, u64)] {
         &self.left_out
     }

@@ -1,12 +1,12 @@
-//! Determines from the name of a kernel or op whether it communicates with other ranks.
+//! Determines whether a kernel or op with a given name communicates with other ranks.
 //!
-//! Names of collectives (`all_reduce`, `ncclDevKernel`) are spelled in many ways, with many
-//! prefixes and suffixes. Collectives are therefore searched for as substrings of the lower-case
-//! name without its `_` characters. Template arguments and parameters are ignored, because they
-//! name other kernels.
+//! The names of collectives (`all_reduce`, `ncclDevKernel`) have many spellings, prefixes and
+//! suffixes. Collectives are therefore searched for as substrings of the lower-case name without
+//! its `_` characters. Template arguments and parameters are ignored, because they contain the
+//! names of other kernels.
 
-/// Substrings of both kernel names and op names: collectives, and libraries that name ops like
-/// kernels.
+/// Substrings that occur in both kernel names and op names: collectives, and libraries that name
+/// ops like kernels.
 const OF_BOTH: [&str; 9] = [
     "allreduce",
     "allgather",
@@ -19,7 +19,7 @@ const OF_BOTH: [&str; 9] = [
     "quickreduce",
 ];
 
-/// Substrings of names that only communication kernels have.
+/// Substrings that occur only in the names of communication kernels.
 const OF_KERNELS: [&str; 17] = [
     "ncclkernel",
     "nccldev",
@@ -43,7 +43,7 @@ const OF_KERNELS: [&str; 17] = [
 /// Prefix of Ascend's collectives (`hcom_allReduce_`); elsewhere in a name it has no meaning.
 const ASCEND: &str = "hcom";
 
-/// Substrings of names that only communication ops have.
+/// Substrings that occur only in the names of communication ops.
 const OF_OPS: [&str; 7] = [
     "recordparamcomms",
     "c10d::",
@@ -54,17 +54,17 @@ const OF_OPS: [&str; 7] = [
     "dispatchcombine",
 ];
 
-/// Substrings of ops that arrange data for a collective or unpack its result. These ops are copies
-/// (FSDP's `all_gather_copy_in`).
+/// Substrings in the names of ops that arrange data for a collective or unpack its result. Such ops
+/// only copy data (FSDP's `all_gather_copy_in`).
 const LAYS_OUT: [&str; 3] = ["copyin", "copyout", "chunkcat"];
 
-/// Whether a kernel of this name communicates with other ranks.
+/// Whether a kernel with this name communicates with other ranks.
 pub(crate) fn is_communication_kernel(name: &str) -> bool {
     let name = squeezed(without_return_type(name));
     name.starts_with(ASCEND) || holds_any(&name, &OF_BOTH) || holds_any(&name, &OF_KERNELS)
 }
 
-/// Whether an op of this name communicates with other ranks.
+/// Whether an op with this name communicates with other ranks.
 pub(crate) fn is_communication_op(name: &str) -> bool {
     let name = squeezed(name);
     (holds_any(&name, &OF_BOTH) || holds_any(&name, &OF_OPS)) && !holds_any(&name, &LAYS_OUT)
@@ -74,8 +74,8 @@ fn holds_any(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// Strips the return type and an anonymous namespace, whose bracket does not begin the parameters:
-/// `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)`.
+/// Strips the return type and an anonymous namespace, whose bracket does not begin the parameters,
+/// as in `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)`.
 fn without_return_type(name: &str) -> &str {
     let rest = name.strip_prefix("void ").unwrap_or(name);
     ["(anonymous namespace)::", "<unnamed>::"]

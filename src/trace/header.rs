@@ -1,38 +1,37 @@
-//! Metadata of a trace outside its events: devices, versions, rank, recording options.
+//! Stores the metadata of a trace besides its events: devices, versions, rank, recording options.
 
 use super::time::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// One GPU, as described by `deviceProperties`. Missing numbers are `None`; a missing name is
-/// empty.
+/// A GPU, as described by `deviceProperties`. A missing number is `None`; a missing name is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Device {
     /// Device number, as used by GPU events.
     pub id: i64,
-    /// Marketing name; often empty on ROCm.
+    /// Marketing name of the GPU; often empty on ROCm.
     pub name: String,
     /// Compute capability (CUDA) or gfx version (ROCm), major and minor.
     pub capability: Option<(i64, i64)>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Number of streaming multiprocessors or compute units.
+    /// Number of streaming multiprocessors (CUDA) or compute units (ROCm).
     pub multiprocessors: Option<i64>,
-    /// Threads in a warp or wavefront: 32 on NVIDIA, 64 on AMD CDNA.
+    /// Number of threads in a warp or wavefront: 32 on NVIDIA, 64 on AMD CDNA.
     pub warp_size: Option<i64>,
 }
 
-/// The profiler that wrote a file.
+/// The profiler that wrote a trace file.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Recorder {
-    /// PyTorch's profiler, or another profiler that writes its JSON format.
+    /// PyTorch's profiler, or a different profiler that writes the same JSON format.
     #[default]
     Kineto,
     /// NVIDIA Nsight Systems.
     NsightSystems,
-    /// The profiler of XLA, as JAX uses it.
+    /// The XLA profiler, as used by JAX.
     Xla,
 }
 
@@ -52,7 +51,7 @@ impl Recorder {
     }
 }
 
-/// The part of `distributedInfo` that comparisons need.
+/// The fields of `distributedInfo` that comparisons need.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Distributed {
     /// `nccl`, `gloo`, …
@@ -63,12 +62,13 @@ pub struct Distributed {
     pub world_size: Option<i64>,
 }
 
-/// Everything of interest at the top level of a trace file, except `traceEvents`.
+/// All fields of interest at the top level of a trace file, except `traceEvents`.
 ///
-/// The `metadata` and environment blocks are never read: in real traces they contain credentials.
+/// The `metadata` and environment blocks are never read, because they contain credentials in real
+/// traces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
-    /// The profiler that wrote the file.
+    /// The profiler that wrote the trace file.
     pub recorder: Recorder,
     /// `schemaVersion`.
     pub schema_version: Option<i64>,
@@ -76,13 +76,13 @@ pub struct Header {
     pub devices: Vec<Device>,
     /// Known version keys (`cuda_runtime_version`, `hip_driver_version`, …) with their values as
     /// text, sorted by key. Unknown keys, and values that do not look like a version, are not read,
-    /// because real traces contain credentials there.
+    /// because in real traces they can contain credentials.
     pub versions: Vec<(String, String)>,
-    /// `distributedInfo`, if the process was part of a group.
+    /// `distributedInfo`, if the process belonged to a process group.
     pub distributed: Option<Distributed>,
-    /// Recording options that are switched on: `record_shapes`, `with_stack`, `with_modules`,
+    /// Recording options that were switched on: `record_shapes`, `with_stack`, `with_modules`,
     /// `profile_memory`, `with_flops`; sorted.
     pub options: Vec<String>,
-    /// `baseTimeNanoseconds`: the point in time that event times are relative to.
+    /// `baseTimeNanoseconds`: the point in time to which event times are relative.
     pub base_time: Option<Nanos>,
 }

@@ -1,17 +1,17 @@
-//! Ids within one trace: events, threads, argument records.
+//! Defines ids within a trace: events, threads, argument records.
 
-/// Position of an event in `traceEvents`, from 0, counting metadata events. TraceLens calls this
-/// position UID.
+/// Position of an event in `traceEvents`, counting from 0 and including metadata events. TraceLens
+/// calls this position the UID of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Uid(pub u32);
 
-/// Id of a kept event of one trace: dense, from 0, in file order. Ids of different traces cannot be
-/// compared.
+/// Id of a kept event in one trace: dense, from 0, in file order. Ids of different traces cannot be
+/// compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub(crate) u32);
 
 impl EventId {
-    /// Position among the kept events of its trace.
+    /// Position of the event among the kept events of its trace.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -33,7 +33,7 @@ impl ThreadId {
 pub struct ArgumentsId(pub(crate) u32);
 
 impl ArgumentsId {
-    /// Position among the argument records of its trace.
+    /// Position of the record among the argument records of its trace.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -3,8 +3,8 @@
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// The memory that an allocator manages: `Device Type` and `Device Id` of the trace, `None` if not
-/// recorded.
+/// The memory that an allocator manages, as `Device Type` and `Device Id` of the trace; `None` if
+/// not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MemoryDevice {
     /// `Device Type`: 0 is the CPU, 1 is CUDA, 6 is HIP.
@@ -14,31 +14,31 @@ pub struct MemoryDevice {
 }
 
 impl MemoryDevice {
-    /// Whether this is host memory.
+    /// Whether the memory is host memory.
     pub fn is_host(self) -> bool {
         self.kind == Some(0)
     }
 }
 
-/// An allocation or a free: an instant `[memory]`.
+/// An allocation or a free, recorded as an instant event `[memory]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryEvent {
     /// Position in `traceEvents`.
     pub uid: Uid,
-    /// The thread that allocated or freed.
+    /// The thread that allocated or freed the block.
     pub thread: ThreadId,
     /// Time of the allocation or free.
     pub time: Nanos,
-    /// The memory that was allocated or freed.
+    /// The memory to which the block belongs.
     pub device: MemoryDevice,
     /// `Bytes`: size of the block; negative for a free.
     pub bytes: i64,
     /// `Addr`: address of the block, as the bits of a `u64`.
     pub address: Option<i64>,
-    /// `Total Allocated`: bytes in live blocks after the event.
+    /// `Total Allocated`: number of bytes in live blocks after the event.
     pub allocated: Option<i64>,
-    /// `Total Reserved`: bytes that the allocator has reserved after the event.
+    /// `Total Reserved`: number of bytes that the allocator has reserved after the event.
     pub reserved: Option<i64>,
-    /// `Ev Idx`: order of events with the same time.
+    /// `Ev Idx`: order among events at the same time.
     pub order: Option<i64>,
 }

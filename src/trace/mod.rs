@@ -1,4 +1,5 @@
-//! Reads a trace file into a [`Trace`]: the events that take part in a comparison, as columns.
+//! Reads a trace file into a [`Trace`], which stores the events that take part in a comparison as
+//! columns.
 
 mod by_name;
 mod capture_files;

@@ -1,15 +1,16 @@
-//! Compact columns of numbers that are close to their neighbors: times, positions, threads.
+//! Compact columns for numbers that are close to their neighbors, such as times, positions and
+//! threads.
 
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// Number of entries per block. Entries are stored as their distance from the first entry of the
-/// block.
+/// Number of entries per block of a column. Entries are stored as their distance from the first
+/// entry of their block.
 const BLOCK: usize = 64;
 
-/// A column of numbers, each stored as its distance `D` from the first number of its block. A uid
-/// takes two bytes instead of four, and a time takes four instead of eight. Numbers whose distance
-/// does not fit into `D` are stored separately.
+/// A column of numbers, each stored as its distance `D` from the first number of its block. A
+/// stored uid takes two bytes instead of four, and a stored time takes four instead of eight.
+/// Numbers whose distance does not fit into `D` are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Near<T, D> {
     firsts: Vec<T>,
@@ -27,7 +28,7 @@ pub(crate) trait Number: Copy + Ord {
 
 /// The integer type of a stored distance.
 pub(crate) trait Distance: Copy + PartialEq + TryFrom<i64> + Into<i64> {
-    /// Marks a number that is stored separately.
+    /// Value that marks a number as stored separately.
     const FAR: Self;
 }
 
@@ -103,7 +104,7 @@ impl<T: Number, D: Distance> Near<T, D> {
         self.distances.push(distance);
     }
 
-    /// Replaces the number at `at`.
+    /// Replaces the number at position `at`.
     pub(crate) fn set(&mut self, at: usize, number: T) {
         let distance = self.distance(at, number);
         self.distances[at] = distance;
@@ -128,7 +129,7 @@ impl<T: Number, D: Distance> Near<T, D> {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// Index of `number` in a column whose numbers ascend.
+    /// Index of `number` in a column with ascending numbers.
     pub(crate) fn position(&self, number: T) -> Option<usize> {
         let block = self.firsts.partition_point(|&first| first <= number).checked_sub(1)?;
         let in_block = block * BLOCK..self.len().min((block + 1) * BLOCK);
@@ -136,7 +137,7 @@ impl<T: Number, D: Distance> Near<T, D> {
     }
 
     fn distance(&self, at: usize, number: T) -> D {
-        // If the subtraction wraps around, the addition in `get` wraps back.
+        // If the subtraction wraps around, the addition in `get` reverses it.
         let distance = number.whole().wrapping_sub(self.firsts[at / BLOCK].whole());
         D::try_from(distance).unwrap_or(D::FAR)
     }

@@ -1,5 +1,5 @@
-//! Counts irregular data instead of printing it. Every result of the pipeline carries its
-//! [`Notes`].
+//! Collects irregularities in the data instead of printing them. Every result of the pipeline
+//! carries its [`Notes`].
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ pub struct Note {
     pub code: &'static str,
     /// How many times the irregularity occurred.
     pub count: u64,
-    /// What happened, with the first position if that helps.
+    /// A description of the irregularity, with its first position if that helps.
     pub message: String,
-    /// What the user can do; empty if nothing can be done.
+    /// A hint on what the user can do; empty if nothing can be done.
     pub hint: &'static str,
 }
 
-/// The notes of a result, one for each code, in the order in which the codes first occurred.
+/// The notes on a result, one for each code, in the order in which the codes first occurred.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Notes(Vec<Note>);
@@ -39,7 +39,7 @@ impl Notes {
         }
     }
 
-    /// The note with this code.
+    /// The note that has this code.
     pub fn get(&self, code: &str) -> Option<&Note> {
         self.0.iter().find(|note| note.code == code)
     }

@@ -30,7 +30,7 @@ impl Pattern {
         self.0.replace_all(name, with)
     }
 
-    /// The first capture group that `with` refers to but the pattern does not have.
+    /// The first capture group that `with` refers to and the pattern does not have.
     pub fn unknown_group(&self, with: &str) -> Option<String> {
         let known = |group: &&str| {
             self.0
@@ -42,8 +42,8 @@ impl Pattern {
     }
 }
 
-/// The capture groups that a replacement refers to. `$1_x` refers to the group `1_x`, as in the
-/// regex crate.
+/// The capture groups to which a replacement text refers. As in the regex crate, `$1_x` refers to
+/// the group `1_x`.
 fn groups(with: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = with;
@@ -68,7 +68,7 @@ fn groups(with: &str) -> Vec<&str> {
 impl FromStr for Pattern {
     type Err = Error;
 
-    /// Parses a pattern; the error is one line that says what is wrong with the expression.
+    /// Parses a pattern; the error is a single line that describes the problem.
     fn from_str(text: &str) -> Result<Pattern> {
         Regex::new(text).map(Pattern).map_err(|error| {
             let drawn = error.to_string();

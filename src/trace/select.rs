@@ -1,4 +1,4 @@
-//! Restricts a [`Trace`] to selected events; uids do not change.
+//! Restricts a [`Trace`] to selected events, whose uids do not change.
 
 use super::columns::Trace;
 use super::ids::EventId;
@@ -7,13 +7,14 @@ use super::spans::union;
 use super::sparse::Sparse;
 
 impl Trace {
-    /// The trace with only the events for which `keep` returns `true`. Uids, header and notes stay
-    /// the same. Event ids are renumbered from 0 and cannot be compared with those of this trace.
-    /// The spans of dropped GPU events remain available as [`Trace::unselected`], because the
-    /// device was not idle then.
+    /// Returns the trace with only the events for which `keep` returns `true`. Uids, header and
+    /// notes remain unchanged. Event ids are renumbered from 0 and cannot be compared with the
+    /// event ids of the original trace. The time spans of dropped GPU events remain available as
+    /// [`Trace::unselected`], because the device was not idle then.
     ///
-    /// Points of flow arrows stay as they are. A point whose event was dropped is not used. Memory
-    /// events stay as well, because which blocks are live depends on all earlier events.
+    /// Points of flow arrows are kept unchanged. A flow point whose event was dropped is ignored
+    /// later. Memory events are kept too, because which blocks are live depends on all earlier
+    /// events.
     #[must_use]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {
         let (kept, gone): (Vec<EventId>, Vec<EventId>) =
@@ -105,7 +106,7 @@ mod tests {
         column
     }
 
-    /// Four events with different values in every column.
+    /// A trace of four events with different values in every column.
     fn full() -> Trace {
         let text = |event: u32| TextId(100 + event);
         Trace {
@@ -161,7 +162,8 @@ mod tests {
     #[test]
     fn every_column_is_cut_to_the_events_that_are_kept() {
         let whole = full();
-        // The pattern has no `..`, so a new column fails to compile until this test checks it.
+        // The pattern has no `..`, so a new column causes a compile error until this test checks
+        // it.
         let Trace {
             source: _,
             uids,

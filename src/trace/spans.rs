@@ -1,5 +1,5 @@
-//! Computes unions of time spans. Kernels of one op may overlap, and busy time counts no moment
-//! twice.
+//! Computes unions of time spans. Kernels of one op may overlap, and busy time must not count any
+//! moment twice.
 
 use super::Nanos;
 
@@ -22,8 +22,8 @@ pub(super) fn union(mut spans: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos)> {
     union
 }
 
-/// For each span, the length that no earlier span covers. `spans` must be sorted by start. The
-/// results add up to the length of the union.
+/// For each span, the length that is not covered by earlier spans. `spans` must be sorted by start.
+/// The resulting lengths add up to the length of the union.
 pub(crate) fn newly_busy(spans: &[(Nanos, Nanos)]) -> Vec<Nanos> {
     let mut reached = Nanos(i64::MIN / 2);
     spans

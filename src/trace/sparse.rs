@@ -1,9 +1,9 @@
-//! A column in which only few events have a value.
+//! Stores columns in which only few events have a value.
 
 use super::ids::EventId;
 
-/// A column in which only few events have a value. Entries are sorted by event and looked up by
-/// binary search.
+/// A column in which only few events have a value. Entries of the column are sorted by event and
+/// looked up by binary search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sparse<T> {
     events: Vec<EventId>,
@@ -29,7 +29,7 @@ impl<T> Sparse<T> {
         self.values.reserve(count);
     }
 
-    /// The first event that has a value.
+    /// The first event that has a value in the column.
     pub(crate) fn first(&self) -> Option<EventId> {
         self.events.first().copied()
     }
@@ -39,7 +39,7 @@ impl<T> Sparse<T> {
         self.events.binary_search(&event).ok().map(|at| &self.values[at])
     }
 
-    /// All entries, in ascending order of event.
+    /// All entries of the column, in ascending order of events.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (EventId, &T)> {
         self.events.iter().copied().zip(&self.values)
     }

@@ -7,7 +7,7 @@ use std::hash::Hasher;
 use std::ops::Range;
 
 /// Id of an interned text of one trace. Ids are dense, from 0; id 0 is the empty text. Ids of
-/// different traces cannot be compared.
+/// different traces cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TextId(pub(crate) u32);
 
@@ -15,7 +15,7 @@ impl TextId {
     /// The empty text.
     pub const EMPTY: TextId = TextId(0);
 
-    /// Index among the texts of its trace, for tables indexed by text.
+    /// Index among the texts of the trace, for tables that are indexed by text.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -36,7 +36,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// The id of `text`, which is stored if it is new.
+    /// Returns the id of `text` and stores the text if it is new.
     pub fn intern(&mut self, text: &str) -> TextId {
         if text.is_empty() {
             return TextId::EMPTY;
@@ -48,7 +48,8 @@ impl Texts {
         }
     }
 
-    /// The id of the text with these bytes, if it is stored. `hash` is [`hash_bytes`] of `text`.
+    /// The id of the text that consists of these bytes, if it is stored. `hash` is [`hash_bytes`]
+    /// of `text`.
     pub(crate) fn find(&self, hash: u64, text: &[u8]) -> Option<TextId> {
         let (buffer, ends) = (&self.buffer, &self.ends);
         self.ids.find(hash, |&id| slice(buffer, ends, id).as_bytes() == text).map(|&id| TextId(id))
@@ -72,23 +73,23 @@ impl Texts {
     /// The text with this id.
     ///
     /// # Panics
-    /// Panics if the id comes from another trace and is out of range for this one.
+    /// Panics if the id comes from a different trace and is out of range for this trace.
     pub fn get(&self, id: TextId) -> &str {
         slice(&self.buffer, &self.ends, id.0)
     }
 
-    /// Number of distinct texts, including the empty one.
+    /// Number of distinct texts, including the empty text.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no text other than the empty one.
+    /// Whether the empty text is the only text.
     pub fn is_empty(&self) -> bool {
         self.ends.len() == 1
     }
 }
 
-/// The hash that [`Texts::find`] and [`Texts::insert`] expect.
+/// The hash that [`Texts::find`] and [`Texts::insert`] expect for a text.
 pub(crate) fn hash_bytes(text: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(text);

@@ -1,4 +1,5 @@
-//! Times: decimal microseconds in the text of a trace, whole nanoseconds here.
+//! Converts times: the text of a trace contains decimal microseconds, and this type contains whole
+//! nanoseconds.
 
 use super::digits::push_fixed;
 use crate::side::PerSide;
@@ -6,11 +7,11 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
-/// A point in time or a span of time, in whole nanoseconds.
+/// A point in time or a duration, in whole nanoseconds.
 ///
 /// A double that contains microseconds since the epoch has a resolution of only 0.25 µs, which
-/// breaks the nesting of calls. Integers keep every digit that Kineto writes. The text form is in
-/// microseconds with three decimals.
+/// breaks the nesting of calls. Integers preserve every digit that Kineto writes. The text form is
+/// in microseconds with three decimals.
 ///
 /// ```
 /// use tracetree::trace::Nanos;
@@ -42,12 +43,12 @@ impl Nanos {
 }
 
 impl PerSide<Nanos> {
-    /// The difference candidate − baseline.
+    /// The difference of two times, candidate − baseline.
     pub fn difference(self) -> Nanos {
         self.candidate - self.baseline
     }
 
-    /// The ratio candidate / baseline; `None` unless both are positive.
+    /// The ratio of two times, candidate / baseline; `None` unless both are positive.
     pub fn ratio(self) -> Option<f64> {
         (self.baseline > Nanos::ZERO && self.candidate > Nanos::ZERO)
             .then(|| self.candidate.0 as f64 / self.baseline.0 as f64)
@@ -55,7 +56,7 @@ impl PerSide<Nanos> {
 }
 
 impl Nanos {
-    /// Appends the same text that [`Display`](fmt::Display) produces.
+    /// Appends the text that [`Display`](fmt::Display) produces.
     pub(crate) fn push_micros(self, text: &mut String) {
         push_fixed(text, self.0 < 0, self.0.unsigned_abs(), 3);
     }

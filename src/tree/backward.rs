@@ -1,10 +1,11 @@
 //! Links forward ops to their backward ops by `(Fwd thread id, Sequence number)`.
 //!
-//! A backward op records the sequence number of its forward op and an internal number for the
-//! thread that ran it. Forward ops do not record that thread number, and every thread counts its
-//! own sequence numbers (activation checkpointing runs forward ops on the backward thread). So the
-//! thread for each number is found by a vote: the thread that explains the most backward ops wins.
-//! Nested forward ops share a sequence number; the one that starts last led to the backward op.
+//! A backward op records the sequence number of its forward op and an internal number of the thread
+//! that ran the forward op. Forward ops do not record the internal thread number, and every thread
+//! counts its own sequence numbers (activation checkpointing runs forward ops on the backward
+//! thread). So the thread for each internal number is found by a vote: the thread that explains the
+//! most backward ops wins. Nested forward ops share a sequence number; the forward op that starts
+//! last led to the backward op.
 
 use super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, ThreadId};
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 const MOST_FORWARD_THREADS: usize = 32;
 
 impl CallTree {
-    /// Pairs of (forward op, outermost backward op), sorted by backward op.
+    /// The pairs of forward op and outermost backward op, sorted by backward op.
     pub fn backward_links(&self) -> &[(CallId, CallId)] {
         self.backward.get_or_init(|| self.find_backward_links())
     }
@@ -42,7 +43,7 @@ impl CallTree {
         links
     }
 
-    /// The forward op with the latest start for each (thread, sequence number).
+    /// For each (thread, sequence number), the forward op that starts last.
     fn forward_ops(&self) -> FxHashMap<(ThreadId, i64), CallId> {
         let mut ops: FxHashMap<(ThreadId, i64), CallId> = FxHashMap::default();
         for (event, sequence) in self.trace().sequences().iter() {

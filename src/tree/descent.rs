@@ -2,14 +2,14 @@
 
 use super::{CallId, CallTree};
 
-/// The calls on the path from a root to the last visited call, with a value for each.
+/// The calls on the path from a root to the last visited call, with a value for each of them.
 ///
-/// If calls are visited in preorder, each ancestor is entered and left once, however deep the calls
-/// nest. In any other order the values are the same, but calls are entered repeatedly.
+/// If calls are visited in preorder, each ancestor is entered and left once, however deeply the
+/// calls nest. In any other order the values are the same, but calls are entered repeatedly.
 #[derive(Debug)]
 pub(crate) struct Descent<T> {
     path: Vec<(CallId, T)>,
-    /// The calls to enter during a visit; a field so that its memory is reused.
+    /// The calls to enter during a visit, stored in a field to reuse the memory.
     new: Vec<CallId>,
 }
 
@@ -20,9 +20,9 @@ impl<T> Default for Descent<T> {
 }
 
 impl<T> Descent<T> {
-    /// Goes to a call: leaves the calls that are not its ancestors, innermost first, then enters
+    /// Moves to a call: leaves the calls that are not its ancestors, innermost first, then enters
     /// the remaining ancestors and the call itself. Both functions receive the value of the parent,
-    /// if there is one.
+    /// if there is a parent.
     pub(crate) fn visit(
         &mut self,
         tree: &CallTree,
@@ -38,7 +38,7 @@ impl<T> Descent<T> {
             let value = enter(self.path.last().map(|(_, value)| value), call);
             self.path.push((call, value));
         }
-        &self.path.last().expect("the path ends with the call").1
+        &self.path.last().expect("the path ends with the visited call").1
     }
 
     pub(crate) fn finish(mut self, leave: impl FnMut(CallId, T, Option<&mut T>)) {

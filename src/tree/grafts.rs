@@ -1,4 +1,5 @@
-//! Finds the captured calls below each graph launch, and the GPU events that they launch.
+//! Finds the captured calls below each graph launch, and the GPU events that the captured calls
+//! launch.
 
 use crate::trace::{CapturedCall, EventId, Nanos, Trace, Uid};
 use rustc_hash::FxHashMap;
@@ -18,7 +19,7 @@ pub(super) struct Grafted {
     pub(super) event: EventId,
     /// Number of captured ancestors of the call.
     pub(super) depth: u32,
-    /// Start of the first GPU event at or below the call, if there is one.
+    /// Start of the first GPU event at or below the call, if any.
     pub(super) first: Option<Nanos>,
 }
 
@@ -66,10 +67,10 @@ impl Grafts {
     }
 }
 
-/// Sets, for each call, the start of the first GPU event at or below it. `own` returns the start of
-/// the first GPU event that a call launched itself.
+/// Sets, for each call, the start of the first GPU event at or below the call. `own` returns the
+/// start of the first GPU event that a call launched itself.
 fn find_firsts(calls: &mut [Grafted], own: impl Fn(EventId) -> Option<Nanos>) {
-    // For each depth, the earliest start below the calls seen so far whose parent has not been seen
+    // For each depth, the earliest start below the visited calls whose parent has not been visited
     // yet.
     let mut below: Vec<Option<Nanos>> = Vec::new();
     for call in calls.iter_mut().rev() {

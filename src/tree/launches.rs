@@ -1,10 +1,10 @@
 //! Finds the GPU events that each host call launched.
 //!
-//! GPU events are linked to launches by `correlation`: a GPU event shares it with the runtime call
-//! that launched it, and a graph launch shares it with all its kernels. The correlations 0 and -1
-//! (RCCL) link nothing. In the traces of torch 1.12 to 2.2, `External id` repeats the correlation
-//! and names the wrong op. So `External id` is used only if the trace has no runtime calls, the id
-//! differs from the correlation, and the op starts before its GPU event.
+//! GPU events are linked to launches by `correlation`, which a GPU event shares with the runtime
+//! call that launched it, and a graph launch with all its kernels. The correlations 0 and -1 (RCCL)
+//! link nothing. In traces of torch 1.12 to 2.2, `External id` repeats the correlation and refers
+//! to the wrong op. So `External id` is used only if the trace has no runtime calls, the id differs
+//! from the correlation, and the op starts before its GPU event.
 
 use crate::trace::{Category, EventId, Notes, Trace};
 use rustc_hash::FxHashMap;
@@ -12,12 +12,12 @@ use rustc_hash::FxHashMap;
 /// The GPU events that each host call launched, and the GPU events without a launch.
 #[derive(Debug, Default)]
 pub(super) struct Launched {
-    /// (launch, GPU event), sorted by launch, then start, then file order.
+    /// Pairs of (launch, GPU event), sorted by launch, then start, then file order.
     links: Vec<(EventId, EventId)>,
-    /// For each event, whether it launched a GPU event. Every call is looked up here, and most
-    /// launched nothing.
+    /// For each event, whether it launched a GPU event. Every call is looked up here, although most
+    /// calls launched nothing.
     is_launch: Vec<bool>,
-    /// GPU events whose launch is not in the trace, by start.
+    /// GPU events whose launch is not in the trace, sorted by start.
     pub(super) unlinked: Vec<EventId>,
 }
 
@@ -71,7 +71,8 @@ fn launchers(trace: &Trace) -> Launchers {
     let mut calls = FxHashMap::default();
     for (event, &id) in trace.correlations().iter().filter(host(Category::Runtime)) {
         if id > 0 {
-            // If a runtime call and the driver call inside it share an id, the first of them wins.
+            // If a runtime call and the driver call inside it share an id, the call that comes
+            // first is used.
             calls.entry(id).or_insert(event);
         }
     }
@@ -120,8 +121,8 @@ fn note(trace: &Trace, launched: &Launched, by_external_id: bool, notes: &mut No
             launched.links.len() as u64,
             "also record the CUDA/HIP runtime calls",
             || {
-                "the trace has no runtime calls; GPU events are attributed directly to the op with \
-                 their External id"
+                "the trace has no runtime calls; each GPU event is attributed directly to the op \
+                 with the same External id"
                     .to_owned()
             },
         );

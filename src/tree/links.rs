@@ -1,4 +1,4 @@
-//! The links between calls that are not nesting, as a graph to query and to export.
+//! Stores the links between calls besides nesting, as a graph to query and to export.
 
 use super::{CallId, CallTree};
 use crate::escape::one_line;
@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 /// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
-    /// From a runtime call to a GPU event that it launched.
+    /// A link from a runtime call to a GPU event that it launched.
     Launch,
-    /// From a forward op to its backward op.
+    /// A link from a forward op to its backward op.
     Backward,
-    /// A flow arrow of the trace between two calls that are not otherwise linked.
+    /// A flow arrow of the trace between two calls that are not linked otherwise.
     Flow,
 }
 
@@ -37,7 +37,8 @@ pub struct LinkGraph {
 }
 
 impl CallTree {
-    /// The links of the tree: launches, links from forward to backward ops, and flow arrows.
+    /// Returns the links of the tree: launches, links from forward to backward ops, and flow
+    /// arrows.
     pub fn links(&self) -> LinkGraph {
         let mut graph = DiGraphMap::new();
         for (from, to) in flow_links(self) {
@@ -61,7 +62,7 @@ impl LinkGraph {
         self.graph.edge_count()
     }
 
-    /// Whether there are no links.
+    /// Whether the tree has no links.
     pub fn is_empty(&self) -> bool {
         self.graph.edge_count() == 0
     }
@@ -94,7 +95,7 @@ impl LinkGraph {
     }
 
     /// The graph in the DOT language of Graphviz, with the names of the calls. `tree` must be the
-    /// tree that the links were taken from.
+    /// tree from which the links were taken.
     pub fn to_dot(&self, tree: &CallTree) -> String {
         let name = |_, (call, _): (u32, _)| {
             let label = one_line(tree.name(CallId(call)));
@@ -105,7 +106,7 @@ impl LinkGraph {
         let config = [Config::EdgeNoLabel, Config::NodeNoLabel];
         let mut text = String::new();
         write!(text, "{:?}", Dot::with_attr_getters(&self.graph, &config, &kind, &name))
-            .expect("writing to a string does not fail");
+            .expect("writing to a string cannot fail");
         text
     }
 }
@@ -133,8 +134,8 @@ fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
     links
 }
 
-/// Calls by thread and start; the innermost call wins. Kineto draws an arrow at the exact start of
-/// the call that it belongs to.
+/// Calls by thread and start; of nested calls with the same start, the innermost call counts.
+/// Kineto draws a flow arrow at the exact start of the call to which it belongs.
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
     for event in trace

@@ -1,6 +1,6 @@
 //! Builds the [`CallTree`] of a [`Trace`]: thread → Python frame → op → launch → GPU event.
 //!
-//! Calls nest by time on their thread. A GPU event is below the call that launched it. Calls are
+//! Calls on a thread are nested by time. A GPU event is below the call that launched it. Calls are
 //! numbered in preorder, so the subtree of a call is a range of numbers:
 //!
 //! ```text
@@ -45,7 +45,7 @@ use std::sync::{Arc, OnceLock};
 pub const UNLINKED: &str = "(launch not in trace)";
 
 /// Id of a call in one tree: its position in preorder, from 0. Ids of different trees cannot be
-/// compared.
+/// compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u32);
 
@@ -67,23 +67,24 @@ pub enum CallKind {
     Frame,
     /// An operator (`cpu_op`).
     Op,
-    /// A call into the GPU runtime or driver. A runtime call is a launch if there are GPU events
-    /// below it.
+    /// A call into the GPU runtime or driver. A runtime call with GPU events below it is a launch.
     Runtime,
     /// A kernel, memcpy or memset.
     Gpu,
 }
 
-/// Marks a missing call, event or thread: the parent of a root, or the event of the unlinked root.
+/// Value that marks a missing call, event or thread: the parent of a root, or the event of the
+/// unlinked root.
 const NONE: u32 = u32::MAX;
 
-/// Whether a runtime call of this name launches a captured graph: `cudaGraphLaunch`, `hipGraphLaunch`, ….
+/// Whether a runtime call with this name launches a captured graph: `cudaGraphLaunch`,
+/// `hipGraphLaunch`, ….
 pub(crate) fn names_graph_launch(name: &str) -> bool {
     holds_word(name, "GraphLaunch")
 }
 
 /// Whether a name contains an ASCII word. The check runs for every call, and `str::contains`
-/// prepares a search first, which takes longer than scanning these short names.
+/// prepares a search first, which takes longer than scanning such short names.
 pub(crate) fn holds_word(name: &str, word: &str) -> bool {
     let (name, word) = (name.as_bytes(), word.as_bytes());
     name.windows(word.len()).any(|part| part == word)
@@ -102,24 +103,24 @@ impl CallKind {
     }
 }
 
-/// The calls of one trace, nested, with their GPU events.
+/// The nested calls of one trace, with their GPU events.
 #[derive(Debug, Clone)]
 pub struct CallTree {
     trace: Arc<Trace>,
     kinds: Vec<CallKind>,
-    /// The event of each call. For a thread root, the thread.
+    /// The event of each call. For a thread root, this is the thread.
     sources: Vec<u32>,
     parents: Vec<u32>,
     /// End of each call's subtree in preorder, exclusive.
     ends: Vec<u32>,
     /// Number of GPU events before each call in preorder, with one additional entry at the end.
     gpu_before: Counts,
-    /// The call of each event; `u32::MAX` for events that are not calls.
+    /// The call that represents each event; `u32::MAX` for events that are not calls.
     calls: Vec<u32>,
-    /// The parents of calls that were nested too deep, in preorder. The column is empty for every
+    /// The parents of calls that were nested too deeply, in preorder. The list is empty for every
     /// trace of a real program.
     crowded: Vec<u32>,
-    /// The innermost module call at or above each call; computed on first use.
+    /// For each call, the innermost module call that is or contains it; computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
     /// Pairs of forward op and backward op; computed on first use.
     backward: OnceLock<Vec<(CallId, CallId)>>,
@@ -128,8 +129,8 @@ pub struct CallTree {
 }
 
 impl CallTree {
-    /// Builds the tree of `trace`. Never fails: calls that do not nest or link are kept and
-    /// reported as notes.
+    /// Builds the call tree of `trace`. Never fails, because calls that cannot be nested or linked
+    /// are kept and reported as notes.
     ///
     /// ```
     /// use tracetree::{CallTree, Trace};
@@ -146,7 +147,7 @@ impl CallTree {
         CallTree::with_options(trace, TreeOptions::default())
     }
 
-    /// Builds the tree of `trace`, with options.
+    /// Builds the call tree of `trace`, with options.
     pub fn with_options(trace: impl Into<Arc<Trace>>, options: TreeOptions) -> CallTree {
         let trace = trace.into();
         let mut notes = Notes::default();
@@ -171,21 +172,21 @@ impl CallTree {
             "the profiler's instrumentation overlaps calls; totals are unaffected",
             || {
                 format!(
-                    "{artefacts} × call that ends more than 1 µs after the call it starts in; kept \
+                    "{artefacts} × call that ends more than 1 µs after the enclosing call; kept \
                      nested in it"
                 )
             },
         );
         notes.add("TIMER_NOISE", noise, "", || {
             format!(
-                "{noise} × call that overlaps its neighbour by at most 1 µs; treated as timer noise"
+                "{noise} × call that overlaps its neighbor by at most 1 µs; treated as timer noise"
             )
         });
         let deepest = nest::DEEPEST;
         notes.add(
             "TOO_DEEP",
             too_deep,
-            "if the program recurses this deep, record it without Python stacks",
+            "if the program recurses this deeply, record it without Python stacks",
             || {
                 format!(
                     "{too_deep} × call nested more than {deepest} levels deep; moved up to level \
@@ -219,8 +220,8 @@ impl CallTree {
         self
     }
 
-    /// The launches of captured graphs in this tree, by position. Empty if captures were not
-    /// searched for.
+    /// The launches of captured graphs in this tree, ordered by position. The list is empty if
+    /// captures were not searched for.
     pub fn replays(&self) -> &[Replay] {
         &self.replays
     }
@@ -245,7 +246,7 @@ impl CallTree {
         &self.notes
     }
 
-    /// The call at a position in preorder; `None` past the end.
+    /// The call at a position in preorder; `None` if the position is out of range.
     pub fn call_id(&self, index: usize) -> Option<CallId> {
         (index < self.len()).then_some(CallId(index as u32))
     }
@@ -255,12 +256,13 @@ impl CallTree {
         (0..self.ends.len() as u32).map(CallId)
     }
 
-    /// The roots: host threads in order of first appearance, then the unlinked GPU events, if any.
+    /// The root calls: host threads in order of first appearance, then the root of the unlinked GPU
+    /// events, if any.
     pub fn roots(&self) -> impl Iterator<Item = CallId> + '_ {
         self.siblings(0, self.ends.len() as u32)
     }
 
-    /// The children of a call, by start; below a launch, GPU events come first.
+    /// The children of a call by start; below a launch, GPU events come first.
     pub fn children(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         self.siblings(call.0 + 1, self.ends[call.index()])
     }
@@ -276,17 +278,18 @@ impl CallTree {
         })
     }
 
-    /// The call and all calls below it, in preorder.
+    /// A call and all calls below it, in preorder.
     pub fn subtree(&self, call: CallId) -> impl DoubleEndedIterator<Item = CallId> + use<> {
         (call.0..self.ends[call.index()]).map(CallId)
     }
 
-    /// Number of calls in the subtree, including the call itself.
+    /// Number of calls in the subtree of a call, including the call itself.
     pub fn size(&self, call: CallId) -> usize {
         (self.ends[call.index()] - call.0) as usize
     }
 
-    /// The first call in preorder after the subtree, which may be past the end of the tree.
+    /// The first call in preorder after the subtree of a call, which may be past the end of the
+    /// tree.
     pub(crate) fn end(&self, call: CallId) -> CallId {
         CallId(self.ends[call.index()])
     }
@@ -324,7 +327,8 @@ impl CallTree {
         }
     }
 
-    /// The call of an event; `None` if the event is not part of the tree, as for annotations.
+    /// The call that represents an event; `None` if the event is not part of the tree, like an
+    /// annotation.
     pub fn call_of(&self, event: EventId) -> Option<CallId> {
         match self.calls[event.index()] {
             NONE => None,
@@ -337,7 +341,7 @@ impl CallTree {
         (self.kind(call) == CallKind::Thread).then(|| ThreadId(self.sources[call.index()]))
     }
 
-    /// The name of a call. For a thread, its recorded name or `thread`.
+    /// The name of a call. For a thread, this is its recorded name or `thread`.
     pub fn name(&self, call: CallId) -> &str {
         match (self.event(call), self.thread(call)) {
             (Some(event), _) => self.trace.name(event),
@@ -354,9 +358,9 @@ impl CallTree {
         self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
 
-    /// Whether the children of this call were nested in each other too deep for the tree. The times
-    /// of children nested too deep overlap, so all of this call's time counts as its self time and
-    /// its children have none.
+    /// Whether the children of this call were nested in each other too deeply for the tree. The
+    /// times of children nested too deeply overlap, so all of this call's time counts as its self
+    /// time, and the children have no self time.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
     }
@@ -370,7 +374,7 @@ impl CallTree {
     }
 
     /// Self time of a host call: its duration minus the durations of the host calls directly below
-    /// it. Calls that were nested too deep (note `TOO_DEEP`) have zero self time, because their
+    /// it. Calls that were nested too deeply (note `TOO_DEEP`) have zero self time, because their
     /// time is attributed to the call above them.
     pub fn self_time(&self, call: CallId) -> Nanos {
         if let Some(time) = self.crowded_self_time(call) {
@@ -384,33 +388,33 @@ impl CallTree {
         (self.duration(call) - below).max(Nanos::ZERO)
     }
 
-    /// Whether the call was recorded during a capture and is shown below a launch of the captured
+    /// Whether the call was recorded during a capture and is placed below a launch of the captured
     /// graph. A captured call did not run when the graph was replayed, so it takes no time.
     pub fn is_captured(&self, call: CallId) -> bool {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }
 
-    /// Whether a captured call was itself recorded or only named by kernels of the replay. `None`
-    /// for a call that ran.
+    /// Whether a captured call was recorded itself, or only kernels of the replay name it. Returns
+    /// `None` for a call that ran.
     pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
-    /// Whether the captured calls below a graph launch were themselves recorded or only named by
-    /// kernels of the replay. `None` if there are no captured calls.
+    /// Whether the captured calls below a graph launch were recorded themselves, or only kernels of
+    /// the replay name them. Returns `None` if there are no captured calls.
     pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
         let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
     }
 
-    /// Whether the call launches a captured graph whose calls are unknown, except for program parts
+    /// Whether the call launches a captured graph whose calls are unknown, apart from program parts
     /// that its kernels name.
     pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
     }
 
-    /// Whether the call launches a captured graph: a runtime call with a name such as
-    /// `cudaGraphLaunch` and with GPU work.
+    /// Whether the call launches a captured graph: a runtime call with GPU work and a name such as
+    /// `cudaGraphLaunch`.
     pub fn is_graph_launch(&self, call: CallId) -> bool {
         self.kind(call) == CallKind::Runtime
             && self.is_gpu_path(call)
@@ -423,19 +427,19 @@ impl CallTree {
         Some(self.trace.arguments(id))
     }
 
-    /// Number of GPU events at or below the call.
+    /// Number of GPU events in the subtree of the call.
     pub fn gpu_events(&self, call: CallId) -> usize {
         let end = self.ends[call.index()] as usize;
         self.gpu_before.within(call.index()..end) as usize
     }
 
-    /// Position of a GPU event among the GPU events of the tree, in preorder; `None` for other
-    /// calls.
+    /// Position of a GPU event among the GPU events of the tree, in preorder; `None` for calls that
+    /// are not GPU events.
     pub(crate) fn gpu_position(&self, call: CallId) -> Option<usize> {
         (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before.before(call.index()) as usize)
     }
 
-    /// Whether the call is on the GPU path: a GPU event is at or below it.
+    /// Whether the call is on the GPU path, which means that its subtree contains a GPU event.
     pub fn is_gpu_path(&self, call: CallId) -> bool {
         self.gpu_events(call) > 0
     }
@@ -445,15 +449,15 @@ impl CallTree {
         self.parent(gpu_event).filter(|&above| self.kind(above) != CallKind::Unlinked)
     }
 
-    /// The call that launched a GPU event when it ran. For a captured launch, this is the graph
-    /// launch above it. `None` if the launch is not in the trace.
+    /// The call that launched a GPU event when the event ran. For a GPU event below a captured
+    /// launch, this is the graph launch above. Returns `None` if the launch is not in the trace.
     pub fn running_launch(&self, gpu_event: CallId) -> Option<CallId> {
         let launch = self.launch(gpu_event)?;
         let ran = |call: &CallId| !self.is_captured(*call);
         std::iter::once(launch).chain(self.ancestors(launch)).find(ran)
     }
 
-    /// The `nn.Module` calls at or above a call, outermost first.
+    /// The `nn.Module` calls that contain a call, including the call itself, outermost first.
     pub fn module_stack(&self, call: CallId) -> Vec<CallId> {
         let next = |&module: &CallId| self.module(self.parent(module)?);
         let mut stack: Vec<CallId> = std::iter::successors(self.module(call), next).collect();
@@ -461,7 +465,7 @@ impl CallTree {
         stack
     }
 
-    /// The innermost `nn.Module` call at or above a call.
+    /// The innermost `nn.Module` call that contains a call, which may be the call itself.
     pub fn module(&self, call: CallId) -> Option<CallId> {
         self.modules().get(call.index()).flatten()
     }
@@ -473,7 +477,7 @@ impl CallTree {
 
     /// All frames of an `nn.Module`, in preorder.
     pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // A module begins each range of calls for which it is the innermost module.
+        // A module begins each range of calls of which it is the innermost module.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

@@ -1,6 +1,6 @@
 //! Parses the name of an `nn.Module` call into class and instance number.
 
-/// The prefix of the class name in the name of a module call.
+/// The prefix that precedes the class in the name of a module call.
 const PREFIX: &str = "nn.Module: ";
 
 /// The parsed name of a module call: `nn.Module: Conv_Block_3` is instance `Conv_Block_3`, number 3
@@ -15,7 +15,7 @@ const PREFIX: &str = "nn.Module: ";
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModuleName<'n> {
-    /// Class and number, as written by the profiler.
+    /// Class and number of the module, as written by the profiler.
     pub instance: &'n str,
     /// The class of the module.
     pub class: &'n str,
@@ -24,12 +24,12 @@ pub struct ModuleName<'n> {
 }
 
 impl<'n> ModuleName<'n> {
-    /// Parses the name of a call; `None` if it is not a module call.
+    /// Parses the name of a call; returns `None` if it is not a module call.
     pub fn of(name: &'n str) -> Option<ModuleName<'n>> {
         name.strip_prefix(PREFIX).map(ModuleName::of_instance)
     }
 
-    /// Parses the name of an instance, without the prefix of a call's name.
+    /// Parses the name of a module instance, without the prefix of a call's name.
     pub fn of_instance(instance: &'n str) -> ModuleName<'n> {
         let is_number =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -41,12 +41,13 @@ impl<'n> ModuleName<'n> {
         }
     }
 
-    /// The class of a module; for any other call, its unchanged name.
+    /// The class of a module; for any call that is not a module, its unchanged name.
     pub fn class_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.class)
     }
 
-    /// The instance name of a module, as people use it; for any other call, its unchanged name.
+    /// The instance name of a module, as users know it; for any call that is not a module, its
+    /// unchanged name.
     pub fn instance_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.instance)
     }

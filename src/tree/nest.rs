@@ -7,8 +7,8 @@
 //!                                       └── d
 //! ```
 //!
-//! Call intervals are half-open. A call *bleeds* if it starts inside the call on top of the stack
-//! and ends after it:
+//! The time intervals of calls are half-open. A call *bleeds* if it starts inside the call on top
+//! of the stack and ends after that call:
 //!
 //! ```text
 //! ├─ a ─────────┤
@@ -20,8 +20,9 @@
 //!                               and ends at a's end for the calls that follow
 //! ```
 //!
-//! Calls nested deeper than [`DEEPEST`] become siblings at that depth. Many later stages walk from
-//! a call to the root, so the limit keeps their work below the number of calls times this depth.
+//! Calls that are nested more deeply than [`DEEPEST`] become siblings at that depth. Many later
+//! stages walk from a call to the root, so the limit bounds their work by the number of calls times
+//! this depth.
 
 use super::grafts::Grafts;
 use super::launches::Launched;
@@ -29,15 +30,15 @@ use super::{CallKind, Frames, NONE};
 use crate::trace::{Category, EventId, Nanos, Trace};
 use std::cmp::Ordering;
 
-/// Maximum difference between the clocks of two calls on one thread.
+/// Maximum difference between the clock readings of two calls on one thread.
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
 /// Maximum depth of host calls below a thread. The deepest of 170 recorded traces has 112 levels,
-/// all of them Python frames and ops. Without a limit, 40,000 equal events (a few megabytes of
+/// all of which are Python frames and ops. Without a limit, 40,000 equal events (a few megabytes of
 /// text) would nest 40,000 deep.
 pub(super) const DEEPEST: usize = 512;
 
-/// The columns of the tree that a [`Planter`] built.
+/// The tree columns that a [`Planter`] fills.
 pub(super) struct Planted {
     pub(super) kinds: Vec<CallKind>,
     pub(super) sources: Vec<u32>,
@@ -46,9 +47,9 @@ pub(super) struct Planted {
     pub(super) calls: Vec<u32>,
     pub(super) noise: u64,
     pub(super) artefacts: u64,
-    /// Number of calls nested deeper than [`DEEPEST`].
+    /// Number of calls that were nested more deeply than [`DEEPEST`].
     pub(super) too_deep: u64,
-    /// The parents of the calls that are nested too deep, in preorder.
+    /// The parents of the calls that were nested too deeply, in preorder.
     pub(super) crowded: Vec<u32>,
 }
 
@@ -105,7 +106,7 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// Adds the GPU events without a launch, below a separate root.
+    /// Adds the GPU events that have no launch, below a separate root.
     pub(super) fn plant_unlinked(&mut self) {
         if self.launched.unlinked.is_empty() {
             return;
@@ -117,9 +118,9 @@ impl<'a> Planter<'a> {
         self.close_all();
     }
 
-    /// Sorts calls by start. On a tie the longer call comes first, then the kind that usually
-    /// encloses the other, then file order. Most of a file is already in order, and the sort is
-    /// fast on ordered runs.
+    /// Sorts calls by their start times. On a tie the longer call comes first, then the call whose
+    /// kind usually encloses the other kind, then the call that comes first in the file. Most of a
+    /// file is already in order, and the sort is fast for ordered runs.
     fn sort_for_nesting(&self, calls: &mut [(Nanos, EventId)]) {
         let trace = self.trace;
         calls.sort_by(|a, b| match a.0.cmp(&b.0) {
@@ -155,7 +156,7 @@ impl<'a> Planter<'a> {
         self.leave_the_deepest_level();
         self.open_event(event, end);
         for gpu_event in self.launched.by(event) {
-            // An event with a captured launch is added below that launch.
+            // If a captured call launched the event, the event is added below that call instead.
             if self.trace.captured_launches().get(gpu_event).is_none() {
                 self.plant_gpu_event(gpu_event);
             }
@@ -163,7 +164,7 @@ impl<'a> Planter<'a> {
         self.plant_captured(event);
     }
 
-    /// If an open call is at the deepest allowed level, closes it so that the next call becomes its
+    /// If an open call is at the deepest allowed level, closes it, so the next call becomes its
     /// sibling.
     fn leave_the_deepest_level(&mut self) {
         if self.stack.len() <= DEEPEST {
@@ -177,8 +178,8 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// Adds the captured calls below a graph launch, with their GPU events. The GPU events of a
-    /// call and the calls below it are ordered by the start of their first GPU event.
+    /// Adds the captured calls below a graph launch, with their GPU events. A call's own GPU events
+    /// and the calls below it are ordered by the start of their first GPU event.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;
@@ -205,7 +206,7 @@ impl<'a> Planter<'a> {
         self.grafts = grafts;
     }
 
-    /// Closes the captured calls from `depth` on, after adding the rest of their GPU events.
+    /// Closes the open captured calls from `depth` on, after adding their remaining GPU events.
     fn close_captured(&mut self, open: &mut Vec<(u32, &[EventId])>, depth: u32) {
         while let Some((_, events)) = open.pop_if(|(own, _)| *own >= depth) {
             events.iter().for_each(|&event| self.plant_gpu_event(event));
@@ -247,8 +248,8 @@ impl<'a> Planter<'a> {
     }
 }
 
-/// The rank of a category. If two calls have equal times, the call of lower rank encloses the
-/// other.
+/// The rank of a category. If two calls have equal times, the call whose category has the lower
+/// rank encloses the other call.
 fn rank(category: Category) -> u8 {
     match category {
         Category::PythonFunction => 0,

@@ -1,13 +1,13 @@
-//! User options for building a call tree.
+//! Defines the user options for building a call tree.
 
 /// Whether Python frames become calls of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Frames {
-    /// Frames are calls wherever the trace has them.
+    /// Frames are calls in every trace that contains frames.
     #[default]
     Kept,
-    /// Frames are never calls. Ops are then nested only in ops and threads, and no modules are
-    /// known. Like annotations, frame events stay in the trace but are not part of the tree.
+    /// Frames are never calls. Ops are then nested only in ops and threads, and module calls are
+    /// unknown. Like annotations, frame events are kept in the trace but are not part of the tree.
     LeftOut,
 }
 

@@ -1,5 +1,6 @@
-//! A column with long runs of equal values, each stored once. Runs are long for steps, layers and
-//! modules, because each contains many calls and a large trace has millions of calls.
+//! Stores a column with long runs of equal values, each run only once. For steps, layers and
+//! modules, runs of equal values are long, because each of them contains many calls and a large
+//! trace has millions of calls.
 
 use std::ops::Range;
 
@@ -10,10 +11,11 @@ const BLOCK: usize = 64;
 /// A value for each position, dense from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretches<T> {
-    /// The first position of each stretch of equal values. The value itself is in `values`.
+    /// For each stretch of equal values, its first position. The value of the stretch is in
+    /// `values`.
     starts: Vec<u32>,
     values: Vec<T>,
-    /// For each block, the stretch that contains its first entry.
+    /// For each block, the stretch that contains the first entry of the block.
     of_blocks: Vec<u32>,
     len: usize,
 }
@@ -34,7 +36,7 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.len += 1;
     }
 
-    /// The first position and the value of each stretch of equal values.
+    /// For each stretch of equal values, its first position and its value.
     pub(crate) fn begins(&self) -> impl Iterator<Item = (usize, T)> {
         self.starts.iter().map(|&start| start as usize).zip(self.values.iter().copied())
     }
@@ -47,20 +49,21 @@ impl<T: Copy + PartialEq> Stretches<T> {
         stretches.filter(is_here).map(|((&start, end), _)| start as usize..end as usize)
     }
 
-    /// The value at a position; `None` past the end.
+    /// The value at a position; `None` if the position is out of range.
     pub(crate) fn get(&self, at: usize) -> Option<T> {
         self.stretch(at).map(|stretch| self.values[stretch])
     }
 
-    /// Whether all positions of a range are in one stretch of equal values. The range must not go
-    /// past the end.
+    /// Whether all positions of a range are in one stretch of equal values. The range must not
+    /// extend past the end of the column.
     pub(crate) fn is_one(&self, range: Range<usize>) -> bool {
         let stretch = self.stretch(range.start);
         let next = stretch.and_then(|stretch| self.starts.get(stretch + 1));
         next.is_none_or(|&next| next as usize >= range.end)
     }
 
-    /// The stretch of equal values that contains a position; `None` past the end.
+    /// The stretch of equal values that contains a position; `None` if the position is out of
+    /// range.
     fn stretch(&self, at: usize) -> Option<usize> {
         if at >= self.len {
             return None;

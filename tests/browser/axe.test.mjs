@@ -1,4 +1,5 @@
-// Rules of accessibility (axe) on every pair and section, in both themes and three widths: no violation.
+// Checks the accessibility rules of axe on every pair and section, in both themes and three widths:
+// there must be no violation.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,7 +13,7 @@ let browser;
 before(async () => { browser = await launch(); });
 after(() => browser.close());
 
-// Opens what a reader would: a row, its instances, a chain of calls, a list.
+// Opens parts of the page as a reader would: a row, its instances, a chain of calls, a list.
 const OPEN = {
   differences: async (page) => {
     await page.locator("#rows tbody tr.line th button").first().click();
@@ -40,12 +41,12 @@ for (const report of REPORTS.filter((name) => existsSync(file(name, "report.html
     for (const width of report === "example" ? [1920, 1280, 390] : [1280, 390]) {
       test(`${report}: axe finds nothing in any section, ${scheme}, ${width} px`, async () => {
         const page = await open(browser, report, { scheme, width });
-        // The page's own policy would refuse a script that is added as an element.
+        // The page's own policy refuses a script that is added as an element.
         await page.evaluate(AXE);
         for (const tab of await page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href").slice(1)))) {
           await goTo(page, tab);
           await OPEN[tab]?.(page);
-          // The rest of the page is the same in every section.
+          // The page around the panel is the same in every section, so it is checked once.
           const part = tab === "what" ? "html" : ".panel:not([hidden])";
           const { violations } = await page.evaluate((part) => globalThis.axe.run(part), part);
           const told = violations.map((v) => `${v.id}: ${v.help}\n  ` + v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.failureSummary.split("\n").slice(1, 3).join(" ")}`).join("\n  "));

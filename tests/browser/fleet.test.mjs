@@ -1,4 +1,4 @@
-// What fleet.html shows and does: findings, heat maps by mouse and keys, links; and the rules of accessibility.
+// Tests fleet.html: findings, heat maps by mouse and keys, links, and the accessibility rules.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,5 @@
-// Markup, quotes, control characters and very long names are text, wherever they come from.
+// Tests that markup, quotes, control characters and very long names are shown as text, wherever
+// they come from.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";

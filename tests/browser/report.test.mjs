@@ -1,4 +1,4 @@
-// What report.html shows and does: totals, table, tree, flame graph, links, layouts.
+// Tests report.html: totals, table, tree, flame graph, links, layouts.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";

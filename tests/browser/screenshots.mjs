@@ -1,4 +1,4 @@
-// A report and the terminal text of its run -> the pictures of the README, in docs/images.
+// Takes the pictures of the README in docs/images from a report and the terminal text of its run.
 //
 //   script -qc "stty cols 100 rows 50; tracetree diff A B -o DIR/report --color always -q" DIR/terminal.txt
 //   TRACES="A B" CHROMIUM=$(command -v chromium) REPORTS=DIR node screenshots.mjs
@@ -18,7 +18,8 @@ async function shoot(name, tab, options, prepare) {
   await page.close();
 }
 
-// Opens calls, the largest difference each time, down to the first kernel.
+// Opens calls from the top down to the first kernel, each time the call with the largest
+// difference.
 async function openTree(page) {
   await page.selectOption("[data-key=order]", "diff");
   for (let level = 0; level < 6; level++) {
@@ -32,7 +33,7 @@ async function openTree(page) {
   await page.mouse.move(0, 0);
 }
 
-// The colours of a terminal as spans; only what the summary uses.
+// The colors of terminal text as spans; only the colors that the summary uses are supported.
 function terminalHtml(text) {
   const styles = { 1: "font-weight:bold", 2: "opacity:.65", 31: "color:#ff7b72", 33: "color:#e3b341", 34: "color:#79b8ff" };
   const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
@@ -42,7 +43,7 @@ function terminalHtml(text) {
 
 async function shootTerminal() {
   const page = await browser.newPage({ viewport: { width: 1100, height: 900 } });
-  // `script` frames what it recorded in two lines of its own.
+  // The program `script` adds a line before and after the text that it recorded.
   const lines = readFileSync(join(process.env.REPORTS, "terminal.txt"), "utf8").replaceAll("\r", "").split("\n");
   const text = lines.filter((line) => !/^Script (started|done)/.test(line)).join("\n");
   await page.setContent(terminalHtml(`$ tracetree diff ${process.env.TRACES}\n\n` + text));

@@ -1,8 +1,10 @@
-// A report -> its size, the time until it can be used, and the time of each interaction, in milliseconds.
+// Measures the size of a report, the time until it can be used, and the time of each interaction,
+// in milliseconds.
 //
 //   CHROMIUM=$(command -v chromium) REPORTS=DIR node speed.mjs REPORT [ROUNDS]
 //
-// The time of an interaction is that of the handler and of the layout after it: what the page is busy for.
+// The time of an interaction is the time that the page spends on the event handler and the layout
+// after it.
 import { statSync } from "node:fs";
 import { file, launch, open } from "./page.mjs";
 
@@ -37,7 +39,7 @@ for (let round = 0; round < Number(rounds); round++) {
   loads.push(await page.evaluate(() => performance.getEntriesByType("navigation")[0].domInteractive));
   nodes = await page.evaluate(() => tree.size);
   for (const [name, act] of INTERACTIONS) {
-    // The page's policy allows no code made from text, so the interaction is passed as a function.
+    // The page's policy forbids code made from text, so the interaction is passed as a function.
     const handle = await page.evaluateHandle(`(${act})`);
     times.get(name).push(await page.evaluate((act) => {
       const start = performance.now();

@@ -1,5 +1,5 @@
-//! Tests of the evidence by which calls are matched. Each test covers one piece of evidence and
-//! fails if that piece is disabled.
+//! Tests of the evidence by which calls are matched. Each test covers one kind of evidence and
+//! fails if that evidence is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::{call, calls, relation};
@@ -13,7 +13,7 @@ fn dims(diff: &TraceDiff, side: Side, call: CallId) -> &str {
     tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.dims))
 }
 
-/// Whether every baseline call with such a name has a counterpart with the same shapes.
+/// Whether every baseline call with an accepted name has a counterpart with the same shapes.
 fn keep_their_shapes(diff: &TraceDiff, names: impl Fn(&str) -> bool) -> bool {
     let tree = diff.tree(Side::Baseline);
     tree.calls().filter(|&call| names(tree.name(call))).all(|call| {
@@ -167,7 +167,8 @@ fn a_compiler_generated_op_is_never_a_rename() {
 fn missing_calls_are_those_of_whole_steps() {
     let steps = |numbers: &'static [u32]| {
         move |t: &mut HostThread<'_>| {
-            // An op before the first step draws the gap away from the step boundaries.
+            // An op before the first step attracts the gap, which would otherwise be at a step
+            // boundary.
             t.op(shaped("aten::mul", 3), |t| t.kernel("k", 5.0));
             for &number in numbers {
                 t.step(number, |t| {
@@ -199,7 +200,7 @@ fn all_threads_agree_which_steps_are_unmatched() {
                     t.op(shaped("aten::mm", 3), |t| t.kernel("k", 5.0));
                     t.wait_for("autograd", |t| {
                         t.op(shaped("MmBackward0", 3), |t| {
-                            // This makes the step exactly equal to a step at another position.
+                            // This makes the step exactly equal to a step at a different position.
                             if number == noisy {
                                 t.call("cudaEventRecord");
                             }
@@ -254,8 +255,8 @@ fn an_op_that_casts_and_calls_itself_is_expanded_even_if_its_lowering_differs() 
     });
 }
 
-/// Adds 400 different ops, more than one layer contains, so that the calls before and after them
-/// are far apart.
+/// Adds 400 different ops (more than a layer contains), so the calls before and after them are far
+/// apart.
 fn far(t: &mut HostThread<'_>, from: usize) {
     for number in from..from + 400 {
         t.leaf(shaped(&format!("aten::op_{number}"), 3));

@@ -1,18 +1,18 @@
-//! Tests that the changes of [`Change::hard`] do to a recording what their names say. These tests
-//! check the recordings, not how they are matched.
+//! Tests that the changes of [`Change::hard`] change a recording as their names say. These tests
+//! check the changed recordings, not how calls are matched.
 
 use crate::support::changes::Change;
 use crate::support::recording::{Event, Forest, Kind, Recording};
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 
-/// The number of layers, of experts, of parameters and of steps.
+/// The number of layers, experts, parameters and steps.
 const LAYERS: usize = 6;
 const EXPERTS: usize = 5;
 const PARAMETERS: usize = 7;
 const STEPS: u32 = 3;
 
-/// Training steps of a model with equal layers, and with experts and steps that have different shapes.
+/// Training steps of a model that has equal layers, and experts and steps with different shapes.
 fn model() -> Recording {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         t.frame("train.py(9): main", |t| {
@@ -84,7 +84,7 @@ fn rows(recording: &Recording, name: &str) -> Vec<i64> {
     ops.iter().map(|op| op.args["Input Dims"][0][0].as_i64().expect("a number")).collect()
 }
 
-/// Repeats a list for each step.
+/// Repeats a list once per step.
 fn every_step<T: Clone>(list: &[T]) -> Vec<T> {
     vec![list; STEPS as usize].concat()
 }
@@ -113,7 +113,7 @@ fn a_third_of_the_layers_is_appended() {
         .filter(|event| event.origin.is_none() && event.name.starts_with("nn.Module: Block_"));
     let added: Vec<&str> = added.map(|event| event.name.rsplit_once('_').unwrap().1).collect();
     assert!(added.len() == 6 && added.iter().all(|number| ["6", "7"].contains(number)));
-    // The layer after the row now has a higher number.
+    // The module after the row of added layers now has a higher number.
     assert!(recording.events.iter().any(|event| &*event.name == "nn.Module: Linear_8"));
 }
 
@@ -131,7 +131,7 @@ fn half_of_the_layers_are_compiled() {
             assert!(named(layer, "nn.Module: Block_") && forest.children[layer].len() == 1);
             assert!(forest.on_gpu_path[region]);
         }
-        // Later instances take the numbers of the compiled ones.
+        // Later instances take the numbers of the compiled instances.
         assert!(recording.events.iter().any(|event| &*event.name == "nn.Module: Linear_3"));
         assert!(!recording.events.iter().any(|event| &*event.name == "nn.Module: Linear_4"));
     }

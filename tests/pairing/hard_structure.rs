@@ -26,7 +26,8 @@ fn programs_with_only_launch_calls_in_common_stay_unmatched() {
             }
         }
     });
-    // Equal shapes are sufficient evidence: the programs differ only in the namespace of their ops.
+    // Equal shapes are sufficient evidence, because the programs differ only in the namespace of
+    // their ops.
     look(program("aten", 8), program("jax", 8), |diff| {
         let tree = diff.tree(Side::Baseline);
         for op in calls(tree, "aten::op_3") {
@@ -112,7 +113,7 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
         }
     };
     // The candidate has one copy less before the anchor (`aten::empty`), so the number of launches
-    // in the op differs. After the anchor the numbers are equal.
+    // in the op differs. After the anchor, both sides have equally many launches.
     look(algorithm(&["volta_gemm"], 2), algorithm(&["ampere_gemm"], 1), |diff| {
         let gemm = relation(diff, Side::Baseline, "volta_gemm");
         assert_eq!(gemm, (Relation::Renamed, Some("ampere_gemm")));
@@ -130,8 +131,8 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
 
 #[test]
 fn large_subtrees_are_aligned_equally_on_one_and_on_four_threads() {
-    // There are four layers, each large enough for a separate piece. The second and third layers
-    // are swapped.
+    // The program has four layers, each large enough for a separate piece. The second layer and the
+    // third layer are swapped.
     let layer = |t: &mut HostThread<'_>, layer: i64, but: i64| {
         t.op(format!("layer::{layer}").as_str(), |t| {
             for number in (0..900).filter(|number| number % 50 != but) {

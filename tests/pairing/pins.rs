@@ -10,7 +10,7 @@ fn tree(body: impl FnOnce(&mut HostThread<'_>)) -> CallTree {
     CallTree::build(trace("t", &TraceBuilder::cuda().thread("main", body).json()))
 }
 
-/// One block for each number, with `ops` ops each.
+/// One block for each number, with `ops` ops in each block.
 fn blocks(numbers: &[u32], ops: usize) -> impl FnOnce(&mut HostThread<'_>) {
     move |t| {
         for number in numbers {
@@ -72,7 +72,7 @@ fn a_pin_that_cannot_be_kept_is_an_error() {
         r#"module("Block_0") = module("Block_1")"#,
     ]);
     assert!(twice.contains("an earlier --match"), "{twice}");
-    // Each pinned call is inside the counterpart of the other.
+    // Each pinned call is inside the counterpart of the other pinned call.
     let crossed = message(&[
         r#"module("Block_0") = op("aten::mm")"#,
         r#"module("Block_1") = module("Block_1")"#,

@@ -1,5 +1,5 @@
-//! Tests of matching equal calls by their position, the amount of their work and their neighbors.
-//! Each test covers one piece of this evidence and fails if that piece is disabled.
+//! Tests of matching equal calls by their position, their amount of work and their neighbors. Each
+//! test covers one kind of evidence and fails if that evidence is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::calls;
@@ -65,9 +65,9 @@ fn of_similar_siblings_the_equal_one_is_matched_and_not_a_larger_one() {
 
 #[test]
 fn the_position_of_a_call_is_after_everything_inside_the_call_before_it() {
-    // The second `sigmoid` is swapped with the large call before it, and the first `sigmoid` is
-    // removed. The removed call would be nearer if the position of a call were the start of the
-    // previous call.
+    // The second `sigmoid` swaps places with the large call before it, and the first `sigmoid` is
+    // removed. If the position of a call were the start of the previous call, the removed `sigmoid`
+    // would be nearer.
     let block = |t: &mut HostThread<'_>, before: bool, behind: bool| {
         large(t, "linear", 12);
         if before {
@@ -133,7 +133,7 @@ fn a_call_swapped_with_a_whole_pass_is_still_its_neighbour() {
         if swapped {
             op(t, "zero_grad");
         }
-        // There are more siblings than a frame usually has, so some of them are far away.
+        // There are more siblings than a frame usually has, so some of the siblings are far away.
         for number in 0..40 {
             op(t, &format!("optimizer_{number}"));
         }
@@ -220,7 +220,7 @@ fn layer(t: &mut HostThread<'_>) {
 
 #[test]
 fn all_calls_that_moved_to_another_thread_are_matched_there() {
-    // The calls that stay on the first thread begin with the same op as the calls that moved.
+    // The calls that stay on the first thread begin with the same op as the moved calls do.
     let head = |t: &mut HostThread<'_>| {
         op(t, "embedding");
         layer(t);
@@ -365,7 +365,7 @@ fn instance_numbers_decide_only_between_modules_with_nearly_equal_contents() {
         });
         partner
     };
-    // First one call of twenty is removed, then half of them are.
+    // In the first case one of twenty calls is removed, in the second case half of them.
     assert_eq!(partner_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
     assert_eq!(partner_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
 }
@@ -377,7 +377,7 @@ fn row(letters: &'static str) -> impl Fn(&mut HostThread<'_>) {
 
 #[test]
 fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
-    // A single x that moved to the front would explain these rows as well as a y and a z that moved
+    // The rows can be explained by a single x that moved to the front, or by a y and a z that moved
     // a little.
     look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
         for name in ["aten::x", "x"] {
@@ -474,8 +474,8 @@ fn equal_calls_keep_their_order_if_several_were_swapped() {
 
 #[test]
 fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
-    // The second of seven x moved to the front, and another x moved past a y. If all x kept their
-    // order, six of them would have moved.
+    // The second of seven x moved to the front, and a different x moved past a y. If all x kept
+    // their order, six x would have moved.
     look(row("xyxyxyxyxyxyxye"), row("xxyxyxyyxxyyxye"), |diff| {
         let moved = relations(diff, "aten::x").into_iter();
         assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);
@@ -490,7 +490,7 @@ fn equal_calls_keep_their_order_even_if_a_wrapper_contains_some_of_them() {
         t.op(shaped("aten::wrapper", 3), row("xx"));
         row("e")(t);
     };
-    // In the candidate, the op around the first x is called `v`.
+    // In the candidate, the op around the first x has the name `v`.
     look(row("xxxxxxe"), after, |diff| {
         assert_eq!(partners(diff, "x"), in_order(6));
     });
@@ -547,7 +547,7 @@ fn a_swapped_call_that_lost_its_contents_is_found_in_a_long_row() {
                 op(t, "beside");
             }
             row(LETTERS)(t);
-            // This second call makes sure that the name is not unique.
+            // The second `relu` makes the name ambiguous.
             large(t, "relu", 8);
         }
     };
@@ -572,7 +572,7 @@ fn swapped_autograd_nodes_are_matched_by_the_arguments_of_the_call_inside() {
         node(t, 647, true);
         row("b")(t);
     };
-    // The second node now comes first, and has lost its launch.
+    // The second node now comes first and has lost its launch.
     let after = |t: &mut HostThread<'_>| {
         node(t, 647, false);
         row("a")(t);

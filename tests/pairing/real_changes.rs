@@ -1,5 +1,5 @@
-//! Tests on real traces of a program before and after one change. The traces of each pair differ
-//! only in that change. Pairs that are not in this repository are compared only if
+//! Tests on real traces of a program before and after one change. The two traces of a pair differ
+//! only in the change. Pairs that are not in this repository are compared only if
 //! `TRACETREE_TRACES` names their folder.
 
 use crate::support::compared::compare_files;
@@ -18,7 +18,7 @@ fn cpu(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
     }
 }
 
-/// A pair that was recorded on an H100 for this repository.
+/// A pair of traces that was recorded on an H100 for this repository.
 fn h100(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
     compare_files(PerSide::new(baseline, candidate).map(traces::h100), look);
 }
@@ -153,8 +153,9 @@ fn an_extra_layer_leaves_the_old_ones_matched_with_themselves() {
 fn unfused_projections_differ_under_the_attention_layers() {
     cpu("tfm", "tfm_unfused_qkv", |analysis| {
         let mut found = points_by_module(analysis.diff());
-        // The backward pass has no modules. The points of difference there belong to the same three
-        // layers and steps, plus the additions of the gradients of the three projections.
+        // The backward pass has no modules. The points of difference in the backward pass belong to
+        // the same three layers and steps, or are additions of the gradients of the three
+        // projections.
         let backward = found.remove("").expect("points on the backward thread");
         let expected = |name: &str| name.starts_with("autograd::engine::") || name == "aten::add_";
         assert!(backward.iter().all(|name| expected(name)), "{backward:?}");

@@ -1,9 +1,9 @@
 //! Compares the UID maps of changed recordings in `examples/traces` with snapshots.
 //!
-//! The minimums in `ground_truth` are so loose that they are met even if one rule is lost. Here, in
-//! contrast, every changed match shows up. A line contains the numbers of matched host calls, of
-//! correct ones and of possible ones, the CRC-32 of the map, the change and the mode. If more
-//! matches are correct than before, accept the snapshot.
+//! The minimums in `ground_truth` are so low that they are reached even if one rule is lost. Unlike
+//! there, every changed match shows up in these snapshots. A snapshot line contains the number of
+//! matched host calls, of correct matches and of possible matches, the CRC-32 of the map, the
+//! change and the mode. If more matches are correct than before, accept the snapshot.
 
 use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;

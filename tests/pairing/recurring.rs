@@ -1,5 +1,5 @@
 //! Tests of repeated layers with renamed ops. Matches found below the first layer are copied to
-//! later layers, but only if nothing distinguishes the layers.
+//! later layers, but only if the layers do not differ.
 
 use crate::support::compared::{compare_texts, shaped};
 use crate::support::find::calls;
@@ -16,7 +16,7 @@ const NAMES: [[&str; 2]; 4] = [
 ];
 const LAYERS: usize = 8;
 
-/// A layer with four renamed ops and two ops that keep their name.
+/// A layer with four renamed ops and two ops that keep their names.
 fn layer(t: &mut HostThread<'_>, side: usize, inside: impl Fn(&mut HostThread<'_>)) {
     let [all, scores, weigh, project] = NAMES.map(|names| names[side]);
     t.op(shaped(all, 64), |t| {
@@ -71,7 +71,7 @@ fn every_layer_is_matched_like_the_first() {
 
 #[test]
 fn an_extra_query_in_one_layer_does_not_shift_the_others() {
-    // Fingerprints ignore queries, because two runs of one program may differ in them.
+    // Fingerprints ignore queries, because two runs of one program may differ in their queries.
     let some = |t: &mut HostThread<'_>, side: usize, at: usize| {
         if (side, at) == (1, 5) || (side, at) == (0, 6) {
             t.call("cudaFuncGetAttributes");

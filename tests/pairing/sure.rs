@@ -119,7 +119,7 @@ fn a_dropped_call_is_not_one_of_many_added_ones() {
     look(program(false, 0), program(true, 10), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").1, None);
     });
-    // The added call may well be the one that is missing elsewhere.
+    // The added call may be the call that is missing elsewhere.
     look(program(false, 0), program(true, 1), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").0, Relation::Moved);
     });
@@ -140,7 +140,7 @@ fn equal_calls_of_which_one_is_gone_may_be_exchanged() {
             let found = confidences(diff, side, "aten::add");
             let groups: Vec<Option<u32>> =
                 found.iter().flatten().map(|confidence| confidence.group()).collect();
-            // Between `mm` and `gelu` several matches are possible; after `gelu` only one is.
+            // Between `mm` and `gelu` several matches are possible; after `gelu` only one match is.
             assert_eq!(groups, [Some(0), Some(0), None, None], "{side:?}");
             assert_eq!(found.iter().flatten().last(), Some(&Confidence::Firm));
             for name in ["aten::mm", "aten::gelu"] {

@@ -105,7 +105,7 @@ fn truncation_is_reported_whatever_else_is_damaged() {
 
 #[test]
 fn truncation_after_a_repair_keeps_all_whole_events() {
-    // After a repair, the reader uses small windows at first. The text is longer than two of these
+    // After a repair, the reader uses small windows at first. The text is longer than two small
     // windows.
     let broken = r#"{"ph": "X", "cat": "cpu_op", "name": "say "hi"", "ts": 1, "dur": 1}"#;
     for count in [100, 150, 200, 250] {
@@ -304,7 +304,7 @@ fn strict(text: &[u8]) -> Result<usize, String> {
         .map_err(|error| error.to_string())
 }
 
-/// An intact text with `count` ops.
+/// An undamaged text with `count` ops.
 fn many(count: u32) -> String {
     let ops: Vec<String> = (1..=count).map(|ts| op("n", ts)).collect();
     format!(r#"{{"schemaVersion": 1, "traceEvents": [{}], "traceName": "t"}}"#, ops.join(",\n"))
@@ -421,7 +421,7 @@ fn another_trace_after_the_end_is_reported_as_lost() {
         assert!(strict(text.as_bytes()).is_err());
     }
     let other = note(&trace(&format!("{one}{{\"a\": 1}}")), "LOST_EVENTS");
-    assert!(other.starts_with("1 × other document after the end"), "{other}");
+    assert!(other.starts_with("1 × second document after the end"), "{other}");
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn the_note_on_a_truncated_file_says_what_is_known_about_its_size() {
     encoder.write_all(text.as_bytes()).expect("written");
     let mut packed = encoder.finish().expect("packed");
     let body = packed.len() / 2;
-    // The second half of the compressed data is replaced by other bytes.
+    // The second half of the compressed data is replaced by different bytes.
     packed.truncate(body);
     packed.extend_from_slice(&[0xff; 4000]);
     let damaged = Trace::from_reader("t", &packed[..], &ReadOptions::default()).expect("a trace");
@@ -610,7 +610,7 @@ fn in_damaged_text_events_in_a_member_after_the_list_are_reported_as_lost() {
 
 #[test]
 fn a_key_split_between_two_blocks_is_read_as_a_whole() {
-    // An event in a damaged member is found, wherever the first block ends.
+    // An event in a damaged member is found wherever the first block ends.
     let text = |blanks: usize| {
         let blanks = " ".repeat(blanks);
         format!(r#"{{"traceEvents": [], "y": [{{1], {blanks}{}, {}]}}"#, op("a", 1), op("b", 2))

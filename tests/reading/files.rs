@@ -1,5 +1,5 @@
-//! Tests that every file of `malformed/` and `odd/` gives the expected result: a trace with notes,
-//! or one clear error.
+//! Tests that every file in `malformed/` and `odd/` gives the expected result: a trace with notes,
+//! or a clear error.
 //!
 //! `TRACETREE_TRACES` names the folder of these files. If this variable is not set, the tests print
 //! a message and are skipped.
@@ -61,7 +61,7 @@ fn assert_strict_refuses(name: &str, refuses: bool) {
 }
 
 /// The name of the first event in a file. In most files of `malformed/`, the damaged event comes
-/// before the intact ones.
+/// before the undamaged events.
 #[track_caller]
 fn first_name(name: &str) -> Option<String> {
     let trace = trace(name)?;

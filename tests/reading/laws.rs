@@ -10,7 +10,7 @@ use tracetree::trace::{ReadOptions, Trace};
 /// form.
 const TEXT: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// The whole trace, or the error, as text.
+/// The whole trace or the error, as text.
 fn outcome(bytes: &[u8], block_size: usize) -> String {
     let options = ReadOptions::default().block_bytes(block_size);
     match Trace::from_reader("t", bytes, &options) {
@@ -19,7 +19,7 @@ fn outcome(bytes: &[u8], block_size: usize) -> String {
     }
 }
 
-/// Everything that was read, without the hash of the bytes, which depends on compression.
+/// The whole trace as text, without the hash of the bytes, which depends on compression.
 fn contents(trace: &Trace) -> String {
     format!("{trace:?}").replace(&format!("content_hash: {}", trace.content_hash()), "")
 }
@@ -30,7 +30,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("finished")
 }
 
-/// The text with its events repeated, so that most of them resemble an earlier one.
+/// The text with its events repeated, so most of them resemble an earlier event.
 fn repeated(times: usize) -> String {
     let key = "\"traceEvents\": [";
     let start = TEXT.find(key).expect("events") + key.len();
@@ -73,7 +73,7 @@ enum Change {
     Cut(usize),
 }
 
-/// Bytes and texts that are meaningful to a JSON reader.
+/// Bytes and texts that have a meaning for a JSON reader.
 const PIECES: [&str; 24] = [
     "\"",
     "\\",
@@ -147,8 +147,8 @@ fn damaged_later(changes: &[Change]) -> Vec<u8> {
     [&text.as_bytes()[..at], &tail].concat()
 }
 
-/// Checks that a text is read equally in blocks of this size, plain and compressed, and in large
-/// blocks.
+/// Checks that reading a text in blocks of this size, uncompressed and compressed, gives the same
+/// result as in large blocks.
 fn reads_alike(bytes: &[u8], block_size: usize) -> Result<(), TestCaseError> {
     let whole = outcome(bytes, 1 << 16);
     prop_assert_eq!(&outcome(bytes, block_size), &whole);
@@ -200,8 +200,8 @@ proptest! {
     fn strict_rejects_every_text_that_is_not_json(changes in prop::collection::vec(change(), 1..3)) {
         let bytes = damaged_later(&changes);
         let strict = Trace::from_reader("t", &bytes[..], &ReadOptions::default().strict());
-        // The values are compared in raw form, because `1e999` is JSON although it does not fit in
-        // a double.
+        // Numbers are compared in raw form, because `1e999` is JSON although it does not fit into a
+        // double.
         let is_json = serde_json::from_slice::<Box<serde_json::value::RawValue>>(&bytes).is_ok();
         prop_assert!(is_json || strict.is_err());
     }

@@ -1,5 +1,5 @@
-//! Tests of reading events from bytes: intact, damaged and hostile files, and what is reported
-//! about them.
+//! Tests of reading events from bytes: undamaged, damaged and hostile files, and how they are
+//! reported.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -21,7 +21,7 @@ fn read(bytes: &[u8]) -> tracetree::Result<Trace> {
     Trace::from_reader("t", bytes, &ReadOptions::default())
 }
 
-/// Number and total time of the events in a category, in ns.
+/// The number of events in a category, and their total time in ns.
 fn total(trace: &Trace, category: Category) -> (usize, i64) {
     let events: Vec<_> = trace.events().filter(|id| trace.category(*id) == category).collect();
     (events.len(), events.iter().map(|id| trace.duration(*id).0).sum())
@@ -93,7 +93,7 @@ fn kernels_have_the_times_of_the_reference() {
 #[test]
 fn comparisons_of_all_recorders_satisfy_the_laws() {
     let unpacked = |path: PathBuf| files::unpacked(&path).expect("a trace");
-    // The trace is compared with the other program, and with a Kineto trace.
+    // The JAX trace is compared with a trace of a different program, and with a Kineto trace.
     let pair =
         [unpacked(jax("jax_cpu_base")), unpacked(jax("jax_cpu_relu"))].join(&b"\n====\n"[..]);
     laws::hold_for_comparing(&pair);

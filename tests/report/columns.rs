@@ -21,8 +21,8 @@ fn tables() -> Vec<Table> {
     tables
 }
 
-/// The columns of a table as a Markdown table. Columns of both sides with the same meaning share a
-/// line.
+/// The columns of a table as a Markdown table. Columns of the two sides that have the same meaning
+/// share a line.
 fn described(table: &Table) -> String {
     let mut text = String::from("| column | unit | meaning |\n|---|---|---|\n");
     let mut columns = table.columns().iter().peekable();

@@ -31,7 +31,7 @@ fn run(folder: &TempDir, arguments: &[&str]) -> Output {
     output
 }
 
-/// The report files that `--emit` selects. All tables must be present.
+/// The report files that `--emit` selects. Fails unless all tables are present.
 fn written(folder: &TempDir) -> BTreeSet<String> {
     let names: BTreeSet<String> = fs::read_dir(folder.path().join("report"))
         .expect("a report")

@@ -6,7 +6,7 @@ use std::fs;
 use tracetree::PerSide;
 use tracetree::report::Emit;
 
-/// Both files of a pair: folded lines and the SVG.
+/// Both flame graph files of a pair: folded lines and the SVG.
 fn files(pair: &PerSide<String>) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");

@@ -25,7 +25,7 @@ pub(crate) const FILES: [&str; 8] = [
     "uid_map.csv",
 ];
 
-/// The report of a phenomenon, in a folder that is removed when the value is dropped.
+/// The report of a phenomenon, in a folder that is removed when this value is dropped.
 fn report(phenomenon: &str) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| {
@@ -167,8 +167,8 @@ fn the_summary_has_a_version_and_exact_totals() {
     assert_eq!(summary["notes"][0]["code"], "LAUNCH_NOT_CAPTURED");
 }
 
-/// A batch of 4 tokens: an op with kernels of these times, and an op with one kernel for each name
-/// in `alone`.
+/// A step with 4 tokens: one op whose kernels have the durations `times`, and a separate op with
+/// one kernel for each name in `alone`.
 fn batch(times: &[f64], alone: &[&str]) -> String {
     let builder = TraceBuilder::cuda().thread("main", |t| {
         t.annotation("step[DECODE bs=4]", |t| {
@@ -250,7 +250,7 @@ fn a_file_in_the_way_stays_and_no_other_file_is_left() {
     assert_eq!(names(parent.path()), BTreeSet::from(["report".to_owned()]));
 }
 
-/// The linked folder is like a mounted one: files cannot be renamed into it from outside.
+/// The linked folder is like a mounted folder: files outside of it cannot be renamed into it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_report_can_be_written_to_a_linked_folder_on_another_file_system() {

@@ -75,7 +75,7 @@ fn the_embedded_tree_adds_up_to_the_totals() {
     assert!(total(2) > 0 && total(2) == rows("time2"));
 }
 
-/// Two traces with a hundred thousand ops that have distinct names, with kernels below them.
+/// Two traces with a hundred thousand ops that have distinct names and kernels below them.
 fn huge_pair() -> PerSide<String> {
     let build = |factor: f64| {
         TraceBuilder::cuda()
@@ -111,9 +111,11 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
         .map(|entry| entry[1].as_i64().expect("a count"))
         .sum();
     let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
-    // The nodes are the thread and, for each op, the op, its inner op, the launch and the kernel.
+    // The nodes are the thread and, for each op, the op, the op inside it, the launch and the
+    // kernel.
     assert_eq!(kept + hidden, 1 + 4 * 60_000);
-    // The timeline keeps 1,500 matches on the host, 1,500 on the GPU, and the leading causes.
+    // The timeline keeps 1,500 matched host calls, 1,500 matched GPU events, and the leading
+    // causes.
     let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
     assert!((3_000..=6_100).contains(&drawn), "{drawn} slices");
     let (_, told) = page.split_once("call one other; ").expect("what is omitted");
@@ -124,7 +126,7 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
 }
 
 /// Two steps of a generated trace: the timeline shows the selected step with the numbers from which
-/// it was generated.
+/// the trace was generated.
 #[test]
 fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     let data = data_of(&page_of(&model_pair()));
@@ -144,7 +146,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
         let lane = column("lane")[at].as_u64().expect("a lane") as usize;
         lanes[lane]["side"].as_u64().expect("a side")
     };
-    // Work that the previous step launched also runs in this step and is marked.
+    // Work that the previous step launched also runs in this step, and it is marked.
     let relations = timeline["slices"]["relation"].as_str().expect("letters").as_bytes();
     let is_of_step = |at: usize| relations[at] != b'o';
     let times = |name: &str, side: u64| -> Vec<i64> {
@@ -157,7 +159,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     assert_eq!(times("aten::miopen_convolution_kernel", 1), [40_000]);
     assert_eq!(times("aten::cudnn_convolution_kernel", 2), [60_000]);
     assert_eq!(times("gemm_kernel", 1), [20_000, 21_000, 22_000]);
-    // Both slices of a match have the same node, which is how the page joins them.
+    // The two slices of a match have the same node, by which the page joins them.
     let node = |name: &str, side: u64| {
         let at = (0..names.len()).find(|&at| names[at] == name && side_of(at) == side);
         column("node")[at.unwrap_or_else(|| panic!("no {name}"))].clone()
@@ -190,7 +192,7 @@ fn write_browser_reports(folder: &Path) {
     write_fleets(folder);
 }
 
-/// Writes a fleet with planted faults, and a fleet whose names are not names of ranks.
+/// Writes a fleet with planted faults, and a fleet in which the folder names are not rank names.
 fn write_fleets(folder: &Path) {
     let traces = tempfile::tempdir().expect("a temporary folder");
     Ranks(16).write(traces.path()).expect("traces");
@@ -218,8 +220,8 @@ fn write_fleet(traces: &Path, folder: &Path) {
     fleet.write(folder, &files).expect("a page");
 }
 
-/// Writes path queries with the uids that each of them matches in both traces. The page's own
-/// parser of the grammar must find the same uids.
+/// Writes path queries with the uids that each of them matches in both traces. The page has its own
+/// parser of the grammar, which must find the same uids.
 fn write_answers(pair: &PerSide<String>, file: &Path) {
     let queries = [
         r#"module("Conv2d_0") / op("aten::conv2d")"#,
@@ -278,7 +280,7 @@ fn the_page_works_in_a_browser() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/run.sh");
     let run = match Command::new("sh").arg(script).arg(folder.path()).output() {
         Ok(run) => run,
-        // Without a shell, the browser test cannot run either.
+        // The browser test cannot run without a shell.
         Err(error) => return skipped(&error.to_string()),
     };
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
@@ -288,12 +290,12 @@ fn the_page_works_in_a_browser() {
     }
 }
 
-/// Whether a missing browser is a failure, as in CI.
+/// Whether a missing browser counts as a failure, as in CI.
 fn is_required() -> bool {
     std::env::var_os("TRACETREE_BROWSER").is_some_and(|value| value == "required")
 }
 
-/// Prints directly to the terminal that nothing was tested, because test output is captured.
+/// Prints directly to the terminal that no browser test ran, because test output is captured.
 fn skipped(reason: &str) {
     let _ = writeln!(std::io::stderr(), "html: no browser test: {}", reason.trim());
 }
@@ -305,7 +307,7 @@ fn a_page_runs_only_its_own_script_and_has_no_inline_style_or_handler() {
         let policy = &policy[..policy.find('"').expect("an end")];
         assert!(!policy.contains("unsafe") && policy.contains("default-src 'none'"), "{policy}");
         assert_eq!(policy.matches("'sha256-").count(), 2, "{policy}");
-        // The page's data are not markup, because they are parsed as text.
+        // The page's data is not markup, because it is parsed as text.
         let (head, rest) = page.split_once("<script type=\"application/json\"").expect("data");
         let (_, tail) = rest.split_once("</script>").expect("an end");
         let (markup, _) = tail.split_once("<script>").expect("a script");

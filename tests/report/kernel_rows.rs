@@ -77,7 +77,7 @@ fn in_a_compiled_pair_every_kernel_has_a_row_although_the_op_above_often_is_not_
     assert!(by_op > 10_000, "{by_op}: the op alone would do");
 }
 
-/// A kernel that is launched inside this many nested modules.
+/// A kernel that is launched inside the given number of nested modules.
 fn nested_modules(count: usize) -> Value {
     let event = |category, name: &str, tid, begin: usize, length, args| {
         json!({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid,

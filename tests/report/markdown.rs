@@ -46,7 +46,7 @@ fn top_bounds_the_table_of_names() {
     assert!(names(20) > 1);
 }
 
-/// A text without its code spans: the part that Markdown would interpret.
+/// A text without its code spans, which is the part that Markdown interprets.
 fn outside_of_code(text: &str) -> String {
     let mut outside = String::new();
     for line in text.lines() {
@@ -72,7 +72,7 @@ fn without_html_code(line: &str) -> String {
     format!("{before}{after}")
 }
 
-/// The position of a run of exactly these backticks.
+/// The position after which exactly these backticks close a code span.
 fn end_of_span(body: &str, ticks: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = body[at..].find('`') {
@@ -173,7 +173,7 @@ fn the_parts_are_in_the_order_of_the_page() {
         "Points of difference",
         "By ",
         "Steps",
-        "Idle time by owner",
+        "Idle time by call",
         "Same kernels",
         "Totals",
     ];

@@ -10,7 +10,7 @@ use std::io::Read;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Side};
 
-/// First process number of the candidate.
+/// Number of the candidate's first process.
 const CANDIDATE_FROM: u64 = 10_000;
 
 fn packed(pair: &PerSide<String>, slices: usize) -> Vec<u8> {
@@ -35,7 +35,7 @@ fn parse(pair: &PerSide<String>, slices: usize) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The slices that are calls; steps and annotations have no relation.
+/// The slices that represent calls; steps and annotations have no relation.
 fn slices(file: &Value) -> Vec<&Value> {
     let events = file["traceEvents"].as_array().expect("events");
     let is_call = |event: &&Value| event["ph"] == "X" && !event["args"]["relation"].is_null();
@@ -179,7 +179,7 @@ struct Recount {
     steps: usize,
     /// Number of GPU events that start after the runtime call that launched them.
     launched: usize,
-    /// Correlation id of the event at each position.
+    /// For each position, the correlation id of the event there.
     correlations: Vec<Option<i64>>,
 }
 
@@ -210,7 +210,7 @@ fn recount(text: &str) -> Recount {
     }
 }
 
-/// Checks the steps, annotations and arrows of the file against the traces' own JSON.
+/// Checks the steps, annotations and arrows of the file against the JSON of the traces.
 fn check_marks(file: &Value, texts: &PerSide<String>) {
     let counts = texts.as_ref().map(|text| recount(text));
     let events = file["traceEvents"].as_array().expect("events");
@@ -248,7 +248,7 @@ fn check_marks(file: &Value, texts: &PerSide<String>) {
     }
 }
 
-/// Track and start of a slice, or of the end of an arrow.
+/// Track and start time of a slice or of the end of an arrow.
 fn place(event: &Value) -> (u64, u64, String) {
     let number = |key: &str| event[key].as_u64().expect("a number");
     (number("pid"), number("tid"), event["ts"].to_string())

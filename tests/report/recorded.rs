@@ -16,7 +16,7 @@ use tracetree::report::{write_csv, write_markdown, write_merged_tree};
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, PerSide};
 
-/// Pairs in `examples/traces`, as name of the snapshot, baseline, candidate.
+/// Pairs of traces in `examples/traces`: name of the snapshot, baseline, candidate.
 const EXAMPLES: [(&str, &str, &str); 14] = [
     ("lowering", "resnet.rocm", "resnet.cuda"),
     ("on_the_host", "cnn_eager.pt.trace", "cnn_compiled.pt.trace"),
@@ -34,7 +34,7 @@ const EXAMPLES: [(&str, &str, &str); 14] = [
     ("other_hardware", "h200/tfm_flash.pt.trace", "h100/tfm_flash.pt.trace"),
 ];
 
-/// Pairs from the collection of real traces.
+/// Pairs of traces from the collection of real traces.
 const REAL: [(&str, &str); 10] = [
     ("mi300_h100/vit.mi300", "mi300_h100/vit.h100"),
     ("mi300_h100/bert.mi300", "mi300_h100/bert.h100"),
@@ -82,7 +82,7 @@ fn reports_of_real_pairs_are_byte_for_byte_as_before() {
     let report = |(baseline, candidate): (&str, &str)| {
         let file = |name: &str| folder.join(format!("{name}.json.gz"));
         let files = written(file(baseline), file(candidate));
-        // The summary contains the path of the folder, which varies.
+        // The summary contains the path of the folder, which varies between runs.
         let tables = files.into_iter().filter(|(name, _)| name != "summary");
         let bytes: Vec<u8> = tables.flat_map(|(_, bytes)| bytes).collect();
         line(&format!("{baseline} {candidate}"), &bytes)
@@ -116,7 +116,7 @@ fn commands_print_the_same_for_recordings_as_before() {
     assert_snapshot("reports", "printed", &lines);
 }
 
-/// Every table, the merged tree and the printed text of a pair.
+/// Every table, the merged tree and the printed text for a pair of traces.
 fn written(baseline: impl Into<PathBuf>, candidate: impl Into<PathBuf>) -> Vec<(String, Vec<u8>)> {
     let paths = PerSide::new(baseline.into(), candidate.into());
     let options = ComparisonOptions::default();
@@ -142,7 +142,7 @@ fn whole(baseline: PathBuf, candidate: PathBuf) -> Vec<u8> {
     written(baseline, candidate).into_iter().flat_map(|(_, bytes)| bytes).collect()
 }
 
-/// What the command prints to stdout and stderr.
+/// The output of the command on stdout and stderr.
 fn printed(arguments: impl IntoIterator<Item = String>) -> Vec<u8> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     let output = command.args(arguments).output().expect("the command");

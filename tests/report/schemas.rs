@@ -1,4 +1,4 @@
-//! Tests that the published schemas in `docs/reference/schemas` describe what is written. The
+//! Tests that the published schemas in `docs/reference/schemas` describe the written files. The
 //! schema of a gate is checked in `tests/gate`.
 
 use serde_json::Value;
@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use tracetree::report::{Report, SCHEMA_VERSION};
 use tracetree::{Comparison, ComparisonOptions};
 
-/// Pairs with different contents: changes, no changes, warnings, no GPU, a compiled region, a
-/// graph.
+/// Pairs of traces with different contents: changes, no changes, warnings, no GPU, a compiled
+/// region, a graph.
 const PAIRS: [(&str, &str); 6] = [
     ("h100/resnet_eager.pt.trace", "h100/resnet_tf32_off.pt.trace"),
     ("h100/train_base.pt.trace", "h100/train_again.pt.trace"),

@@ -10,10 +10,10 @@ use tracetree::report::{Report, summarise};
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Side};
 
-/// The attributed events of one line of a table, per side.
+/// For each side, the attributed events of one line of a table.
 type Events = [Vec<CallId>; 2];
 
-/// A table, and its verdict on a set of events.
+/// The name of a table, and the table's verdict on a set of events.
 type Told = (&'static str, Judgement);
 
 fn add(told: &mut BTreeMap<Events, Vec<Told>>, mut events: Events, told_by: Told) {
@@ -21,7 +21,7 @@ fn add(told: &mut BTreeMap<Events, Vec<Told>>, mut events: Events, told_by: Told
     told.entry(events).or_default().push(told_by);
 }
 
-/// The verdict of each table on the events of each of its lines.
+/// For each line of each table, the table's verdict on the events of the line.
 fn told(analysis: &Analysis) -> BTreeMap<Events, Vec<Told>> {
     let mut told = BTreeMap::new();
     let verdicts = analysis.judged();

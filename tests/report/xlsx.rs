@@ -1,4 +1,4 @@
-//! Tests of `report.xlsx`, which is read back: the figures equal those in the CSV files, and names
+//! Tests of `report.xlsx`, which is read back: its figures equal those in the CSV files, and names
 //! are text.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, write};
@@ -50,7 +50,7 @@ fn a_sheet_that_explains_comes_first_and_then_every_table() {
     assert!(texts.iter().any(|text| text.starts_with("H100 takes 1.")), "{texts:?}");
 }
 
-/// The cells after a title on the first sheet.
+/// The cells that follow a title on the first sheet.
 fn line_of(cover: &calamine::Range<Data>, title: &str) -> Vec<Data> {
     let line = cover.rows().find(|row| row[0] == title);
     line.unwrap_or_else(|| panic!("no line {title}"))[1..].to_vec()
@@ -106,8 +106,8 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     near(&first[3], causes[0]["difference_us"].as_f64().expect("a difference") / 1e3);
     let rows = csv_rows(&folder, "diff_stats.csv").len() as f64 - 1.0;
     near(&line_of(&cover, "diff_stats")[2], rows);
-    // Values that are numbers in other files are numbers here, too: no text cell contains only
-    // digits.
+    // Values that are numbers in other files are numbers in the workbook too: no text cell contains
+    // only digits.
     for (row, column, cell) in cover.used_cells() {
         if let Data::String(text) = cell {
             assert!(text.parse::<f64>().is_err(), "{text} at {row}, {column} is a text");
@@ -189,7 +189,8 @@ fn the_same_input_gives_the_same_bytes() {
     assert!(bytes() == bytes());
 }
 
-/// Converts the workbook of a report with LibreOffice; `None` if it is not installed.
+/// Converts the workbook of a report with LibreOffice; returns `None` if LibreOffice is not
+/// installed.
 fn converted(folder: &TempDir) -> Option<(Ods<std::io::BufReader<fs::File>>, String)> {
     let run = Command::new("soffice")
         .args(["--headless", "--convert-to", "ods", "--outdir"])
@@ -211,7 +212,7 @@ fn libreoffice_opens_it_without_a_warning_and_reads_the_same() {
         let _ = writeln!(std::io::stderr(), "xlsx: no LibreOffice here: no conversion is tested");
         return;
     };
-    // A missing Java installation is not a fault of the file.
+    // A warning about a missing Java installation is not a fault of the workbook.
     let warnings: Vec<&str> = messages
         .lines()
         .filter(|line| line.to_lowercase().contains("warn") && !line.contains("javaldx"))

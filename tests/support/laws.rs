@@ -23,7 +23,7 @@ fn options() -> ReadOptions {
 
 /// Error messages about damaged compressed data. How much is decompressed before the damage depends
 /// on the size of the read buffer.
-const DAMAGED: [&str; 2] = ["the gzip data is damaged", "packed data cut off"];
+const DAMAGED: [&str; 2] = ["the gzip data is damaged", "compressed data truncated"];
 
 /// Reading never panics, and its result does not depend on the block size. `strict` rejects damage
 /// but has no other effect.

@@ -1,9 +1,9 @@
 //! Splits the pending pairs into independent pieces that several cores align at once.
 //!
 //! Aligning the children of a pair reads and writes only links of calls inside the two subtrees. So
-//! the order in which pairs are aligned matters only where one pair is inside another: the contents
-//! of an opened wrapper are matched before the wrapper itself. A piece keeps the order of its
-//! pairs, so the result does not depend on the number of cores.
+//! the order in which two pairs are aligned matters only if one is inside the other: the contents
+//! of an opened wrapper are matched before the wrapper itself. Each piece keeps its pairs in order,
+//! so the result does not depend on the number of cores.
 //!
 //! ```text
 //! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, two of which cross:
@@ -20,7 +20,7 @@ use std::ops::Range;
 /// A pair of calls whose children are still to be aligned.
 #[derive(Debug, Clone)]
 struct Waiting {
-    /// Position among the waiting pairs.
+    /// Position of the pair in the list of pending pairs.
     at: usize,
     /// The calls of the two subtrees.
     spans: PerSide<Range<u32>>,
@@ -29,7 +29,7 @@ struct Waiting {
 }
 
 impl<'a> Aligner<'a> {
-    /// Aligns the children of all pending pairs, including pairs that are found on the way.
+    /// Aligns the children of all pending pairs, including pairs that are added meanwhile.
     pub(super) fn descend(&mut self) {
         if !self.pending.is_empty() {
             rayon::scope(|scope| self.descend_within(scope));
@@ -37,12 +37,13 @@ impl<'a> Aligner<'a> {
     }
 
     /// Aligns the pending pairs one by one and hands independent pieces to other threads of the
-    /// scope. No piece waits for another one, so the stack does not grow with the depth of a trace.
+    /// rayon scope. No piece waits for a different piece, so the stack does not grow with the depth
+    /// of a trace.
     fn descend_within<'s>(&mut self, scope: &Scope<'s>)
     where
         'a: 's,
     {
-        // The results recorded for earlier pairs may be outdated.
+        // Copied results of earlier pairs may be outdated.
         self.recurring = Recurring::default();
         while let Some((a, b)) = self.pending.pop() {
             self.recurring.close(self.pending.len());
@@ -83,8 +84,8 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// Splits the waiting pairs into pieces of at least `least` calls. On both sides, everything in one
-/// piece precedes everything in the next, and a piece keeps the order of its pairs.
+/// Splits the pending pairs into pieces of at least `least` calls. On both sides, every pair of a
+/// piece precedes every pair of the next piece, and a piece keeps the order of its pairs.
 fn cut(mut waiting: Vec<Waiting>, least: u32) -> Vec<Vec<Waiting>> {
     waiting.sort_by_key(|waiting| waiting.spans.baseline.start);
     let starts = waiting.iter().rev().map(|waiting| waiting.spans.candidate.start);
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The range of a subtree: any two ranges either nest or are disjoint.
+    /// A random subtree range: any two such ranges either nest or are disjoint.
     fn span() -> impl Strategy<Value = Range<u32>> {
         (0..4_u32, 0..64_u32).prop_map(|(level, at)| {
             let width = 1 << level;

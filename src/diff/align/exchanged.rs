@@ -1,5 +1,5 @@
-//! Matches, as moved, siblings that swapped places and were therefore aligned opposite an unlike
-//! call.
+//! Matches siblings that swapped places, and that the alignment therefore put opposite unlike
+//! calls.
 //!
 //! ```text
 //! trace1  to(int)    to(float)        in order, both pairs have the same name and nearly the same
@@ -17,21 +17,21 @@ use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// What two calls have in common, strongest first.
+/// The similarity that two swapped calls must have, strongest first.
 #[derive(Debug, Clone, Copy)]
 enum Likeness {
     /// The whole subtree is equal, in order.
     Whole,
     /// The whole subtree is equal, in any order.
     Content,
-    /// Key and arguments are equal. A call without arguments has those of the first call inside it
-    /// that has some.
+    /// Key and arguments are equal. For a call without arguments, those of the first nested call
+    /// with arguments count.
     Itself,
 }
 
 impl Aligner<'_> {
-    /// Matches calls that swapped places with similar free calls of the lists. `unlike` contains
-    /// pairs of free calls that are aligned opposite each other.
+    /// Matches calls that swapped places with similar unmatched calls of the lists. `unlike`
+    /// contains pairs of unmatched calls that are aligned opposite each other.
     pub(super) fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
         if lists.baseline.len() < 2 || lists.candidate.len() < 2 {
             return;
@@ -48,9 +48,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Unmatches pairs that have swapped instance numbers (such as `Linear_1` and `Linear_2`), if
-    /// the two counterparts with the right numbers are both unmatched. Matches all four calls as
-    /// moved.
+    /// Dissolves matches between calls with swapped instance numbers (such as `Linear_1` and
+    /// `Linear_2`) if both calls with the right numbers are unmatched. All four calls are then
+    /// matched as moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];
@@ -137,8 +137,8 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Whether each side has a second free call that may be similar to a call of one of these
-    /// pairs. Only calls of equal weight can have the same content.
+    /// Whether each side has a second unmatched call that may be similar to a call of one of the
+    /// pairs. Only calls with equally many tokens can have the same content.
     fn may_exchange(
         &self,
         likeness: Likeness,
@@ -215,7 +215,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// The free calls immediately before and after each matched call of the list.
+    /// For each matched call, the unmatched calls immediately before and after it.
     fn beside_free(&self, side: Side, list: &[u32]) -> FxHashMap<u32, (Option<u32>, Option<u32>)> {
         let mut beside: FxHashMap<u32, (Option<u32>, Option<u32>)> = FxHashMap::default();
         for pair in list.windows(2) {
@@ -229,7 +229,7 @@ impl Aligner<'_> {
         beside
     }
 
-    /// The counterpart of an op or frame that kept its name and its position.
+    /// The counterpart of an op or frame whose name and position are unchanged.
     fn stays(&self, call: u32) -> Option<u32> {
         let links = self.both.links;
         let partner = links.partner(Side::Baseline, call)?;

@@ -5,9 +5,9 @@
 //! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same position, same work below
 //! ```
 //!
-//! A call is opened if that matches more tokens than keeping it. The contents of an opened call can
-//! match everything on the other side of the gap. The contents of a kept call can only match those
-//! of its best counterpart under another name.
+//! A call is opened if opening it matches more tokens than keeping it. If a call is opened, its
+//! contents can match everything on the opposite side of the gap. If a call is kept, its contents
+//! can only match those of its best counterpart under a different name.
 
 use super::inner::first_arguments;
 use super::renames::{Renames, are_out_of_proportion};
@@ -22,7 +22,7 @@ use crate::tree::CallKind;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// One gap: adjacent free siblings (a run) on each side, neither run empty.
+/// A gap: a non-empty run of adjacent unmatched siblings on each side.
 pub(super) struct Gap<'a, 'b> {
     pub(super) outlines: PerSide<&'a Outline<'a>>,
     pub(super) bags: &'b mut Bags<'a>,
@@ -40,10 +40,10 @@ struct Held {
 }
 
 impl<'a, 'b> Gap<'a, 'b> {
-    /// The runs with each wrapper replaced by its children; `None` if there is no wrapper.
+    /// Replaces each wrapper in the runs by its children; returns `None` if there is no wrapper.
     ///
-    /// Calls that gain nothing by being opened are opened only if no call of the gap gains, because
-    /// they may turn out to be matches once other calls are opened.
+    /// A call that gains nothing by being opened is opened only if no call of the gap gains,
+    /// because it may turn out to be a match once other calls are opened.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let runs = self.runs;
         let mut held = PerSide::from_fn(|side| Held {
@@ -89,15 +89,15 @@ impl<'a, 'b> Gap<'a, 'b> {
         let mut opened = self.bags.common(inner, wanted);
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
         if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
-            // A compiled call launches its own kernels instead of those that the ops of the other
-            // side launch. So launches on both sides are not evidence that the compiled call wraps
-            // these ops.
+            // A compiled call launches its own kernels instead of the kernels that the ops on the
+            // opposite side launch. So launches on both sides do not show that a compiled call
+            // wraps the opposite ops.
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
-        // Opening must match at least half of the call's contents or half of the other side of the
-        // gap, because unrelated calls share less than half by chance. An inner op with the name of
-        // an op of the other side is evidence as well.
+        // Opening a call must match at least half of its contents or half of the opposite run,
+        // because unrelated calls share less than half by chance. An inner op that has the same
+        // name as an op on the opposite side is evidence as well.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
@@ -119,13 +119,13 @@ impl<'a, 'b> Gap<'a, 'b> {
         Some(opened - kept)
     }
 
-    /// Number of tokens below a call, without its own.
+    /// Number of tokens below a call, excluding the call itself.
     fn weight_below(&self, side: Side, call: u32) -> u32 {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether this call wraps a query: the opposite run has the same query as one of its children,
-    /// and has no call that may be this one renamed.
+    /// Whether a call wraps a query: the opposite run contains the same query as one of the call's
+    /// children, and contains no call that may be a rename of this call.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {
@@ -146,9 +146,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         wrappers
     }
 
-    /// Whether most of a call's contents is inside an op with the name of `other`, and both ops
-    /// launch GPU work. An example is a `conv2d` that casts its inputs and calls `convolution`,
-    /// whichever kernels the latter runs.
+    /// Whether most of a call's contents is inside an op with the name of `other`, and both the
+    /// call and `other` launch GPU work. An example is a `conv2d` that casts its inputs and calls
+    /// `convolution`, whichever kernels `convolution` runs.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
@@ -162,7 +162,6 @@ impl<'a, 'b> Gap<'a, 'b> {
             })
     }
 
-    /// Whether `holds_by_name` is true for any call of `others`.
     fn holds_one_by_name(&mut self, side: Side, call: u32, others: &[u32]) -> bool {
         let theirs = self.outlines[side.other()];
         let keys: Vec<Key> = self.bags.core(side, call).iter().map(|&(key, _)| key).collect();
@@ -171,8 +170,8 @@ impl<'a, 'b> Gap<'a, 'b> {
             && others.iter().filter(named).any(|&other| self.holds_by_name(side, call, other))
     }
 
-    /// Whether a call of the opposite run contains a call with the name of this one. If so, the
-    /// opposite call is the wrapper and this one is what it wraps.
+    /// Whether a call of the opposite run contains a call with the same name as `call`. If so, the
+    /// opposite call is a wrapper around this call.
     fn is_wrapped_by_name(&mut self, side: Side, at: usize, call: u32, others: &Held) -> bool {
         let key = self.outlines[side].keys[call as usize];
         let Some(wrappers) = others.wrappers.get(&key) else { return false };
@@ -184,8 +183,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Whether this call shares more tokens with the contents of a single call of the opposite run
-    /// than opening this call would match.
+    /// Whether `call` shares more tokens with the contents of a single call of the opposite run
+    /// than opening `call` would match.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
@@ -196,7 +195,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// The positions in the opposite run that are about as far along as position `at` in this run.
+    /// The positions in the opposite run that are about as far along as position `at` is in its own
+    /// run.
     fn near(&self, side: Side, at: usize) -> Range<usize> {
         let others = self.runs[side.other()].len();
         let middle = at * others / self.runs[side].len();
@@ -205,9 +205,9 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// Pairs of calls that are variants of one op, such as `miopen_convolution` and
-    /// `cudnn_convolution`, in order. A call inside one variant may be a sibling of the other
-    /// variant: the bias add is an example. So both variants are opened and aligned with the rest
-    /// of the gap.
+    /// `cudnn_convolution`, in order. A call inside one variant may be a sibling of the opposite
+    /// variant, as with a bias add. So both variants are opened, and their contents are aligned
+    /// with the rest of the gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
         let as_many = works.baseline.len() == works.candidate.len();
@@ -229,7 +229,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         found
     }
 
-    /// The positions, in a run, of the ops that launch GPU work.
+    /// Positions in a run of the ops that launch GPU work.
     fn working_ops(&self, side: Side) -> Vec<usize> {
         let outline = self.outlines[side];
         let works = |&call: &u32| outline.kind(call) == CallKind::Op && outline.is_gpu_path(call);
@@ -237,8 +237,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         run.filter(|(_, call)| works(call)).map(|(at, _)| at).collect()
     }
 
-    /// Whether two calls have related names and also agree in contents, arguments or position.
-    /// Position counts only if both sides of the gap have equally many ops that launch GPU work.
+    /// Whether two calls have related names and also agree in contents, arguments or position. An
+    /// equal position counts as evidence only if both sides of the gap have equally many ops that
+    /// launch GPU work.
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
@@ -251,7 +252,7 @@ impl<'a, 'b> Gap<'a, 'b> {
             let inner = self.bags.below(side, call);
             key.is_some_and(|key| self.bags.holds(inner, key))
         };
-        // A call that contains the other call is a wrapper with a similar name, not a variant.
+        // A call that contains the opposite call is a wrapper with a similar name, not a variant.
         let wraps =
             holds(Side::Baseline, a, y.tokens(b)[0]) || holds(Side::Candidate, b, x.tokens(a)[0]);
         let arguments = (x.arguments[a as usize], y.arguments[b as usize]);
@@ -259,7 +260,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         !wraps && (as_many || same_arguments || self.share_most(a, b))
     }
 
-    /// Whether two calls share at least half of the smaller one's contents.
+    /// Whether two calls share at least half of the contents of the smaller call.
     fn share_most(&mut self, a: u32, b: u32) -> bool {
         let sizes = (self.weight_below(Side::Baseline, a), self.weight_below(Side::Candidate, b));
         2 * self.common_below(a, b) >= sizes.0.min(sizes.1)
@@ -272,14 +273,13 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.bags.common(below, other)
     }
 
-    /// Whether one of two calls contains so much more than the other that they cannot be the same
-    /// op.
+    /// Whether one of two calls has so many more tokens that the calls cannot be the same op.
     fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
         are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }
 
-    /// How many tokens would match if `call`, with contents `inner`, were kept as a rename of
-    /// `other`, with contents `below`. Computes `below` if it is not known yet.
+    /// Number of tokens that would match if `call` (with contents `inner`) were matched with
+    /// `other` (with contents `below`) as renamed. Computes `below` if it is not known yet.
     fn rename_worth(
         &mut self,
         side: Side,
@@ -299,15 +299,15 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.bags.common(inner, below) + bonus
     }
 
-    /// Pairs of calls that are the same under another name.
+    /// Pairs of calls that are the same call under two names.
     pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
         let runs = self.runs;
         let aligned = sequence::align(&mut self.renames());
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// Whether the gap consists of one call per side that are the same call under two names, even
-    /// though the alignment did not put them opposite each other.
+    /// Whether each side of the gap is a single call, and the two are the same call under two names
+    /// even though the alignment did not put them opposite each other.
     pub(super) fn is_renamed(&mut self) -> bool {
         let arguments = PerSide::from_fn(|side| {
             self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))

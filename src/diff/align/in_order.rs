@@ -1,13 +1,13 @@
-//! Uncrosses matches of equal siblings, so that equal siblings are matched in order.
+//! Swaps crossed matches between equal siblings, so that equal siblings are matched in order.
 //!
 //! ```text
 //! trace1  y  x₁ x₂ x₃ z  x₄         One x that moved from the end to the front explains these lists as
 //! trace2  x₁ y  x₂ x₃ x₄ z          well as y and z that each swapped places with an adjacent x.
 //! ```
 //! The alignment of siblings picks the first explanation, which shifts the matches of all calls
-//! named x by one. Equal calls differ only in their order, so they swap counterparts until they are
-//! matched in order. Two exceptions: calls that moved together with their neighbors stay with them,
-//! and one moved call must not be reported as three.
+//! named x by one. Equal calls differ only in their order, so their counterparts are swapped until
+//! equal calls are matched in order. There are two exceptions: calls that moved together with their
+//! neighbors stay with them, and one moved call must not be reported as three.
 
 use super::Aligner;
 use crate::diff::Relation;
@@ -18,16 +18,15 @@ use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A hash of a call's key and arguments, or of its whole subtree, and the call's exact name.
+/// A hash of a call's key and arguments (or of its whole subtree) and the call's exact name.
 type Kind<'a> = (u64, &'a str);
 /// The properties that all pairs of a group share: the nearest matched ancestor on each side, and
-/// the kind.
+/// the kind of the calls.
 type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
-    /// Lets equal calls of `lists` swap counterparts if their matches cross, then aligns the calls
-    /// between them that are still free. The pending pairs from position `first` on come from these
-    /// lists.
+    /// Swaps the counterparts of equal calls whose matches cross, then aligns the unmatched calls
+    /// between them. The pending pairs from position `first` on are pairs of calls in `lists`.
     pub(super) fn keep_equal_in_order(&mut self, lists: &[PerSide<Vec<u32>>], first: usize) {
         let mut calls = lists.iter().flat_map(|lists| &lists.baseline);
         if !calls.any(|&call| self.both.links.is_moved(Side::Baseline, call)) {
@@ -47,9 +46,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Lets equal calls swap counterparts and returns whether any did. `alone` contains pairs of
-    /// free calls that may be matched this way; if it is not empty, only groups with such a pair
-    /// are considered.
+    /// Swaps the counterparts of equal calls and returns whether any was swapped. `alone` contains
+    /// pairs of unmatched calls that may become matches by such a swap; if `alone` is not empty,
+    /// only groups with one of its pairs are considered.
     fn turn_equal(
         &mut self,
         lists: &[PerSide<Vec<u32>>],
@@ -60,7 +59,7 @@ impl Aligner<'_> {
         let calls = lists.iter().flat_map(|lists| lists.baseline.iter().copied());
         let partners = calls.filter_map(|a| Some((a, links.partner(Side::Baseline, a)?)));
         let mut pairs: Vec<(u32, u32)> = partners.chain(alone.iter().copied()).collect();
-        // A free call is in its own list and also in the list with the opened wrappers.
+        // An unmatched call is in its own list and also in the list with the opened wrappers.
         pairs.sort_unstable();
         pairs.dedup();
         let mut row = Row::new(&pairs, |a| match self.is_free(Side::Baseline, a) {
@@ -79,9 +78,9 @@ impl Aligner<'_> {
             let groups = self
                 .groups(&row, |a, b| both_are(exact(Side::Baseline, a), exact(Side::Candidate, b)));
             row.keep_in_order(&groups, |_, _| 0, of_one_op);
-            // If calls of one side equal each other, each shares equally much with any counterpart,
-            // so these calls may swap counterparts too. The contents of opened variants are already
-            // matched, so pairs with children must still be pending.
+            // If calls of one side equal each other, each shares equally many tokens with any
+            // counterpart, so they may swap counterparts too. The contents of opened variants are
+            // already matched, so pairs with children qualify only if they are still pending.
             let waiting: FxHashSet<u32> = self.pending[first..].iter().map(|&(a, _)| a).collect();
             let is_open = |a: u32, b: u32| self.have_children(a, b) && !waiting.contains(&a);
             for side in Side::BOTH {
@@ -91,7 +90,7 @@ impl Aligner<'_> {
                 row.keep_in_order(&groups, |_, _| 0, of_one_op);
             }
         }
-        // A change inside one of several similar calls must not make these calls swap counterparts.
+        // A change inside one of several similar calls must not make them swap counterparts.
         let mut groups =
             self.groups(&row, |a, b| both_are(own(Side::Baseline, a), own(Side::Candidate, b)));
         groups.retain(|group| alone.is_empty() || row.holds_one_alone(group));
@@ -113,8 +112,8 @@ impl Aligner<'_> {
         !turned.is_empty()
     }
 
-    /// Pairs of calls from the two lists whose whole subtrees are free, for each kind with equally
-    /// many such calls on both sides. In a row whose matches are shifted by one, these are the
+    /// Pairs of calls whose whole subtrees are unmatched, for each kind of which both lists have
+    /// equally many such calls. If the matches of a row are shifted by one, these pairs are the
     /// leftovers at the two ends.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
@@ -133,13 +132,12 @@ impl Aligner<'_> {
         as_many.flat_map(|of| of.baseline.into_iter().zip(of.candidate)).collect()
     }
 
-    /// Positions of the pairs in a row, grouped by nearest matched ancestors and by `kind`.
     fn groups<'k>(
         &self,
         row: &Row<'_>,
         kind: impl Fn(u32, u32) -> Option<Kind<'k>>,
     ) -> Vec<Vec<usize>> {
-        // The contents of an opened wrapper are in the row as well.
+        // A row also contains the contents of opened wrappers.
         let around = |side: Side, call: u32| {
             let mut above = self.trees[side].ancestors(CallId(call));
             above.find(|above| !self.is_free(side, above.0))
@@ -158,7 +156,7 @@ impl Aligner<'_> {
     }
 }
 
-/// The kind of two calls, if both have the same kind.
+/// The kind that two calls share, if they do.
 fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
     (one == two).then_some(one)
 }
@@ -169,25 +167,24 @@ pub(super) fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
     u64::from(key.0) << 32 | u64::from(arguments)
 }
 
-/// Whether and how a pair of calls is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     InPlace,
     Moved,
-    /// The pair is not matched yet, but may become part of a row.
+    /// The pair is unmatched but may become a match.
     Alone,
 }
 
-/// Pairs in baseline order, and which of them are in the same order in the candidate.
+/// Pairs in baseline order, and which of these pairs are in candidate order too.
 struct Row<'a> {
     pairs: &'a [(u32, u32)],
     /// The calls of the candidate, in preorder.
     candidate: Vec<u32>,
-    /// For each pair, the position of its counterpart in `candidate`.
+    /// For each pair, its call's position in `candidate`.
     to: Vec<usize>,
-    /// The pairs that did not move, each with its position in `candidate`.
+    /// The pairs that did not move: position in `pairs` and position in `candidate`.
     in_place: BTreeMap<usize, usize>,
-    /// Positions of pairs that are not matched yet.
+    /// Positions of the unmatched pairs.
     alone: BTreeSet<usize>,
 }
 
@@ -224,7 +221,7 @@ impl<'a> Row<'a> {
         group.iter().any(|at| self.alone.contains(at))
     }
 
-    /// The baseline calls whose counterpart changed, with the new counterpart and relation.
+    /// The baseline calls whose counterpart changed, each with its new counterpart and relation.
     fn turned(&self) -> impl Iterator<Item = (u32, (u32, Relation))> {
         self.pairs.iter().enumerate().filter(|&(at, &(_, b))| self.partner(at) != b).map(
             |(at, &(a, _))| {
@@ -234,8 +231,8 @@ impl<'a> Row<'a> {
         )
     }
 
-    /// Matches the equal calls of each group in order, unless matched calls would then share fewer
-    /// tokens.
+    /// Matches the equal calls of each group in order, unless that lowers the number of tokens that
+    /// matched calls share.
     fn keep_in_order(
         &mut self,
         groups: &[Vec<usize>],
@@ -256,8 +253,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Splits a group into the smallest parts whose matches do not cross those of another part.
-    /// Parts with a single pair are dropped.
+    /// Splits a group into the smallest subgroups whose matches do not cross each other. Subgroups
+    /// with a single pair are dropped.
     fn crossing(&self, group: &[usize]) -> Vec<Vec<usize>> {
         let mut sorted: Vec<usize> = group.iter().map(|&at| self.to[at]).collect();
         sorted.sort_unstable();
@@ -273,7 +270,7 @@ impl<'a> Row<'a> {
         parts
     }
 
-    /// Joins turns whose calls moved together and are adjacent.
+    /// Joins adjacent turns whose calls moved together.
     fn joined(&self, turns: Vec<Turn>) -> Vec<Turn> {
         let calls = turns.iter().enumerate();
         let calls = calls.flat_map(|(of, turn)| turn.0.iter().map(move |&(at, _)| (at, of)));
@@ -298,8 +295,8 @@ impl<'a> Row<'a> {
         joined.into_values().collect()
     }
 
-    /// Applies a turn unless too many calls would then count as moved (see [`MUCH_NEARER`] and
-    /// [`MANY_MORE`]) or calls that moved together would be separated.
+    /// Applies a turn unless it makes too many calls count as moved (see [`MUCH_NEARER`] and
+    /// [`MANY_MORE`]) or separates calls that moved together.
     fn turn(&mut self, turn: &Turn, of_one_op: impl Fn(u32, u32) -> bool) {
         let calls = || turn.0.iter().copied();
         let before: Vec<(usize, usize)> = calls().map(|(at, _)| (at, self.to[at])).collect();
@@ -311,14 +308,14 @@ impl<'a> Row<'a> {
             before.iter().copied().filter(|(at, _)| self.in_place.remove(at).is_some()).collect();
         let (moves, in_place): (Vec<_>, Vec<_>) =
             calls().partition(|&(at, to)| self.crosses(at, to));
-        // Renamed calls are matched only in place, so a moved call must keep its name.
+        // A renamed call is matched only in place, so a moved call must have kept its name.
         let keep_names =
             moves.iter().all(|&(at, to)| of_one_op(self.pairs[at].0, self.candidate[to]));
         calls().for_each(|(at, to)| self.to[at] = to);
         let alone = calls().any(|(at, _)| self.alone.contains(&at));
         let explains = match (alone, together) {
-            // Unmatched pairs take part only if that brings counterparts much nearer to each other.
-            // Otherwise one removed call and one added call would shift all matches between them.
+            // Unmatched pairs take part only if counterparts get much nearer to each other. Without
+            // this limit, one removed call and one added call would shift all matches between them.
             (true, _) => much_nearer,
             (false, true) => self.beside(&turn.0) >= kept_beside,
             (false, false) => {
@@ -334,7 +331,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Number of adjacent call pairs, starting at these calls or directly before them, whose
+    /// Number of adjacent pairs of calls, starting at or directly before `calls`, whose
     /// counterparts are adjacent in the same order.
     fn beside(&self, calls: &[(usize, usize)]) -> usize {
         let ends = calls.iter().flat_map(|&(at, _)| [Some(at), at.checked_sub(1)]);
@@ -346,7 +343,8 @@ impl<'a> Row<'a> {
         self.follows(at) || (at > 0 && self.follows(at - 1))
     }
 
-    /// Whether the call after this one has the counterpart directly after this one's counterpart.
+    /// Whether the counterpart of the next call directly follows the counterpart of the call at
+    /// `at`.
     fn follows(&self, at: usize) -> bool {
         self.to.get(at + 1) == Some(&(self.to[at] + 1))
     }
@@ -359,13 +357,13 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A group of pairs that swap counterparts: the position of each pair, and the position of its new
+/// A swap of counterparts between pairs: the position of each pair, and the position of its new
 /// counterpart.
 #[derive(Debug, Default)]
 struct Turn(Vec<(usize, usize)>);
 
 impl Turn {
-    /// Equal calls in order, with their counterparts in order.
+    /// Matches equal calls and their counterparts in order.
     fn of(part: Vec<usize>, to: &[usize]) -> Turn {
         let mut partners: Vec<usize> = part.iter().map(|&at| to[at]).collect();
         partners.sort_unstable();
@@ -373,7 +371,7 @@ impl Turn {
     }
 }
 
-/// Sum of the distances between matched calls, in positions.
+/// Sum of the distances between matched calls.
 fn distance(pairs: &[(usize, usize)]) -> usize {
     pairs.iter().map(|&(at, to)| at.abs_diff(to)).sum()
 }
@@ -382,9 +380,9 @@ fn distance(pairs: &[(usize, usize)]) -> usize {
 mod tests {
     use super::*;
 
-    /// The counterparts of the equal calls `x`, each given by its index among the `x` of the
-    /// candidate. Other letters keep their counterparts. Pairs more than 3 positions apart are not
-    /// matched yet.
+    /// Swaps the counterparts of the equal calls `x` and returns them; `of_x` contains the initial
+    /// counterpart of each baseline `x`, as an index among the candidate's `x`. All other letters
+    /// keep their counterparts. Pairs more than 3 positions apart start unmatched.
     fn partners(baseline: &str, candidate: &str, of_x: &[usize]) -> Vec<usize> {
         let places = |text: &str, wanted: bool| -> Vec<u32> {
             let all = text.chars().zip(0..);

@@ -1,12 +1,12 @@
-//! Compares what identifies a call besides its name: its first arguments, and calls inside it that
-//! have the same name.
+//! Compares properties that identify a call besides its name: its first arguments, and nested calls
+//! that have the same name.
 
 use crate::diff::outline::Outline;
 use crate::diff::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
 
-/// The arguments of a call or, for autograd nodes and modules, which have none, of the first call
-/// inside it that has some. 0 if no call has arguments.
+/// The arguments of a call; for a call that never has arguments, such as an autograd node or a
+/// module, those of the first nested call with arguments.
 pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
     let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
     calls
@@ -18,8 +18,8 @@ pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
 /// Whether one of two calls with the same name equals a call inside the other, as when `aten::view`
 /// calls `aten::view`. If so, the outer call is a wrapper.
 ///
-/// Returns false if the outer call has the same arguments and no other contents. The missing call
-/// may then just as well be the inner one, so the two calls are matched.
+/// Returns false if the outer call has the same arguments and no other contents. In that case, the
+/// missing call may just as well be the inner call, so the two calls are matched.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
     let same_arguments =
         outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
@@ -31,7 +31,7 @@ pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u3
             let equal = |at: usize| mine.keys[at] == key && mine.exact[at] == exact;
             mine.each_child(call).any(|below| equal(below as usize))
         };
-        // Starts at the outer call and goes, at each level, to the first child with the same name.
+        // From the outer call, goes down at each level to the first child with the same name.
         let next =
             |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
         mine.weight(outer) > theirs.weight(inner)

@@ -1,10 +1,10 @@
 //! Finds an exact longest common subsequence of two lists of tokens.
 //!
 //! Lists of moderate length are solved 64 cells at a time. In the table of lengths `L(i, j)`, a row
-//! increases by 0 or 1 from column to column, so one bit per column describes it: 0 where it
+//! increases by 0 or 1 from column to column, so one bit per column describes the row: 0 where it
 //! increases. If `V` is a row and `M` marks the columns that contain the token of the next row, the
 //! next row is `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*,
-//! 2004). All rows are kept; tracing back through them yields the matches.
+//! 2004). All rows are kept, and the matches are found by tracing back through the rows.
 //!
 //! Longer lists are solved match by match if their tokens are rare (Hunt and Szymanski, *A fast
 //! algorithm for computing longest common subsequences*, 1977). For each length, the algorithm
@@ -14,8 +14,8 @@
 use crate::diff::weights::{LCS_MATCHES, LCS_WORDS};
 use rustc_hash::FxHashMap;
 
-/// The matched positions of a longest common subsequence, ascending on both sides. `None` if the
-/// table would exceed [`LCS_WORDS`] and the tokens are not rare.
+/// The matched positions in a longest common subsequence, ascending on both sides. Returns `None`
+/// if the table would exceed [`LCS_WORDS`] and the tokens are not rare.
 pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let rest = a[front..].iter().rev().zip(b[front..].iter().rev());
@@ -34,14 +34,15 @@ pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>
     Some(pairs)
 }
 
-/// Two equal positions, and the previous match of the longest common subsequence that ends here.
+/// Positions of two equal tokens, and the previous match of the longest common subsequence that
+/// ends at this match.
 struct Match {
     pair: (usize, usize),
     before: Option<usize>,
 }
 
-/// The matches of a longest common subsequence, found match by match. `None` if there are more than
-/// [`LCS_MATCHES`] matches per element.
+/// The matches of a longest common subsequence, found match by match. Returns `None` if there are
+/// more than [`LCS_MATCHES`] matches per element.
 fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     let mut positions: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
     for (at, &token) in b.iter().enumerate().rev() {
@@ -108,7 +109,7 @@ fn table(a: &[u64], b: &[u64]) -> Option<Table> {
     Some(Table { bits, words, rows: a.len(), columns: b.len() })
 }
 
-/// Turns a row of the table into the next row.
+/// Replaces a row of the table by the next row.
 fn next(row: &mut [u64], matches: &[u64]) {
     let mut carry = false;
     for (bits, &matches) in row.iter_mut().zip(matches) {
@@ -124,9 +125,9 @@ struct Columns {
     of: FxHashMap<u64, Standing>,
 }
 
-/// The columns that contain one token: a list of positions if there are fewer of them than words in
-/// a row, otherwise bits. So the columns of all tokens together take at most a few times the space
-/// of the list.
+/// The columns that contain one token: a list of positions if it is shorter than the bits of a row,
+/// otherwise bits. So the columns of all tokens together need at most a few times as much memory as
+/// the list.
 enum Standing {
     Seldom(Vec<usize>),
     Often(Vec<u64>),
@@ -151,15 +152,15 @@ impl Columns {
 }
 
 impl Table {
-    /// Whether the length increases from the previous column to this one, in the row after `row`
+    /// Whether the length increases from the previous column to `column`, in the row after `row`
     /// tokens.
     fn rises(&self, row: usize, column: usize) -> bool {
         row > 0 && self.bits[(row - 1) * self.words + column / 64] >> (column % 64) & 1 == 0
     }
 
     /// Traces back from the last cell of the table. If the length does not increase at a cell, the
-    /// trace goes left. If the length increases in the row above as well, the trace goes up.
-    /// Otherwise row and column are a match.
+    /// trace continues to the left. If the length increases in the row above as well, the trace
+    /// continues upward. Otherwise the row and column of the cell are a match.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         let (mut row, mut columns) = (self.rows, self.columns);

@@ -1,4 +1,4 @@
-//! Matches calls that stayed unmatched because their contents moved elsewhere on one side.
+//! Matches calls that are unmatched because their contents moved elsewhere on one side.
 //!
 //! ```text
 //! trace1  p          trace2  p
@@ -21,8 +21,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Aligner<'_> {
-    /// Matches free ops and frames with equal keys that are the parents of matched calls, innermost
-    /// first.
+    /// Matches unmatched ops and frames with equal keys whose children are matched with each other,
+    /// innermost first.
     pub(super) fn pair_around_partners(&mut self) {
         let baseline = self.outlines.baseline;
         for a in (0..baseline.len() as u32).rev() {
@@ -52,13 +52,13 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches free ops and frames that are the only ones of their key in a gap, if every call
-    /// inside is matched or was itself left behind.
+    /// Matches two unmatched ops or frames with a key that is unique in a gap, if every call inside
+    /// them is matched or was itself left behind.
     pub(super) fn pair_left_behind(&mut self) {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
-        // Parents are visited outermost first, because a call that was left behind may contain
-        // other such calls.
+        // The parents of such calls are visited outermost first, because a call that was left
+        // behind may contain other calls that were left behind.
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
         for a in parents {
@@ -74,7 +74,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// The free ops and frames whose children are all matched or left behind themselves.
+    /// The unmatched ops and frames whose children are all matched or left behind themselves.
     fn left_behind(&self, side: Side) -> FxHashSet<u32> {
         let outline = self.outlines[side];
         let mut left = FxHashSet::default();
@@ -119,9 +119,9 @@ impl Aligner<'_> {
         alone.collect()
     }
 
-    /// Marks calls of one key as moved if their nearest matched callers do not match each other.
-    /// Most moved calls are marked when they are matched. The exception is a wrapper that was
-    /// matched after it was opened: its former contents are then elsewhere.
+    /// Marks matched calls with equal keys as moved if their nearest matched callers do not match
+    /// each other. Most moved calls are marked when they are matched. The exception is a wrapper
+    /// that was matched after it was opened: its former contents are then elsewhere.
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {
@@ -141,7 +141,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// The nearest ancestor that has a counterpart with the same key; `None` if that ancestor is a
+    /// The nearest ancestor that has a counterpart with the same key; `None` if this ancestor is a
     /// thread.
     fn caller(&self, side: Side, call: u32) -> Option<u32> {
         let tree = self.trees[side];

@@ -1,9 +1,9 @@
 //! The matching while it is being computed, shared by the threads that align different parts of the
 //! traces.
 //!
-//! While a pair is being aligned, only one aligner writes to the calls below it. So the order in
-//! which threads and pieces (`apart`) are aligned does not affect the result. The columns are
-//! atomic so that several threads can share them.
+//! While a pair is being aligned, only one aligner writes to the links of calls below the pair. So
+//! the order in which threads and `apart` pieces are aligned does not affect the result. The
+//! columns are atomic so that several threads can share them.
 
 use crate::diff::pairing::Pairing;
 use crate::diff::passes::Pass;
@@ -14,20 +14,21 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// The possible relations of matched calls; an unmatched call is baseline only or candidate only.
 const OF_PARTNERS: [Relation; 3] = [Relation::Same, Relation::Renamed, Relation::Moved];
 
-/// Counterparts and relations of the calls of both sides.
+/// The counterpart and the relation of each call.
 #[derive(Debug)]
 pub(super) struct Links {
     partners: PerSide<Vec<AtomicU32>>,
     /// Indexes into [`OF_PARTNERS`]; meaningless for unmatched calls.
     relations: PerSide<Vec<AtomicU8>>,
-    /// The passes that matched the calls, as positions in [`Pass::ALL`]; meaningless for unmatched calls.
+    /// The passes that matched the calls, as positions in [`Pass::ALL`]; meaningless for unmatched
+    /// calls.
     passes: PerSide<Vec<AtomicU8>>,
     cut_blocks: AtomicU64,
     cut_threads: AtomicU64,
 }
 
 impl Links {
-    /// An empty matching for the given number of calls per side.
+    /// Creates a matching without matches for the given number of calls per side.
     pub(super) fn new(calls: PerSide<usize>) -> Links {
         Links {
             partners: calls.map(|calls| (0..calls).map(|_| AtomicU32::new(NONE)).collect()),
@@ -38,7 +39,7 @@ impl Links {
         }
     }
 
-    /// Matches two free calls.
+    /// Matches two unmatched calls.
     pub(super) fn link(&self, a: u32, b: u32, (relation, pass): (Relation, Pass)) {
         debug_assert!(
             self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b),
@@ -47,7 +48,7 @@ impl Links {
         self.link_again(a, b, (relation, pass));
     }
 
-    /// Matches two calls that may already be matched; the caller also rematches their former
+    /// Matches two calls that may already be matched; the caller must also rematch their former
     /// counterparts.
     pub(super) fn link_again(&self, a: u32, b: u32, (relation, pass): (Relation, Pass)) {
         let relation = OF_PARTNERS.iter().position(|&known| known == relation);
@@ -79,7 +80,6 @@ impl Links {
         self.relation(side, call) == Relation::Moved
     }
 
-    /// Whether a matched call has a counterpart with the same key at the same position.
     pub(super) fn is_same(&self, side: Side, call: u32) -> bool {
         self.relation(side, call) == Relation::Same
     }

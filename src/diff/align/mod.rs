@@ -2,11 +2,11 @@
 //! events.
 //!
 //! The children of each matched pair are two sequences. These sequences are aligned (`sequence`,
-//! `score`, `runs`, `slide`), and the calls that stay unmatched go through the passes of [`Pass`].
+//! `score`, `runs`, `slide`), and the remaining unmatched calls go through the passes of [`Pass`].
 //! A gap is a run of unmatched calls between two matches.
 //!
 //! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on
-//! a stack, so nothing recurses over the depth of a trace. A call is *free* while it has no
+//! a stack, so no function recurses over the depth of a trace. A call is *free* while it has no
 //! counterpart. `docs/development/alignment.md` explains the whole algorithm.
 
 mod apart;
@@ -90,9 +90,9 @@ struct Both<'a> {
     without: Passes,
 }
 
-/// The calls that the alignment of siblings left unmatched below one matched pair.
+/// The calls below a matched pair that the alignment of siblings left unmatched.
 struct LeftOver<'s> {
-    /// The lists that were aligned: the children, then the contents of opened wrappers.
+    /// The lists that were aligned: first the children, then the contents of opened wrappers.
     lists: &'s [PerSide<Vec<u32>>],
     /// The runs of unmatched calls between two matches.
     gaps: &'s [PerSide<Vec<u32>>],
@@ -100,7 +100,7 @@ struct LeftOver<'s> {
     calls: &'s PerSide<Vec<u32>>,
 }
 
-/// A pass over the unmatched calls.
+/// A pass over the calls that the alignment of siblings left unmatched.
 type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
 
 /// The passes over unmatched calls, most certain first.
@@ -120,18 +120,18 @@ struct Aligner<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
     pass: Pass,
-    /// Stack of matched pairs whose children are still to be aligned; the last one is next.
+    /// Stack of matched pairs whose children are still to be aligned; the last pair is next.
     pending: Vec<(u32, u32)>,
-    /// Results for earlier pairs, to be copied to later, equal pairs.
+    /// Results for earlier pairs, which are copied to later, equal pairs.
     recurring: Recurring,
-    /// The subtrees around the lists being aligned, without their roots.
+    /// The subtrees whose children are being aligned, without their roots.
     scope: PerSide<Range<u32>>,
     /// Length of the longer list being aligned.
     siblings: usize,
-    /// Positions in preorder of the calls in the baseline's list.
+    /// Preorder positions of the calls in the baseline's list.
     row: Vec<u32>,
-    /// For each free call of the lists, the number of siblings in its gap. Empty if no gap is
-    /// crowded.
+    /// For each unmatched call of the lists, the number of siblings in its gap. Both maps are empty
+    /// if no gap is crowded.
     crowds: PerSide<FxHashMap<u32, usize>>,
 }
 
@@ -219,9 +219,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The calls to align below a matched pair, usually its children. If the capture of only one of
-    /// two graph launches is known, only the GPU events of both are aligned, because the capture's
-    /// calls put the events at different depths.
+    /// The calls to align below a matched pair, usually the children of both calls. If the capture
+    /// of only one of two graph launches is known, only their GPU events are aligned, because
+    /// captured calls put the events at different depths.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
@@ -297,16 +297,17 @@ impl<'a> Aligner<'a> {
         self.bags.tidy();
     }
 
-    /// The calls of a gap that are still free.
+    /// The calls of a gap that are still unmatched.
     fn free_of(&self, gap: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         PerSide::from_fn(|side| {
             gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
         })
     }
 
-    /// Matches the siblings that keep their order; returns the free runs between the matches.
+    /// Matches the siblings that keep their order; returns the runs of unmatched calls between the
+    /// matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
-        // Order is evidence only between GPU events of the same launch.
+        // Equal order is evidence only for GPU events of the same launch.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
@@ -337,7 +338,7 @@ impl<'a> Aligner<'a> {
         self.outlines.baseline.exact[a as usize] == self.outlines.candidate.exact[b as usize]
     }
 
-    /// The runs of free calls between calls of two lists that are matched in place.
+    /// The runs of unmatched calls between the calls that are matched in place.
     fn gaps_of(&self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
         let mut gaps = Vec::new();
         let mut gap: PerSide<Vec<u32>> = PerSide::default();
@@ -365,7 +366,7 @@ impl<'a> Aligner<'a> {
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 
-    /// Matches variants of one op; returns the gap with all of them opened.
+    /// Matches variants of one op and returns the gap with all variants opened.
     fn pair_variants(
         &mut self,
         gap: &PerSide<Vec<u32>>,
@@ -383,8 +384,8 @@ impl<'a> Aligner<'a> {
         })
     }
 
-    /// The gap after one round of opening: variants of one op are matched and opened, or, if there
-    /// are none, wrappers are opened. `None` if nothing opens.
+    /// Opens calls of a gap once: matches and opens variants of one op or, if there are no
+    /// variants, opens wrappers. `None` if nothing opens.
     fn opened(&mut self, gap: &PerSide<Vec<u32>>) -> Option<PerSide<Vec<u32>>> {
         if gap.baseline.is_empty() || gap.candidate.is_empty() {
             return None;
@@ -412,10 +413,11 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Matches the launches of a gap, separately for each kind. Equally many launches are matched
-    /// in order. If one side has a single launch and the other has several, as when a matrix
-    /// product is split, the single one is matched with the longest. The calls around the gap are
-    /// sufficient evidence, whatever the kernel names.
+    /// Matches the launches in a gap, separately for each kind of launch. If both sides have
+    /// equally many launches, they are matched in order. If one side has a single launch and the
+    /// opposite side has several, as when a matrix product is split, the single launch is matched
+    /// with the longest. The matched calls around the gap are sufficient evidence, whatever the
+    /// kernel names.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {
@@ -427,8 +429,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // Kernel durations may influence this match. The durations may differ below the
-                // next equal pair, so the result must not be copied to it.
+                // Kernel durations may influence this match. Durations may differ below the next
+                // equal pair, so the result must not be copied to that pair.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {
@@ -443,7 +445,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The launch with the longest kernel; the first of them on a tie. The helper kernels of a
+    /// The launch with the longest kernel; on a tie, the first such launch. The helper kernels of a
     /// split product, which clear its output or sum its parts, are shorter.
     fn longest(&self, side: Side, launches: &[u32]) -> Vec<u32> {
         let tree = self.trees[side];
@@ -459,7 +461,6 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// The calls of all gaps, concatenated.
 fn joined(gaps: &[PerSide<Vec<u32>>]) -> PerSide<Vec<u32>> {
     PerSide::from_fn(|side| gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect())
 }

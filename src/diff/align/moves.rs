@@ -1,4 +1,4 @@
-//! Matches moved calls: calls below one pair that are unmatched and out of order.
+//! Matches moved calls: calls below the same matched pair that are unmatched and out of order.
 //!
 //! Equal subtrees are matched first, then subtrees that differ only in kernel names, then calls
 //! with the same key that share at least half of their contents. Among several possible
@@ -20,8 +20,8 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// An unmatched call, and its position in the preorder of the baseline. A call of the candidate has the
-/// position at which the baseline would call it.
+/// An unmatched call and its position in baseline preorder. A candidate call has the position at
+/// which the baseline would make it.
 #[derive(Clone, Copy)]
 struct Lost {
     call: u32,
@@ -33,14 +33,14 @@ struct Lost {
 /// How similar and how near two calls must be to be matched as moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// Adjacent calls: first equal subtrees, then equal keys that share at least half of their
-    /// contents.
+    /// Adjacent calls: first equal subtrees, then calls with equal keys that share at least half of
+    /// their contents.
     Beside,
     /// Equal subtrees near each other, then subtrees that differ only in kernel names.
     EqualNear,
     /// Calls with equal keys near each other that share at least half of their contents.
     SimilarNear,
-    /// Adjacent calls with equal key and arguments, one of which lost its contents.
+    /// Adjacent calls with equal key and arguments, if one call lost its contents.
     Emptied,
     /// Unique equal subtrees at any distance, then unique calls of one key that share half of their
     /// contents. In a short list, where no distance is far, equal subtrees need not be unique.
@@ -48,7 +48,7 @@ pub(super) enum Likeness {
 }
 
 impl Aligner<'_> {
-    /// Counts the siblings of each crowded gap.
+    /// Stores the number of siblings of each unmatched call in a crowded gap.
     pub(super) fn note_crowds(&mut self, gaps: &[PerSide<Vec<u32>>]) {
         self.crowds = PerSide::default();
         if gaps.iter().all(|gap| gap.baseline.len().max(gap.candidate.len()) < CROWD) {
@@ -107,7 +107,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches calls with equal tokens that are near each other. Launches are included only if the
+    /// Matches calls with equal tokens that are near each other. Launches take part only if the
     /// token covers their kernels.
     pub(super) fn pair_near(
         &mut self,
@@ -143,8 +143,7 @@ impl Aligner<'_> {
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
         let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
-            // These calls are not siblings, so only the distance in preorder decides which calls
-            // are near.
+            // Such calls are not siblings, so "near" is decided by the distance in preorder alone.
             self.row.clear();
             self.pair_group(&mine, &theirs, NEAR);
             self.descend();
@@ -160,8 +159,8 @@ impl Aligner<'_> {
         self.lost(&self.that_may_move(left_over, launches), key_of)
     }
 
-    /// The free calls that may have moved, in preorder. GPU events and queries are only matched in
-    /// place, and so are launches unless they launch equal GPU work.
+    /// The unmatched calls that may have moved, in preorder. GPU events and queries are only
+    /// matched in place; so are launches, unless they launch equal GPU work.
     fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
@@ -177,7 +176,7 @@ impl Aligner<'_> {
         })
     }
 
-    /// The calls whose token also occurs on the other side, with their positions.
+    /// The calls whose token also occurs on the opposite side, with their positions.
     fn lost(
         &self,
         calls: &PerSide<Vec<u32>>,
@@ -200,9 +199,10 @@ impl Aligner<'_> {
         })
     }
 
-    /// Drops calls that equal a call inside a free call of the other side: that free call may be a
-    /// wrapper, and wrappers are opened before their contents count as moved. Kernel names are
-    /// ignored if no call matches with them, as between platforms.
+    /// Drops calls that equal a call inside an unmatched call of the opposite side, because the
+    /// enclosing call may be a wrapper, and wrappers are opened before their contents count as
+    /// moved. If no calls match when kernel names are compared, as between platforms, kernel names
+    /// are ignored.
     fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
@@ -225,8 +225,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// The positions of the calls of one side in the preorder of the baseline. A candidate call is
-    /// placed directly after the subtree of the previous call's counterpart, or at the start of its
+    /// The positions of one side's calls in baseline preorder. A candidate call gets the position
+    /// directly after the subtree of the previous call's counterpart, or at the start of its
     /// caller's counterpart.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
         let baseline = self.outlines.baseline;
@@ -247,7 +247,8 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// The baseline position of a candidate call, given the last matched call before it.
+    /// The baseline position of a candidate call, derived from `last`, the last matched call before
+    /// it.
     fn place_behind(&self, last: u32, call: u32) -> u32 {
         let (tree, baseline) = (self.trees.candidate, self.outlines.baseline);
         let partner = |call: u32| self.both.links.partner(Side::Candidate, call);
@@ -262,7 +263,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches free calls with equal tokens, nearest first.
+    /// Matches unmatched calls with equal tokens, nearest first.
     fn pair_by(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -274,9 +275,10 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches free calls whose token is unique on both sides among all calls of the scope. Being
-    /// unique only among the unmatched calls happens by chance, so it is not enough. Only for large
-    /// calls, such as a step, uniqueness among the unmatched calls is enough.
+    /// Matches unmatched calls whose token is unique on both sides among all calls of the scope. A
+    /// call can be unique among the unmatched calls by chance, so this kind of uniqueness is not
+    /// enough. Only for large calls, such as a step, is uniqueness among the unmatched calls
+    /// enough.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -354,7 +356,7 @@ impl Aligner<'_> {
         counts
     }
 
-    /// Matches two free calls if their arguments are equal, whatever their contents.
+    /// Matches two unmatched calls if their arguments are equal, whatever their contents.
     fn pair_by_arguments(&mut self, a: u32, b: u32) {
         let arguments = PerSide::new(
             self.outlines.baseline.arguments[a as usize],
@@ -366,7 +368,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// The free calls, grouped by tokens that occur on both sides, in baseline order.
+    /// The unmatched calls, grouped by the tokens that occur on both sides, in baseline order.
     fn groups_by(
         &self,
         lost: &PerSide<Vec<Lost>>,
@@ -393,8 +395,8 @@ impl Aligner<'_> {
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
-        // A call only considers its nearest candidates, which may be matched to other calls. Calls
-        // that are still free then try again.
+        // A call only considers its nearest candidates, which may all be taken by other calls.
+        // Calls that are still unmatched then try again.
         for _ in 0..ROUNDS {
             if self.pair_nearest(&mine, &theirs, reach) == 0 {
                 break;
@@ -431,8 +433,8 @@ impl Aligner<'_> {
         chosen.len()
     }
 
-    /// Lets equal calls swap counterparts if their matches cross. Equal calls that moved did not
-    /// pass each other, even if the crossing matches are shorter.
+    /// Swaps the counterparts of equal calls if their matches cross. Equal calls that moved did not
+    /// pass each other, even if crossed matches would be shorter.
     fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
         let exact = &self.outlines.baseline.exact;
         pairs.sort_by_key(|(a, _)| a.call);
@@ -457,7 +459,8 @@ impl Aligner<'_> {
     }
 
     /// Whether at most one sibling lies between two positions. The size of a sibling in between
-    /// does not matter: a call that swapped places with a whole forward pass is still next to it.
+    /// does not matter: a call that swapped places with a whole forward pass is still next to that
+    /// pass.
     fn stand_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);
@@ -479,15 +482,15 @@ impl Aligner<'_> {
     }
 }
 
-/// Whether two calls in crowded gaps may be a move: the moved calls must fill a substantial part of
+/// Whether calls in crowded gaps may have moved: the moved calls must fill a substantial part of
 /// the gap that they move to. Without this rule, a removed call would match one of many added
-/// layers, which always have something in common with it.
+/// layers, because a call always shares some tokens with a layer.
 fn fills(a: Lost, b: Lost) -> bool {
     let (small, large) = (a.crowd.min(b.crowd), a.crowd.max(b.crowd));
     large == 0 || PART_OF_CROWD * small >= large
 }
 
-/// The few calls of `others`, sorted by position, that are nearest to `call`.
+/// The few calls in `others` (sorted by position) that are nearest to `call`.
 fn nearest(call: Lost, others: &[Lost]) -> &[Lost] {
     let at = others.partition_point(|other| other.place < call.place);
     &others[at.saturating_sub(NEAREST)..(at + NEAREST).min(others.len())]

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
-/// The alignment with as many equal tokens as possible, as blocks.
+/// Finds the alignment with as many equal tokens as possible and returns it as blocks.
 pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     match longest_common(a, b) {
         Some(pairs) => blocks_around(&pairs, a.len(), b.len()),
@@ -14,8 +14,8 @@ pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     }
 }
 
-/// The alignment of very long lists. No near-linear method is best for all lists: Myers gives up
-/// early on long unlike lists, and the others need rare tokens.
+/// Aligns two very long lists. No near-linear method is best for all lists: the Myers algorithm
+/// gives up early on long unlike lists, and the other methods need rare tokens.
 fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
     let equal = |ops: &[DiffOp]| -> usize {
         let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
@@ -42,7 +42,7 @@ fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
     best
 }
 
-/// Number of tokens that two lists share, as multisets.
+/// Number of tokens that two lists share, counted as multisets.
 pub(super) fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
     let mut counts: FxHashMap<u64, i64> = FxHashMap::default();
     for &token in a {
@@ -65,7 +65,7 @@ pub(super) struct Block {
     pub(super) b: Range<usize>,
 }
 
-/// The blocks that the given matches divide two lists into.
+/// Divides two lists into blocks at the given matches.
 fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut end = (0, 0);
@@ -83,7 +83,7 @@ fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
     blocks
 }
 
-/// Joins adjacent deletions, insertions and replacements.
+/// Joins adjacent deletions, insertions and replacements into one block.
 fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for op in ops {
@@ -120,7 +120,8 @@ mod tests {
         let kept = |blocks: &[Block]| -> usize {
             blocks.iter().filter(|block| block.equal).map(|block| block.a.len()).sum()
         };
-        // The second list has one range removed, one inserted and one replaced.
+        // The second list differs from the first by one removed, one inserted and one replaced
+        // range.
         let a: Vec<u64> = (0..3_000).collect();
         let b: Vec<u64> =
             (0..500).chain(700..2_000).chain(9_000..9_050).chain(2_100..3_000).collect();
@@ -133,7 +134,7 @@ mod tests {
         let blocks = merge_blocks(&near_linear_alignment(&[1, 2, 3], &[4, 5]));
         cover(&blocks, 3, 2);
         assert_eq!((blocks.len(), kept(&blocks)), (1, 0));
-        // The first method aligns equal lists.
+        // Two equal lists are aligned by the first method.
         let blocks = merge_blocks(&near_linear_alignment(&a, &a));
         assert_eq!((blocks.len(), kept(&blocks)), (1, a.len()));
     }

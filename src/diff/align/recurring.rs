@@ -5,20 +5,20 @@
 //! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      are copied to all later layers
 //! ```
 //!
-//! Everything that influences the alignment must be equal. All calls of both subtrees are equal in
-//! every detail, none of them is matched yet, and each subtree lies in one step. Results that
-//! depend on times are not copied.
+//! A copy requires that everything that influences the alignment is equal. All calls of both
+//! subtrees must be equal in every detail and still unmatched, and each subtree must lie within one
+//! step. Results that depend on recorded times are not copied.
 
 use super::Aligner;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// Maximum number of kinds of pairs (32 bytes each) to remember. When this limit is reached, all
-/// kinds are forgotten.
+/// Maximum number of kinds of matched pairs (32 bytes each) to remember. When the limit is reached,
+/// all kinds are forgotten.
 const MOST_KINDS: usize = 1 << 13;
 
-/// Fingerprints of the two calls of a pair.
+/// The fingerprints of the two calls of a matched pair.
 type Kind = (u64, u64);
 
 /// A pair whose contents are being aligned and whose matches can be copied afterward.
@@ -26,21 +26,21 @@ type Kind = (u64, u64);
 struct Open {
     kind: Kind,
     pair: (u32, u32),
-    /// The pair is done when fewer than this many pairs are pending.
+    /// The pair is finished when fewer than this many pairs are pending.
     waiting: usize,
 }
 
-/// The pairs whose contents this aligner has aligned completely.
+/// The results of pairs whose contents this aligner has aligned completely.
 #[derive(Debug, Default)]
 pub(super) struct Recurring {
-    /// For each kind seen so far, the pair to copy from, if there is one.
+    /// For each kind seen so far, the pair whose matches can be copied, if any.
     models: FxHashMap<Kind, Option<(u32, u32)>>,
     /// The pairs whose contents are being aligned, outermost first.
     open: Vec<Open>,
 }
 
 impl Recurring {
-    /// Records the open pairs below which nothing is pending any more. `waiting` is the number of
+    /// Records the open pairs below which no pair is pending anymore. `waiting` is the number of
     /// pending pairs.
     pub(super) fn close(&mut self, waiting: usize) {
         while let Some(done) = self.open.pop_if(|open| waiting < open.waiting) {
@@ -48,26 +48,27 @@ impl Recurring {
         }
     }
 
-    /// Discards the open pairs, because their result depends on more than their own calls.
+    /// Discards the open pairs if their result depends on more than the calls inside them.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }
 }
 
 impl Aligner<'_> {
-    /// Copies the matches of the descendants of an equal pair. Returns `false` if there is no such pair.
+    /// Copies the matches below an earlier pair that equals this pair. Returns `false` if no
+    /// earlier pair equals this one.
     pub(super) fn pair_as_before(&mut self, a: u32, b: u32) -> bool {
         if self.are_graph_launches(a, b) {
             // Matches below graph launches are not copied: they may depend on the times of the
-            // events and on what is known about the graph.
+            // events and on what is known about the graph's capture.
             self.recurring.forget_open();
             return false;
         }
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let kind = (x.exact[a as usize], y.exact[b as usize]);
         let Some(model) = self.recurring.models.get(&kind).copied() else {
-            // Most kinds have only one pair, so the first pair of a kind is only noted, not
-            // compared.
+            // Most kinds have only one pair, so the first pair of a kind is only remembered,
+            // without a comparison.
             if self.recurring.models.len() >= MOST_KINDS {
                 self.recurring.models.clear();
             }
@@ -96,7 +97,7 @@ impl Aligner<'_> {
             && self.trees.candidate.is_graph_launch(CallId(b))
     }
 
-    /// Whether nothing but the two subtrees influences their alignment.
+    /// Whether the alignment of two subtrees depends on these subtrees alone.
     fn depends_on_itself(&self, a: u32, b: u32) -> bool {
         let calls = PerSide::new(a, b);
         Side::BOTH.into_iter().all(|side| {
@@ -106,8 +107,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether all matches of calls below a pair are with calls below the same pair. Moved calls
-    /// may since have been matched elsewhere.
+    /// Whether every matched call below a pair has its counterpart below the same pair. Moved calls
+    /// may have been matched elsewhere in the meantime.
     fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);

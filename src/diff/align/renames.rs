@@ -10,7 +10,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::ops::Range;
 
-/// The two runs of a gap, in which renames are searched.
+/// The two runs of a gap in which renamed calls are searched.
 pub(super) struct Renames<'s, 'a> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'s mut Bags<'a>,
@@ -18,7 +18,7 @@ pub(super) struct Renames<'s, 'a> {
     runs: PerSide<Vec<Known>>,
 }
 
-/// Properties of a call that do not depend on what it is compared with.
+/// Properties of a call that do not depend on the call it is compared with.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     call: u32,
@@ -57,8 +57,8 @@ impl<'s, 'a> Renames<'s, 'a> {
         Renames { outlines, bags, words, runs }
     }
 
-    /// How strongly contents, arguments and names support a rename; 0 if they do not. `in_row`
-    /// means that position supports a rename as well.
+    /// How strongly contents, arguments and names support a rename; 0 if none supports it. If
+    /// `in_row` is set, the positions of the calls support a rename as well.
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
@@ -70,7 +70,7 @@ impl<'s, 'a> Renames<'s, 'a> {
         let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
         let one_code = self.words.are_one_code(a.key, b.key);
         let alike = same_arguments || one_code || self.words.tell_of_kinship(a.key, b.key);
-        // Skip the comparison if no result could be sufficient.
+        // Skip the comparison if even its best result would be insufficient.
         let shared = match least > 0 && (alike || in_row || 2 * least >= larger) {
             true => self.shared(i, j),
             false => 0,
@@ -98,9 +98,9 @@ impl<'s, 'a> Renames<'s, 'a> {
         bag
     }
 
-    /// Whether both runs are equally long and the two names begin with the same word. Names with
-    /// the same first word are sufficient evidence if nothing else is known about the calls, or if
-    /// everything below them is renamed too.
+    /// Whether both runs are equally long and the two names begin with the same word. Two names
+    /// with the same first word are sufficient evidence if nothing else is known about the calls,
+    /// or if everything below the calls is renamed too.
     fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
@@ -119,7 +119,7 @@ impl<'s, 'a> Renames<'s, 'a> {
     }
 }
 
-/// Whether one of two calls contains so much more than the other that they cannot be the same op.
+/// Whether one of two calls has so many more tokens that the calls cannot be the same op.
 pub(super) fn are_out_of_proportion(one: u32, two: u32) -> bool {
     one.max(two) > RATIO * one.min(two) + SMALL
 }

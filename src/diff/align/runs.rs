@@ -1,13 +1,13 @@
 //! Finds runs of siblings that look like the children of a call in the opposite list. The alignment
-//! treats such a run as one element.
+//! treats a run as one element.
 //!
 //! ```text
 //! trace1   step(conv bn relu …)  step(conv bn relu …)     one step lost its annotation:
 //! trace2   step(conv bn relu …)  conv bn relu …           its contents are aligned opposite the step
 //! ```
 //!
-//! Taken individually, the former contents of a lost wrapper share too little with the wrapper to
-//! keep its position in a row of similar siblings.
+//! If a wrapper is missing on one side, its former children, taken individually, share too little
+//! with it to keep the wrapper's position in a row of similar siblings.
 
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
@@ -17,7 +17,7 @@ use crate::side::{PerSide, Side};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// The elements of two lists of siblings, as ranges of the lists.
+/// Divides two lists of siblings into the elements to align, as ranges of the lists.
 pub(super) fn elements(
     outlines: PerSide<&Outline<'_>>,
     bags: &mut Bags<'_>,
@@ -68,7 +68,8 @@ fn lost_contents(
 }
 
 /// Whether a call contains, at any depth, at least half of the tokens of a run of siblings. The
-/// contents may be two levels deep: a step and the loader in it may be missing together.
+/// contents of a missing call may be two levels deep, as when a step and the loader in it are both
+/// missing.
 fn holds_most(
     outline: &Outline<'_>,
     bags: &mut Bags<'_>,

@@ -27,23 +27,24 @@ pub(super) struct Siblings<'a, 'b> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
     lists: PerSide<&'b [u32]>,
-    /// The elements to align, as ranges of the lists: single calls, or the runs found by `runs`.
+    /// The elements to align, as ranges of the lists: each is a single call or a run found by
+    /// `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// For each launch key, whether both lists have equally many such launches. Equally many
-    /// launches make order sufficient evidence.
+    /// For each launch key, whether both lists have equally many launches with this key. If so,
+    /// order is sufficient evidence for matching the launches.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
-    /// Whether the GPU events come from one launch and may be matched by order. Unlinked events are
-    /// only matched by name.
+    /// Whether the GPU events come from one launch, which allows matching them by order. GPU events
+    /// without a launch are only matched by name.
     launched_together: bool,
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
 }
 
-/// Properties of an element that do not depend on what it is compared with.
+/// Properties of an element that do not depend on the element it is compared with.
 #[derive(Debug, Clone, Copy)]
 struct Element {
-    /// The only call of the element, or the first call of a run.
+    /// For a single call, the call itself; for a run, its first call.
     call: u32,
     key: Key,
     exact: u64,
@@ -59,11 +60,12 @@ struct Element {
     /// Whether the element's list contains more calls with its key than the opposite list does.
     is_new_name: bool,
     /// Whether the opposite list has an element with a new name that contains a call with this
-    /// element's key. The opposite element may be a wrapper around this element's counterpart.
+    /// element's key. Such an element may be a wrapper around this element's counterpart.
     may_be_wrapped: bool,
     /// Whether the element is in a row of layers that is longer on one side.
     in_row: bool,
-    /// The difference from the score of an equal pair, if the element is a layer in such a row.
+    /// How much the element's score falls short of that of an equal pair, if the element is a layer
+    /// in such a row.
     lacks: Option<i64>,
     /// The tokens of the element's subtree, computed on demand.
     bag: Option<Bag>,
@@ -94,7 +96,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// The calls of two elements. A run is represented by its first call.
+    /// The calls of two elements. For a run, the first call represents it.
     pub(super) fn calls(&self, i: usize, j: usize) -> (u32, u32) {
         let first = |side: Side, at: usize| self.lists[side][self.elements[side][at].start];
         (first(Side::Baseline, i), first(Side::Candidate, j))
@@ -144,7 +146,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.credit_layers();
     }
 
-    /// Computes what the layers of uneven rows lack.
+    /// Computes how much the layers of uneven rows fall short of a full score.
     fn credit_layers(&mut self) {
         let (one, two) = self.lengths();
         if one.min(two) < LAYERS {
@@ -152,7 +154,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
         let layers = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
-            // A layer is a frame or an op without arguments; annotations are such ops.
+            // A layer is a frame, or an op without arguments such as an annotation.
             let is_layer = move |element: &Element| {
                 !element.is_run
                     && element.tokens >= LAYER
@@ -219,14 +221,14 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.elements[side].iter().map(known).collect()
     }
 
-    /// The score before [`Siblings::lacks`] is added.
+    /// The score of two elements, without the amount from [`Siblings::lacks`].
     fn plain(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if one.is_run || two.is_run {
             return AFFINITY * self.shared(i, j);
         }
         let (a, b) = (one.call, two.call);
-        // If both elements have equal counterparts elsewhere, they have swapped places.
+        // Two elements that both have equal counterparts elsewhere have swapped places.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
             return match one.key == two.key {
@@ -263,7 +265,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
         let same_key = one.key == two.key;
         if one.is_gpu && two.is_gpu {
-            // Two GPU events of one launch may match without a common token.
+            // Two GPU events of one launch may match without sharing a token.
             return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
         }
         if same_key && one.exact == two.exact {
@@ -281,8 +283,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// The score that two elements in one row of layers lack compared with an equal pair. Both may
-    /// lack the same tokens, so only the larger amount counts.
+    /// How much the score of two layers in one row falls short of that of an equal pair. Both
+    /// layers may lack the same tokens, so only the larger amount counts.
     fn lacks(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         match (one.lacks, two.lacks) {
@@ -297,7 +299,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             (false, _) => 0,
             (true, true) => TOKEN / 4,
             // A memory copy may be opposite a kernel, because ROCm 7.1 recorded copies as kernels
-            // and 7.2 records them as copies.
+            // and ROCm 7.2 records them as copies.
             (true, false) => TOKEN / 8,
         }
     }
@@ -309,7 +311,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         let launches = || launches_agree(self.outlines, self.lists);
         let agree = self.launches_agree.get_or_init(launches).get(&key).copied().unwrap_or(false);
         let shared = self.shared(i, j);
-        // All launches share their key and the kind of their GPU event, so only kernel names are
+        // All launches with the same key have GPU events of the same kind, so only kernel names are
         // evidence.
         let own = i64::from(self.outlines.baseline.own_weight(a)) + 1;
         match agree || shared > own {
@@ -331,8 +333,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             + name_bonus(one, two)
     }
 
-    /// The score of two calls that cannot be a match themselves. The score is 0 unless at least one
-    /// of the two is new in its list.
+    /// The score for aligning two calls that cannot match each other. The score is 0 unless at
+    /// least one of the calls is new in its list.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if !one.is_novel && !two.is_novel {
@@ -350,17 +352,17 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 // guess than leaving both unmatched.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
-            // If one side has a bare launch where the other side has an op around the launch, the
-            // bare launch is aligned with the op.
+            // If one side has a bare launch where the opposite side has an op around the launch,
+            // the bare launch is aligned with the op.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
             _ => 0,
         }
     }
 
-    /// The score of a call opposite a wrapper that contains a call with the same name. The call and
-    /// its namesake become a match one level deeper, so they must keep their position in a row of
-    /// similar siblings as a match does.
+    /// The score of a call opposite a wrapper that contains a call with the same name. A call
+    /// opposite a wrapper matches a call inside it, one level deeper, so the call must keep its
+    /// position in a row of similar siblings as a match does.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| match outer.wraps(inner) {
             true => self.bags.inside(side, outer.call, inner.key),
@@ -373,8 +375,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         Some(WRAPPED * self.common(a, b))
     }
 
-    /// The score of an op and a bare launch of this weight, if they share nearly everything except
-    /// kernel names.
+    /// The score of an op that has `weight` tokens and a bare launch, if they share nearly
+    /// everything except kernel names.
     fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
         let shared = self.common(a, b);
         if 3 * shared >= 2 * i64::from(weight) { AFFINITY * shared } else { 0 }
@@ -460,18 +462,17 @@ impl Compare for Siblings<'_, '_> {
         self.plain_most(i, j) + self.lacks(i, j)
     }
 
-    /// Ops and frames of one key share at least that key, so their score is positive. Launches need
-    /// more evidence.
+    /// Ops and frames of one key share at least that key, so their score is positive.
     fn scores(&mut self, i: usize, j: usize) -> bool {
         let (a, _) = self.calls(i, j);
         let is_op_or_frame = self.outlines.baseline.is_op_or_frame(a);
         (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
     }
 
-    /// The most specific tokens of which the two lists share enough: exact ones, otherwise shapes,
-    /// otherwise keys. Exact tokens include kernel names, which differ between platforms. If the
-    /// next kind of token is shared by more elements, but not by more than twice as many, both
-    /// kinds are returned and the weighted alignment decides.
+    /// The most specific kind of token of which the two lists share enough: exact tokens, otherwise
+    /// shapes, otherwise keys. Exact tokens include kernel names, which differ between platforms.
+    /// If the next kind of token is shared by more elements, but not by more than twice as many,
+    /// both kinds are returned and the weighted alignment decides.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
@@ -504,7 +505,7 @@ impl Compare for Siblings<'_, '_> {
 }
 
 impl Element {
-    /// Whether this element may be a wrapper around a call with the name of `inner`.
+    /// Whether this element may be a wrapper around a call that has the same name as `inner`.
     fn wraps(&self, inner: &Element) -> bool {
         self.is_new_name && inner.may_be_wrapped
     }
@@ -514,8 +515,8 @@ fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 
-/// For each call of one list, whether this list has more calls with its token than the opposite
-/// list. If so, not all of them can have a counterpart with that token.
+/// For each call of a list, whether the list has more calls with the call's token than the opposite
+/// list has. If so, some of these calls have no counterpart with that token.
 fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for &call in lists[side] {

@@ -1,10 +1,10 @@
-//! Matches two sequences of siblings: the matches keep their order and have the highest total
-//! score.
+//! Matches two sequences of siblings: the matches keep their order and have the highest possible
+//! total score.
 //!
-//! Equal elements at both ends are matched first. The elements in between are matched by dynamic
-//! programming over a corridor, which is a subset of the cells of the score table. For short lists
-//! the corridor contains all cells. For long lists it contains the cells around the path of a plain
-//! alignment of equal tokens (`plain`):
+//! Equal elements at both ends of the sequences are matched first. The elements in between are
+//! matched by dynamic programming over a corridor, which is a subset of the cells of the score
+//! table. For short lists the corridor contains all cells. For long lists the corridor contains the
+//! cells around the path of a plain alignment, which matches equal tokens (`plain`):
 //!
 //! ```text
 //!      b₀ b₁ b₂ b₃ b₄ b₅ b₆
@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The corridor corrects the errors of a plain alignment. A plain alignment only counts equal
-//! tokens, so in a row of equal siblings it may leave the hole far from the changed sibling that
+//! tokens, so in a row of equal siblings it may put the hole far from the changed sibling that
 //! should fill it.
 
 use super::compare::{Compare, Tokens};
@@ -26,12 +26,12 @@ use crate::diff::weights::{
 };
 use std::ops::Range;
 
-/// The matches found, and how often a limit cut the search short.
+/// The matches of two sequences, and how often a limit cut the search short.
 #[derive(Debug, Default)]
 pub(super) struct Aligned {
     /// Matched positions, ascending on both sides.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// Blocks too large to be searched completely.
+    /// Number of blocks that were too large to be searched completely.
     pub(super) cut_blocks: u64,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
                 });
                 (path, corridor.cut_blocks)
             });
-            // On a tie the first path wins, because its tokens are the more specific ones.
+            // On a tie the first path wins, because its tokens are more specific.
             let heaviest =
                 paths.reduce(|one, two| if two.0.weight > one.0.weight { two } else { one });
             let (path, cut_blocks) = heaviest.unwrap_or_default();
@@ -92,7 +92,8 @@ struct Corridor {
     cut_blocks: u64,
 }
 
-/// All cells for short lists; for long ones, a corridor around the path of each kind of token.
+/// Returns all cells for short lists; for long lists, a corridor around the path of each kind of
+/// token.
 fn corridors(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Vec<Corridor> {
     let (n, m) = (a.len(), b.len());
     if n.saturating_mul(m) <= EXACT_CELLS {
@@ -152,7 +153,7 @@ enum Step {
     SkipB,
 }
 
-/// Matched positions and the sum of their scores.
+/// The matched positions and the sum of their scores.
 #[derive(Debug, Default)]
 struct Path {
     pairs: Vec<(usize, usize)>,
@@ -160,7 +161,7 @@ struct Path {
 }
 
 /// The path through `rows` with the highest total score. The third argument of `score` is the
-/// lowest score that can change the path; for lower scores, any value below it is accepted.
+/// lowest score that can change the path; a score below it may be returned inexactly.
 fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
     let offsets: Vec<usize> = rows
@@ -235,7 +236,7 @@ fn trace_back(rows: &[(usize, usize)], offsets: &[usize], steps: &[Step]) -> Vec
 mod tests {
     use super::*;
 
-    /// Letters that score 10 if equal and 3 if they differ only in case.
+    /// Letters as elements: equal letters score 10, and letters that differ only in case score 3.
     struct Letters<'a>(&'a [u8], &'a [u8]);
 
     impl Compare for Letters<'_> {
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_is_left_over_slides_into_one_piece() {
-        // The plain path would match the second x, which splits the unmatched rest into `x y z` and
+        // The plain path matches the second x, which splits the unmatched letters into `x y z` and
         // `u`.
         assert_eq!(pairs("kxyzxu", "Kx"), [(0, 0), (1, 1)]);
     }
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(pairs(&a, &b), expected);
     }
 
-    /// Numbers that score only if equal, with tokens that mislead the plain path.
+    /// Numbers as elements: only equal numbers score, and their tokens mislead the plain path.
     struct Misled {
         numbers: (Vec<u64>, Vec<u64>),
         kinds: Vec<Tokens>,
@@ -326,8 +327,7 @@ mod tests {
         }
     }
 
-    /// Numbers that occur on both sides, with tokens that match each number to the one `shift`
-    /// positions later.
+    /// Tokens that match each number of a shared range to the number `shift` positions later.
     fn shifted(length: u64, shift: u64) -> (Vec<u64>, Tokens) {
         let tokens = ((shift..length + shift).collect(), (0..length).collect());
         ((0..length).collect(), tokens)
@@ -340,8 +340,8 @@ mod tests {
             let mut misled = Misled { numbers: (numbers.clone(), numbers), kinds: vec![tokens] };
             align(&mut misled).pairs.len() as u64
         };
-        // Shorter lists get a wider corridor: first several layers wide, then one layer, then
-        // hardly more than the path.
+        // Shorter lists get a wider corridor: several layers wide, then one layer wide, then hardly
+        // wider than the path.
         assert_eq!(found(1_000, HALF_WIDEST as u64 - 2), 1_000);
         assert_eq!(found(8_000, HALF_WIDTH as u64 - 2), 8_000);
         assert!(found(8_000, HALF_WIDEST as u64 - 2) < 50);
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!((large.rows[0], large.rows[last]), ((0, 3), (last - 3, last)));
         assert!(large.rows.iter().all(|(from, to)| to - from <= 7));
         assert!(small.rows.iter().all(|&row| row == (0, last - 2)));
-        // A block with an empty side does not count as cut.
+        // A block that is empty on one side does not count as cut.
         let one_sided = corridor(&((0..9).collect(), (0..9 + 2 * side * side).collect()), 3);
         assert_eq!(one_sided.cut_blocks, 0);
     }

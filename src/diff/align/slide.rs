@@ -1,4 +1,5 @@
-//! Slides gaps that only one side has to the position where the surrounding elements agree best.
+//! Slides gaps that only one side has to the position with the best agreement of the surrounding
+//! elements.
 //!
 //! ```text
 //!  a  1 2 3          the inserted step may be 2 3' or 3' 3, where 3' equals 3 except for details that
@@ -21,14 +22,14 @@ use super::compare::Compare;
 use crate::diff::weights::{HOLES, LEAST_PART};
 use crate::side::Side;
 
-/// Matched positions, with a sentinel at each end of the lists. Positions count from 1.
+/// Matched positions of two lists, with a sentinel at each end. Positions count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
-    /// The holes as they were before any of them slid.
+    /// The holes before any hole slides.
     holes: Vec<Hole>,
 }
 
-/// A gap that only one side has.
+/// A gap (hole) that only one side has.
 #[derive(Debug, Clone, Copy)]
 struct Hole {
     side: Side,
@@ -38,9 +39,9 @@ struct Hole {
 
 impl Hole {
     /// Whether two holes have the same contents, like the old and the new position of a moved
-    /// block. Only their first and last elements are compared. The shorter hole may also equal the
-    /// beginning or the end of the longer one, if more was removed or inserted next to the moved
-    /// block.
+    /// block. Only their first and last elements are compared. The shorter hole may also equal only
+    /// the beginning or the end of the longer one, if more elements were removed or inserted next
+    /// to the moved block.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
@@ -59,14 +60,14 @@ impl Hole {
     }
 }
 
-/// Slides each gap that only one side has along the equal elements next to it. The first of these
-/// criteria that differs between two positions decides which is better:
+/// Slides each gap that only one side has along the equal elements next to it. Of the following
+/// criteria, the first that differs between two positions decides which position is better:
 /// 1. more of the matched elements have the same exact names;
-/// 2. the gap joins another gap of its side;
-/// 3. the gap contains elements that the other side has unmatched elsewhere;
+/// 2. the gap joins a second gap of the same side;
+/// 3. the opposite side has the gap's elements unmatched elsewhere;
 /// 4. the gap begins a step;
 /// 5. the gap is the end of the list;
-/// 6. the gap meets a gap of the other side.
+/// 6. the gap meets a gap of the opposite side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -87,8 +88,8 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// The gaps that only one side has. No gaps are returned if there are so many that some are
-    /// alike by chance.
+    /// Finds the gaps that only one side has. Returns no gaps if there are so many that some equal
+    /// each other by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {
@@ -101,7 +102,7 @@ impl Row {
         if holes.len() > HOLES { Vec::new() } else { holes }
     }
 
-    /// Number of elements on each side between a pair and the one before it.
+    /// Number of elements on each side between a pair and the previous pair.
     fn gap(&self, at: usize) -> (usize, usize) {
         let (before, after) = (self.pairs[at - 1], self.pairs[at]);
         (after.0 - before.0 - 1, after.1 - before.1 - 1)
@@ -125,7 +126,7 @@ impl Row {
         count
     }
 
-    /// Moves the gap before `at` toward the back.
+    /// Moves the gap before `at` toward the back; returns the number of pairs that it moved over.
     fn slide_on(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) {
         let then = |(i, j): (usize, usize)| (i - gap.0, j - gap.1);
         let moved = (at..self.pairs.len() - 1).map(|i| Slid {
@@ -150,30 +151,30 @@ impl Row {
 
 type Pair = (usize, usize);
 
-/// One pair that a gap may slide over.
+/// A pair that a gap may slide over.
 struct Slid {
-    /// The pair before the gap slides.
+    /// The pair while the gap is still in front of it.
     now: Pair,
-    /// The pair after the gap has slid over it.
+    /// The pair once the gap has slid over it.
     then: Pair,
-    /// The first element of the gap after sliding, on the side that has the gap.
+    /// The first element of the gap after it slides, on the side that has the gap.
     first: Pair,
-    /// The gap on the far side of the pair; a slide ends there.
+    /// The gap on the far side of the pair; such a gap ends the slide.
     behind: (usize, usize),
-    /// Whether the gap is the end of the list after sliding.
+    /// Whether the gap is at the end of the list after it slides.
     ends: bool,
 }
 
-/// A gap before it slides.
+/// A gap at its position before it slides.
 struct Start {
     gap: (usize, usize),
     /// The first element of the gap, on the side that has the gap.
     first: Pair,
-    /// Whether the gap is the end of the list.
+    /// Whether the gap is at the end of the list before it slides.
     ends: bool,
 }
 
-/// The number of pairs that the gap should slide over.
+/// The number of pairs over which the gap should slide.
 fn best_slide(
     compare: &mut impl Compare,
     holes: &[Hole],
@@ -208,8 +209,8 @@ fn best_slide(
     best
 }
 
-/// The evidence for a hole's position: whether the other side has the same contents unmatched
-/// elsewhere, in these lists or as a whole thread; and whether the hole begins a step.
+/// The evidence for a hole's position: whether the opposite side has the same contents unmatched,
+/// in these lists or as a whole thread, and whether the hole begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);
@@ -222,7 +223,8 @@ mod tests {
     use super::*;
     use std::ops::Range;
 
-    /// Letters that are equal except for their case; a step begins with `f`.
+    /// Letters as elements: two letters are equal if they differ only in case, and a step begins
+    /// with `f`.
     struct Letters(&'static [u8], &'static [u8]);
 
     impl Compare for Letters {
@@ -250,8 +252,7 @@ mod tests {
         }
     }
 
-    /// The pairs of two texts after sliding; checks that swapping the sides gives the mirrored
-    /// result.
+    /// Slides the holes of two texts; checks that swapping the sides gives the mirrored result.
     fn slid(a: &'static str, b: &'static str, pairs: &[Pair]) -> Vec<Pair> {
         let texts = |a: &'static str, b: &'static str| Letters(a.as_bytes(), b.as_bytes());
         let exchanged = |pairs: &[Pair]| pairs.iter().map(|&(i, j)| (j, i)).collect::<Vec<Pair>>();
@@ -266,7 +267,7 @@ mod tests {
     fn a_gap_slides_to_where_more_is_equal_to_the_letter() {
         assert_eq!(slid("abc", "abCc", &[(0, 0), (1, 1), (2, 2)]), [(0, 0), (1, 1), (2, 3)]);
         assert_eq!(slid("cab", "cCab", &[(0, 1), (1, 2), (2, 3)]), [(0, 0), (1, 2), (2, 3)]);
-        // Sliding the gap would align `c` with `C`, whose names differ, so the gap stays.
+        // Sliding the gap would align `c` with `C`, whose exact names differ, so the gap stays.
         assert_eq!(slid("acb", "acCb", &[(0, 0), (1, 1), (2, 3)]), [(0, 0), (1, 1), (2, 3)]);
     }
 
@@ -306,7 +307,7 @@ mod tests {
         // be `nm`.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
-        // With a hole on only one side, nothing can have moved.
+        // If only one side has a hole, nothing can have moved.
         assert_eq!(slid("mnkmnm", "km", &[(2, 0), (3, 1)]), [(2, 0), (3, 1)]);
     }
 
@@ -323,7 +324,7 @@ mod tests {
         };
         assert!(alike((1, 4), (2, 4)));
         assert!(alike((1, 4), (2, 6)) && alike((2, 3), (2, 4)));
-        // These holes have different ends, are too short, or are less than half as long.
+        // These holes differ at their ends, are too short, or have very different lengths.
         assert!(!alike((1, 4), (3, 4)) && !alike((1, 2), (2, 4)) && !alike((1, 3), (1, 7)));
         assert!(!hole(Side::Baseline, 1, 4).is_like(hole(Side::Baseline, 1, 4), &mut letters));
     }

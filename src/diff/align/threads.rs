@@ -1,11 +1,12 @@
-//! Matches the threads of both sides by their contents instead of their numbers.
+//! Matches the threads of both sides by their contents, not by their numbers.
 //!
-//! Threads swap roles between runs, and the work of one thread may be split over two. The threads
-//! with the most in common are matched first. The calls of an unmatched thread are then searched
-//! for among the unmatched calls of the other side.
+//! Threads can swap roles between runs, and the work of one thread can be split over two. The
+//! threads with the most in common are matched first. The calls of a thread without a counterpart
+//! are then searched for among the unmatched calls of the opposite side.
 //!
-//! With thousands of threads, comparing all of them is too slow. Equal threads are then matched in
-//! order, and each remaining thread is only compared with those that share its rarest tokens.
+//! Comparing thousands of threads with each other would be too slow. If there are many threads,
+//! equal threads are matched in order first, and each remaining thread is only compared with the
+//! threads that share its rarest tokens.
 
 use super::Aligner;
 use crate::diff::bags::Bags;
@@ -19,12 +20,12 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
-/// The matched threads, and the matched roots of unlinked GPU events.
+/// The matched threads, and the matched roots of GPU events without a launch.
 #[derive(Debug, Clone, Default)]
 pub(in crate::diff) struct ThreadPairs {
-    /// The roots of each pair.
+    /// The roots of each matched pair.
     pub(in crate::diff) pairs: Vec<(u32, u32)>,
-    /// Number of threads that were compared with only some of the other side's threads.
+    /// Number of threads that were not compared with all threads of the opposite side.
     pub(in crate::diff) cut: u64,
 }
 
@@ -52,8 +53,8 @@ pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPa
     ThreadPairs { pairs, cut }
 }
 
-/// Identifies the contents of an unmatched thread by the fingerprints of its first and last
-/// top-level calls and the number of these calls.
+/// Identifies the contents of an unmatched thread by its first and last top-level calls (as
+/// fingerprints) and the number of its top-level calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LoneThread {
     pub(super) first: u64,
@@ -81,10 +82,10 @@ pub(super) fn lone_threads(
 #[derive(Debug, Clone, Copy)]
 struct Root {
     call: u32,
-    /// Position among the roots of its side.
+    /// Position of the thread among the roots of its side.
     at: usize,
     /// Whether the thread has an op or a frame. A thread without ops and frames is never considered
-    /// foreign to another.
+    /// unrelated to a different thread.
     tells: bool,
     /// Number of runtime calls and GPU events on the thread. Each runtime call or GPU event adds at
     /// most one token to [`Bags::launches`].
@@ -105,7 +106,7 @@ impl Root {
     }
 }
 
-/// The roots that are still to be matched.
+/// The thread roots that are still to be matched.
 struct Roots {
     of: PerSide<Vec<Root>>,
 }
@@ -123,8 +124,9 @@ impl Roots {
         self.of.baseline.len().saturating_mul(self.of.candidate.len()) > THREAD_PAIRS
     }
 
-    /// If there are many threads, matches equal ones in order. Returns the matched pairs. If too
-    /// many threads remain to compare each with each, also returns how many remain.
+    /// Matches equal threads in order if there are many threads. Returns the matched pairs. If too
+    /// many threads remain for a comparison of all pairs, also returns the number of remaining
+    /// threads.
     fn take_equal(&mut self, outlines: PerSide<&Outline<'_>>) -> (Vec<(u32, u32)>, u64) {
         if !self.are_many() {
             return (Vec::new(), 0);
@@ -188,7 +190,7 @@ impl Index {
         Index { holders }
     }
 
-    /// Some candidate threads that share the rarest tokens of a baseline thread.
+    /// Some of the candidate threads that share the rarest tokens of a baseline thread.
     fn likely(&self, bags: &mut Bags<'_>, root: u32) -> Vec<usize> {
         let bag = bags.below(Side::Baseline, root);
         let lists = bags.entries(bag).iter().filter_map(|(token, _)| self.holders.get(token));
@@ -198,14 +200,14 @@ impl Index {
     }
 }
 
-/// Compares threads by their tokens.
+/// Compares threads by the tokens of their calls.
 struct Threads<'a, 'b> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
 }
 
 impl Threads<'_, '_> {
-    /// The number of tokens that two roots share; `None` if they must not be matched.
+    /// The number of tokens that two thread roots share; `None` if the roots must not be matched.
     fn likeness(&mut self, a: Root, b: Root) -> Option<u32> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         if x.keys[a.call as usize] != y.keys[b.call as usize] {
@@ -224,8 +226,8 @@ impl Threads<'_, '_> {
         alike.then_some(shared)
     }
 
-    /// Whether two threads have no op, frame, shape or kernel in common and share only the fact
-    /// that they launch GPU work.
+    /// Whether two threads share no op, frame, shape or kernel, only the fact that both launch GPU
+    /// work.
     fn are_foreign(&mut self, roots: PerSide<Root>) -> bool {
         let below = PerSide::from_fn(|side| self.bags.below(side, roots[side].call));
         let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
@@ -240,7 +242,7 @@ impl Threads<'_, '_> {
     }
 
     /// Whether both threads make a runtime call of the same kind without GPU work. A shared kind of
-    /// call counts only if there is no better evidence.
+    /// runtime call counts only if there is no better evidence.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {
@@ -259,7 +261,7 @@ impl Aligner<'_> {
             threads.iter().for_each(|&(a, b)| me.pair_in_place(a, b));
         });
         let mut roots = std::mem::take(&mut self.pending);
-        // The largest threads come first so that no core is left with a large one at the end.
+        // The largest threads come first, so no core starts on a large thread at the end.
         let size = |&(a, b): &(u32, u32)| {
             self.outlines.baseline.size(a).max(self.outlines.candidate.size(b))
         };
@@ -282,7 +284,7 @@ impl Aligner<'_> {
     }
 
     /// Searches for the calls of unmatched threads among the unmatched calls of the other side,
-    /// largest thread first. Stops after looking at so many calls that the search would dominate
+    /// largest thread first. The search stops after looking at so many calls that it would dominate
     /// the run time.
     fn rescue_split_threads(&mut self, side: Side) {
         let outlines = self.outlines;
@@ -316,9 +318,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched calls, at any depth, of the opposite thread that has the most in common with
-    /// `root`: half of a loop may run on another thread. The number of calls looked at is deducted
-    /// from `left`. If `left` is used up, returns `None` and leaves 0.
+    /// The unmatched calls, at any depth, of the opposite-side thread that has the most in common
+    /// with `root`, because half of a loop may run on a different thread. The number of calls
+    /// looked at is deducted from `left`. If `left` is used up, returns `None` and sets it to 0.
     fn best_left_over(
         &mut self,
         side: Side,
@@ -349,7 +351,7 @@ impl Aligner<'_> {
         best.map(|(_, free)| free)
     }
 
-    /// The outermost calls below `root` whose subtrees are entirely unmatched, in order.
+    /// The outermost calls below `root` whose subtrees are entirely unmatched, in preorder.
     fn unpaired_below(&self, side: Side, root: u32) -> Vec<u32> {
         let outline = self.outlines[side];
         let mut behind = root + 1;
@@ -362,10 +364,10 @@ impl Aligner<'_> {
         free
     }
 
-    /// All calls below `root` whose subtrees are entirely unmatched, in order.
+    /// All calls below `root` whose subtrees are entirely unmatched, in preorder.
     pub(super) fn entirely_free_below(&self, side: Side, root: u32) -> Vec<u32> {
         let outline = self.outlines[side];
-        // The first matched call at or after the current one.
+        // The first matched call at or after `call` in preorder.
         let mut paired = outline.end(root);
         let mut found = Vec::new();
         for call in (root + 1..outline.end(root)).rev() {

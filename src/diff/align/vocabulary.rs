@@ -1,4 +1,4 @@
-//! Compares names by the rare words that they share and by how they begin.
+//! Compares names by their shared rare words and by their first words.
 //!
 //! ```text
 //! aten::miopen_convolution   aten::cudnn_convolution     `convolution` occurs in a handful of names:
@@ -16,13 +16,14 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The words in the names of the ops and frames of both trees. Each distinct name is split once.
+/// The words in the names of the ops and frames of both trees. Each distinct name is split into
+/// words once.
 #[derive(Debug)]
 pub(in crate::diff) struct Vocabulary {
     words: Vec<String>,
-    /// For each word, the number of distinct names of each tree that contain it.
+    /// For each word, the number of distinct names in each tree that contain it.
     names_with: PerSide<Vec<u32>>,
-    /// The split names, indexed by key; `None` for calls that are neither ops nor frames.
+    /// The split names, indexed by key; `None` for keys of calls that are neither ops nor frames.
     names: Vec<Option<Name>>,
 }
 
@@ -33,9 +34,9 @@ struct Name {
     words: Vec<u32>,
     /// The first word of the distinctive part, without leading underscores.
     stem: Option<u32>,
-    /// File name without folder, and function name, for a frame.
+    /// For a frame, the file name without its folder, and the function name.
     code: Option<u32>,
-    /// Whether the call is compiler-generated and replaces other calls.
+    /// Whether a compiler generated the call to replace other calls.
     generated: bool,
 }
 
@@ -48,7 +49,7 @@ impl Vocabulary {
             let keys = outlines[side].keys.iter().map(|key| key.0 as usize + 1).max();
             let mut seen = vec![false; keys.unwrap_or(0)];
             // An op and the autograd step that runs it have the same distinctive part, which counts
-            // once.
+            // as one name.
             let mut parts: FxHashSet<&str> = FxHashSet::default();
             for (call, &key) in (0..).zip(&outlines[side].keys) {
                 let tells = outlines[side].is_op_or_frame(call) && !outlines[side].is_hidden(call);
@@ -103,7 +104,7 @@ impl Vocabulary {
     }
 
     /// The words that two names share, each with its weight; a weight of 1 or more is sufficient
-    /// evidence.
+    /// evidence that the names are related.
     pub(in crate::diff) fn shared(&self, a: Key, b: Key) -> impl Iterator<Item = (&str, f64)> {
         let words = |key: Key| self.name(key).map_or(&[][..], |name| &name.words);
         let (mine, theirs) = (words(a), words(b));
@@ -111,8 +112,9 @@ impl Vocabulary {
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
 
-    /// The weight of a word: the fewer names of one tree contain the word, the more it weighs. Each
-    /// tree may have its own variant of each op, so the names of the two trees are not added up.
+    /// The weight of a word as evidence: the fewer names contain the word, the greater its weight.
+    /// Each tree may have its own variant of each op, so the counts of the two trees are not added
+    /// up.
     fn weight(&self, word: u32) -> f64 {
         let of = |side: Side| self.names_with[side].get(word as usize).copied().unwrap_or(0);
         f64::from(TELLING_NAMES) / f64::from(of(Side::Baseline).max(of(Side::Candidate)).max(1))
@@ -130,7 +132,7 @@ impl Vocabulary {
     }
 
     /// Whether two frames are functions of the same name in files of the same name, as when a
-    /// script was moved to another folder.
+    /// script moves to a different folder.
     pub(super) fn are_one_code(&self, a: Key, b: Key) -> bool {
         self.agree(a, b, |name| name.code)
     }
@@ -161,7 +163,7 @@ fn telling_part(kind: CallKind, name: &str) -> &str {
     }
 }
 
-/// `<built-in method conv2d of type object at 0x7f…>` → `conv2d`.
+/// For example, `<built-in method conv2d of type object at 0x7f…>` becomes `conv2d`.
 fn built_in(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("<built-in ")?;
     let rest =
@@ -177,7 +179,7 @@ fn long_words(name: &str) -> Vec<String> {
     telling.map(str::to_owned).collect()
 }
 
-/// Words that say when an op runs, not what it does.
+/// Words that indicate when an op runs, not what it does.
 const PHASES: [&str; 2] = ["backward", "forward"];
 
 fn stem(name: &str) -> Option<&str> {

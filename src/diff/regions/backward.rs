@@ -1,13 +1,13 @@
-//! Finds the backward steps that a compiled backward region replaced: those whose forward ops its
-//! forward region replaced.
+//! Finds the backward steps that a compiled backward region replaced: those of the forward ops that
+//! the matching forward region replaced.
 
 use super::super::NONE;
 use super::Finder;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Engine steps that accumulate gradients. Such steps do not belong to any forward op and are never
-/// compiled.
+/// Names of autograd engine steps that accumulate gradients. Such steps do not belong to any
+/// forward op and are never compiled.
 const ACCUMULATE: &str = "AccumulateGrad";
 
 pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
@@ -16,8 +16,8 @@ pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
 
 impl Finder<'_> {
     /// The calls that a backward region replaced: the backward steps of the forward ops that its
-    /// forward region replaced, and the steps without a forward op between them. If no backward
-    /// step is known, the region replaced the unmatched calls opposite it.
+    /// forward region replaced, and the steps between them that have no forward op. If no backward
+    /// step is known, the backward region replaced the unmatched calls opposite it.
     pub(super) fn backward_steps(
         &self,
         side: Side,
@@ -33,7 +33,7 @@ impl Finder<'_> {
             stretch.map_or_else(Vec::new, |stretch| self.free_calls(side.other(), &stretch))
         };
         let is_step = |call: &CallId| !other.name(*call).contains(ACCUMULATE);
-        // The links are sorted by their backward ops.
+        // Links between forward and backward ops are sorted by their backward ops.
         let has_forward = |call: CallId| {
             let links = links[side.other()];
             let from = links.partition_point(|link| link.1 < call);
@@ -63,7 +63,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The outermost engine step around a backward op.
+    /// The outermost autograd engine step around a backward op.
     fn outermost_step(&self, side: Side, op: CallId) -> CallId {
         let tree = self.trees[side];
         let above =

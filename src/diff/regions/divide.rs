@@ -1,7 +1,7 @@
-//! Divides the replaced calls among several regions that lie between the same two matched pairs.
+//! Divides replaced calls among several regions that lie between the same two matched pairs.
 //!
 //! The regions keep their order, so each region gets a run of consecutive calls. The runs are
-//! chosen so that the kernels of each region name as much of the work in its run as possible. On a
+//! chosen so that the kernels of each region name as many as possible of the ops in its run. On a
 //! tie, runs whose lengths are proportional to the work of their regions are preferred.
 
 use super::names::{is_fused, named_ops};
@@ -10,27 +10,28 @@ use crate::program::Words;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// If the search would take more steps than this, the amount of work in the regions determines the
-/// lengths of the runs.
+/// If the search would take more steps than this limit, only the amount of work in the regions
+/// determines the lengths of the runs.
 const LONGEST_SEARCH: usize = 4_000_000;
 
 /// The ops that a region runs, according to the names of its kernels and calls.
 pub(super) struct Named {
     /// The ops of each generated kernel.
     kernels: Vec<Words>,
-    /// The ops that the region calls itself, such as a matrix product without a generated kernel.
+    /// The ops that the region calls itself, such as a matrix product that is not part of a
+    /// generated kernel.
     ops: Vec<Words>,
 }
 
 impl Named {
-    /// Whether the names indicate that the region runs this op.
+    /// Whether the names in a region indicate that it runs this op.
     fn has(&self, op: &Words) -> bool {
         self.ops.contains(op) || self.kernels.iter().any(|kernel| kernel.contain_all(op))
     }
 }
 
 impl Finder<'_> {
-    /// Divides the calls among the regions; both stay in order.
+    /// Divides calls among regions; both stay in order.
     pub(super) fn divided(
         &self,
         side: Side,
@@ -53,9 +54,9 @@ impl Finder<'_> {
         runs.collect()
     }
 
-    /// Whether the kernels and ops in a region name nearly all GPU work of these calls. Even then
-    /// the amounts of work may differ: a backward step may also rerun a forward pass (activation
-    /// checkpointing).
+    /// Whether the kernels and ops in a region name nearly all ops that do GPU work in these calls.
+    /// Even then, the amounts of work may differ, because a backward step may also rerun a forward
+    /// pass (activation checkpointing).
     pub(super) fn is_named(&self, side: Side, region: CallId, calls: &[CallId]) -> bool {
         let named = self.named(side, region);
         let ops: Vec<Words> =
@@ -64,8 +65,8 @@ impl Finder<'_> {
         unnamed * WRAPPER < ops.len()
     }
 
-    /// For each call, the amount of its work that the region names minus the amount that the region
-    /// does not name.
+    /// For each call, the amount of its work that the region names minus the amount that it does
+    /// not name.
     fn explained(&self, side: Side, region: CallId, calls: &[CallId]) -> Vec<i64> {
         let named = self.named(side, region);
         let of_call = |&call: &CallId| {
@@ -85,7 +86,7 @@ impl Finder<'_> {
         Named { kernels, ops: ops.map(|call| own_words(tree.name(call))).collect() }
     }
 
-    /// The ops that do the work of a call, one entry for each piece of work.
+    /// The ops that do the GPU work of a call, one entry per launch.
     fn working_ops(&self, side: Side, call: CallId) -> Vec<Words> {
         let tree = self.trees[side];
         let op = |work: CallId| {
@@ -107,7 +108,7 @@ fn expected(sizes: &[usize], calls: usize) -> Vec<usize> {
     sizes.iter().map(|size| size * calls / all).collect()
 }
 
-/// The end of each region's run of calls.
+/// The end position of each region's run of calls.
 fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> {
     let regions = explained.len();
     if calls * calls * regions > LONGEST_SEARCH {
@@ -119,7 +120,7 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
         ends[regions - 1] = calls;
         return ends;
     }
-    // One additional named op outweighs all deviations from the expected lengths together.
+    // One additional named op outweighs all deviations from the expected lengths taken together.
     let scale = 2 * calls as i64 * regions as i64 + 1;
     let mut best = vec![i64::MIN / 2; calls + 1];
     best[0] = 0;

@@ -8,11 +8,11 @@
 //! ```
 //! A region replaced the unmatched calls between its nearest matched neighbors with GPU work, below
 //! the same matched pair. If several regions have the same neighbors, the names of their kernels
-//! decide which calls each one replaced (`divide`). A backward region replaced the steps whose
-//! forward ops its forward region replaced, wherever those steps are (`backward`).
+//! decide which calls each one replaced (`divide`). A backward region replaced the backward steps
+//! of the forward ops that its forward region replaced, wherever those steps are (`backward`).
 //!
-//! Calls inside a region have no counterparts. A region runs its work in an order of its own, so a
-//! similar call elsewhere is not the same call.
+//! Calls inside a region have no counterparts. A region runs its work in its own order, so a
+//! similar call elsewhere is not its counterpart.
 
 mod backward;
 mod divide;
@@ -29,37 +29,38 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use place::Stretch;
 
-/// A region can have replaced calls only if neither has more than `RATIO` times the work of the
-/// other plus `FEW`. Names in the region that match the calls override this limit.
+/// A region can have replaced calls only if neither the region nor the calls have more than `RATIO`
+/// times the other's GPU work plus `FEW`. Names in the region that match the names of the calls
+/// override this limit.
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
-/// A region is only a wrapper if at most one in this many pieces of its work is unmatched, or if
-/// its amount of work differs from the other side's by at most this fraction.
+/// A region is only a wrapper if at most one in this many of its GPU events is unmatched, or if its
+/// amount of GPU work differs from the opposite side's by at most this fraction.
 const WRAPPER: usize = 5;
 
-/// A compiled region or a graph launch, and the calls of the other trace that it replaced.
+/// A compiled region or a graph launch, and the calls of the opposite trace that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// The side that has the region.
     pub side: Side,
     /// The outermost call of the region.
     pub call: CallId,
-    /// The outermost calls of the other side that the region replaced, in preorder.
+    /// The outermost calls that the region replaced on the opposite side, in preorder.
     pub replaced: Vec<CallId>,
 }
 
-/// All regions that replaced something, by side and call.
+/// All regions that replaced calls, sorted by side and call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Regions {
     pub(super) list: Vec<Region>,
-    /// For each call, the position in the list of the region that it belongs to; `NONE` for calls
-    /// without a region.
+    /// For each call, the position in the list of the region that contains or replaced it; `NONE`
+    /// for calls without a region.
     of: PerSide<Vec<u32>>,
 }
 
 impl Regions {
-    /// The region that a call is part of, or that replaced it.
+    /// The region that contains or replaced a call.
     pub(super) fn of(&self, side: Side, call: CallId) -> Option<usize> {
         let at = *self.of[side].get(call.index())?;
         (at != NONE).then_some(at as usize)
@@ -110,7 +111,7 @@ pub(super) fn find(
 struct Finder<'a> {
     trees: PerSide<&'a CallTree>,
     pairing: &'a mut Pairing,
-    /// Calls of steps that are not compared; empty if all steps are.
+    /// Calls of steps that are not compared; empty if all steps are compared.
     left_out: PerSide<&'a Vec<bool>>,
     measure: Measure,
     /// For each call of each side, the position of its region in the list; `NONE` outside of
@@ -138,7 +139,7 @@ impl<'a> Finder<'a> {
         (partner != NONE).then_some(CallId(partner))
     }
 
-    /// Whether time is attributed to the call itself and not to a call inside it.
+    /// Whether time is attributed to the call itself, not to a call inside it.
     fn is_work(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         match self.measure {
@@ -150,7 +151,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The calls at or below `call` to which time is attributed.
+    /// The calls to which time is attributed, among `call` and all calls below it.
     fn work(&self, side: Side, call: CallId) -> impl Iterator<Item = CallId> {
         self.trees[side].subtree(call).filter(move |&below| self.is_work(side, below))
     }
@@ -162,7 +163,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The outermost regions of a side that are unmatched and contain unmatched work.
+    /// The outermost unmatched regions of a side that contain unmatched GPU work.
     fn roots(&self, side: Side) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut roots = Vec::new();
@@ -181,14 +182,14 @@ impl<'a> Finder<'a> {
         roots
     }
 
-    /// Whether a region does work of its own. A region whose ops are matched is only a wrapper
-    /// around ops that the other side runs without it. A few ops of a wrapper may still be renamed
-    /// or missing. A single unmatched generated kernel shows that a region is not a wrapper,
-    /// because it replaces several ops.
+    /// Whether a region does GPU work itself. A region whose ops are matched is only a wrapper
+    /// around ops that the opposite side runs without it. A few ops inside a wrapper may still be
+    /// renamed or missing. A single unmatched generated kernel shows that a region is not a
+    /// wrapper, because it replaces several ops.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
-        // Launches and kernels may have been matched by order only. The op above them decides
-        // instead, if the region contains one.
+        // Launches and kernels may have been matched by their order alone. For a launch or kernel
+        // inside an op of the region, the match of that op decides.
         let is_paired = |call: CallId| {
             let mut path = std::iter::once(call).chain(tree.ancestors(call));
             let is_op =
@@ -229,8 +230,8 @@ impl<'a> Finder<'a> {
             let replaced = self.backward_steps(side, root, &links);
             self.add(side, root, replaced);
         }
-        // The matches inside the regions were dissolved above. Matches are restored if their region
-        // turned out to replace nothing.
+        // The matches inside the regions were already dissolved. Matches are restored if their
+        // region turned out to replace no calls.
         for (one, other, relation) in inner {
             let is_free = self.partner(side, one).is_none()
                 && self.partner(side.other(), other).is_none()
@@ -258,8 +259,8 @@ impl<'a> Finder<'a> {
         if less == 0 || is_far_apart() && !self.is_named(side, call, &replaced) {
             return;
         }
-        // If both sides have about the same amount of work and the region has no generated kernel,
-        // it only wraps the same ops and replaced nothing.
+        // If both sides have about the same amount of GPU work and the region has no generated
+        // kernel, it only wraps the same ops and replaced none.
         let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
         if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;
@@ -285,7 +286,7 @@ impl<'a> Finder<'a> {
         self.pairing.relations[side.other()][other.index()] = relation;
     }
 
-    /// Dissolves the matches of a call and of all calls below it; returns the dissolved matches.
+    /// Dissolves the matches of a call and all calls below it; returns the dissolved matches.
     fn cut_off(&mut self, side: Side, call: CallId) -> Vec<(CallId, CallId, Relation)> {
         let mut cut = Vec::new();
         for below in self.trees[side].subtree(call) {
@@ -306,7 +307,7 @@ impl<'a> Finder<'a> {
         self.pairing.relations[side.other()][partner.index()] = Relation::only(side.other());
     }
 
-    /// Marks all unmatched calls of regions as *replaced*.
+    /// Gives all unmatched calls of regions the relation *replaced*.
     fn finish(self) -> Regions {
         let mut of = self.trees.map(|tree| vec![NONE; tree.len()]);
         for (at, region) in self.list.iter().enumerate() {

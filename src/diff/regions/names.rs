@@ -1,4 +1,4 @@
-//! Reads what the names of regions, and of the calls inside them, reveal about their contents.
+//! Interprets the names of regions, and of the calls inside them.
 
 use crate::program::Words;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -10,8 +10,8 @@ const REGIONS: [&str; 3] = ["Torch-Compiled Region", "CompiledFunction", "## Cal
 const TRITON: [&str; 6] =
     ["triton_poi_", "triton_red_", "triton_per_", "triton_tem_", "triton_for_", "triton_unk_"];
 
-/// Whether a call is a compiled region, a backward step that is one, or a launch of a captured
-/// graph whose calls are unknown.
+/// Whether a call is a compiled region, a compiled backward step, or a launch of a captured graph
+/// whose calls are unknown.
 pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
@@ -21,8 +21,8 @@ pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
     }
 }
 
-/// Whether a compiler gave an op this name because it runs generated code that replaces other ops.
-/// Hand-written Triton kernels have other names.
+/// Whether an op has a name that a compiler gives to generated code which replaces other ops.
+/// Hand-written Triton kernels do not have such names.
 pub(crate) fn is_generated(name: &str) -> bool {
     begins(last_part(name), &REGIONS) || is_fused(name)
 }

@@ -1,4 +1,4 @@
-//! Finds the stretch of the other side that a region may have replaced: the calls between two
+//! Finds the stretch of the opposite side that a region may have replaced: the calls between two
 //! matched pairs.
 
 use super::super::{NONE, Relation};
@@ -6,8 +6,8 @@ use super::Finder;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// The calls of the other side between two matched pairs with GPU work: from `start` up to but not
-/// including `end`, in preorder.
+/// A stretch: the calls of the opposite side between two matched pairs with GPU work, from `start`
+/// up to but not including `end`, in preorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
     start: CallId,
@@ -15,9 +15,9 @@ pub(super) struct Stretch {
 }
 
 impl Finder<'_> {
-    /// The stretch opposite a region. The stretch is below the counterpart of the region's nearest
-    /// common ancestor, between the counterparts of the nearest matched calls with work before and
-    /// after the region.
+    /// The stretch of the other side that is opposite a region. The stretch is below the
+    /// counterpart of the region's nearest common ancestor, between the counterparts of the nearest
+    /// matched calls with GPU work before and after the region.
     pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
@@ -35,8 +35,8 @@ impl Finder<'_> {
         (start < end).then_some(Stretch { start, end })
     }
 
-    /// The counterpart of the last outermost matched call with work that ends before `call`, below
-    /// `above`.
+    /// The counterpart of the last outermost matched call with GPU work that ends before `call`,
+    /// below `above`.
     fn last_before(
         &self,
         side: Side,
@@ -55,7 +55,7 @@ impl Finder<'_> {
         self.partner(side, outermost.unwrap_or(last))
     }
 
-    /// The counterpart of the first matched call with work after `call`, below `above`.
+    /// The counterpart of the first matched call with GPU work after `call`, below `above`.
     fn first_behind(
         &self,
         side: Side,
@@ -69,16 +69,16 @@ impl Finder<'_> {
         self.partner(side, first)
     }
 
-    /// Whether a call contains work and is matched in place, so it can bound a stretch.
+    /// Whether a call contains GPU work and is matched in place, so it can bound a stretch.
     fn bounds(&self, side: Side, call: CallId, holds: &dyn Fn(CallId) -> bool) -> bool {
         let is_call = !matches!(self.trees[side].kind(call), CallKind::Gpu | CallKind::Thread);
         let in_place = self.pairing.relations[side][call.index()] == Relation::Same;
         is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
     }
 
-    /// The outermost calls of a stretch that are unmatched including everything below. The list
-    /// ranges from the first to the last call with work, plus adjacent calls without work before
-    /// and after.
+    /// The outermost calls of a stretch whose subtrees are entirely unmatched. The list ranges from
+    /// the first to the last call with GPU work, plus adjacent calls without GPU work before and
+    /// after.
     pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();
@@ -92,8 +92,8 @@ impl Finder<'_> {
             next = if is_free { tree.end(call) } else { CallId(call.0 + 1) };
             match is_free {
                 true => calls.push(Some(call)),
-                // A matched call is a boundary: calls without work beyond it do not belong to the
-                // region.
+                // A matched call is a boundary: calls without GPU work beyond it do not belong to
+                // the region.
                 false if is_structure && self.partner(side, call).is_some() => calls.push(None),
                 false => {}
             }
@@ -107,8 +107,8 @@ impl Finder<'_> {
         calls[before..behind].iter().flatten().copied().collect()
     }
 
-    /// Whether the call and all calls below it are unmatched and outside other regions. Queries are
-    /// ignored, so they may be matched.
+    /// Whether a call and all calls below it are unmatched and outside of all other regions.
+    /// Queries below the call are ignored, so they may be matched.
     fn is_all_free(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         tree.subtree(call).all(|below| {

@@ -1,4 +1,5 @@
-//! Sums attributed time by host stack. Nodes of the merged tree with equal stacks are combined.
+//! Sums attributed time by host stack. Nodes of the merged tree that have equal stacks are
+//! combined.
 //!
 //! ```text
 //! merged tree   step  step            stack tree   step 2+5
@@ -13,15 +14,15 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
-/// Depth at which deeper calls are flattened into siblings. Without this limit, the stacks would
-/// grow with the depth, and their total size with its square. The time of the flattened calls is
-/// unaffected.
+/// Depth below which calls are flattened into siblings. Without this limit, the length of a stack
+/// grows with its depth, and the total length of all stacks with the square of the depth. The time
+/// of the flattened calls is unaffected.
 const DEEPEST: usize = 256;
 
-/// A stack, represented by its last call.
+/// A stack, represented by its innermost call.
 struct Frame {
     name: String,
-    /// Time of the last call itself, without the calls below it.
+    /// Time of the innermost call, without the calls below it.
     own: PerSide<Nanos>,
 }
 
@@ -37,7 +38,7 @@ impl StackTree {
         let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
         let mut known: BTreeMap<(Option<NodeId>, String), NodeId> = BTreeMap::new();
-        // The frames of the current node's ancestors.
+        // The frames of the ancestors of the current node.
         let mut above: Vec<Option<NodeId>> = Vec::new();
         for (id, node) in merged.nodes() {
             above.truncate(merged.depth(id));
@@ -66,9 +67,9 @@ impl StackTree {
         frame
     }
 
-    /// One line for each stack that has time of its own, in the order of the merged tree. A line
-    /// has the stack's calls with `;` between them, then the time of the baseline and of the
-    /// candidate in ns.
+    /// Writes one line for each stack that has time of its own, in the order of the merged tree. A
+    /// line contains the stack's calls with `;` between them, then the baseline's time and the
+    /// candidate's time in ns.
     pub(super) fn folded_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         // The stack of the current node, and the length of the text up to each of its ancestors.

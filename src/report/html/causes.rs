@@ -17,7 +17,7 @@ use crate::trace::Nanos;
 pub(super) struct CauseBar {
     pub(super) cause: CauseLine,
     pub(super) bar: Bar,
-    /// The node of the cause, if the page's tree contains it.
+    /// The node of the cause, if the page includes it.
     pub(super) node: Option<usize>,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct SumLine {
 
 pub(super) struct Causes {
     pub(super) bars: Vec<CauseBar>,
-    /// The sum of the smaller causes, if there are any, and the sum of all causes.
+    /// The sum of the smaller causes (if there are any) and the sum of all causes.
     pub(super) sums: Vec<SumLine>,
     /// Position of zero, in percent of the available width.
     pub(super) zero: String,
 }
 
-/// The leading causes, the sum of the smaller ones, and the sum of all.
+/// The leading causes, the sum of the smaller causes, and the sum of all causes.
 pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
     let (lines, _) = cause_lines(analysis);
     let (smaller, all) = cause_sums(analysis);

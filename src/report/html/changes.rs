@@ -1,4 +1,4 @@
-//! The page's table of changed call sites that the repeats support.
+//! Builds the page's table of changed call sites that the repeated runs support.
 
 use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};

@@ -1,4 +1,5 @@
-//! The chips below the headline of the page: how certain the answer is, and links to details.
+//! Builds the chips below the headline of the page, which show how certain the answer is and link
+//! to details.
 
 use crate::analysis::{Analysis, Repeats, Totals, Verdict};
 use crate::program::{Measure, counted};
@@ -6,13 +7,13 @@ use crate::report::summary::Summary;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Number of runs needed to show how much runs vary.
+/// Minimum number of runs that show how much runs vary.
 pub(super) const RUNS: usize = 3;
 
-/// A short remark that links to its details.
+/// A short remark with a link to its details.
 pub(super) struct Chip {
     pub(super) text: String,
-    /// The section with the details.
+    /// The section of the page that contains the details.
     pub(super) section: &'static str,
     /// `warn` if figures may be wrong, otherwise empty.
     pub(super) style: &'static str,
@@ -64,7 +65,7 @@ fn chip(text: String, section: &'static str, style: &'static str) -> Chip {
     Chip { text, section, style }
 }
 
-/// The chip that says how certain the step times are.
+/// The chip that shows how certain the step times are.
 fn confidence(analysis: &Analysis) -> Chip {
     let runs = Side::BOTH.map(|side| analysis.runs(side).len() + 1);
     let judged = analysis.judged();
@@ -85,7 +86,7 @@ fn confidence(analysis: &Analysis) -> Chip {
             chip(format!("1 run per side: could be noise; record {RUNS}"), "next", "warn")
         }
         (Repeats::Steps | Repeats::None | Repeats::OtherOptions, _) => {
-            chip(format!("1 run on a side: could be noise; record {RUNS}"), "next", "warn")
+            chip(format!("1 run on one side: could be noise; record {RUNS}"), "next", "warn")
         }
     }
 }

@@ -12,16 +12,17 @@ use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
-/// Maximum number of merged-tree nodes in a page, about 35 bytes each.
+/// Maximum number of merged-tree nodes in a page; each takes about 35 bytes.
 const NODES: usize = 120_000;
-/// Maximum number of rows in a page, about 120 bytes each.
+/// Maximum number of rows in a page; each takes about 120 bytes.
 const ROWS: usize = 20_000;
 
-/// Idle time below this fraction (1/`VISIBLE`) of the total is added to the parent call.
+/// Idle time below this fraction (1/`VISIBLE`) of the total is added to the idle time of the parent
+/// call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. The buffer is larger than that of a file, so the data is not
-/// copied again.
+/// Size of the output buffer in bytes. This buffer is larger than the output file's, so the data is
+/// not copied a second time.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
@@ -29,22 +30,23 @@ pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
     names: [&'a str; 2],
-    /// Number of recorded steps on each side, or 1 if there are none. Times are divided by this
-    /// number, unless totals are shown.
+    /// Number of recorded steps on each side, or 1 if there are no recorded steps. Times are
+    /// divided by this number of steps, unless totals are shown.
     steps: [u64; 2],
-    /// The changes, in the order of the list of changes.
+    /// The changes, in the same order as in the list of changes.
     changes: Vec<ChangePlaces>,
-    /// Times that change by less than this fraction of the larger time are shown in gray.
+    /// Threshold for gray: a time that changes by less than this fraction of the larger time is
+    /// shown in gray.
     noise: f64,
     /// For each graph launch with captured calls, by side: the first uid of the captured calls, and
     /// the uid of the launch.
     captured: [Vec<(u32, u32)>; 2],
-    /// Idle time of the devices in ns, by the node to which it is attributed: position in the tree,
-    /// baseline, candidate.
+    /// Idle time of the devices, by the node to which it is attributed: position in the tree, then
+    /// baseline and candidate time in ns.
     idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
-    /// One step of both sides for the timeline; `None` if there is nothing to show.
+    /// One step of both sides for the timeline; `None` if no step can be shown.
     pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
 }
@@ -52,9 +54,9 @@ pub(super) struct PageData<'a> {
 /// The call sites where a change occurs.
 #[derive(Serialize)]
 struct ChangePlaces {
-    /// Ids of the change's rows.
+    /// Ids of the attribution rows of the change.
     rows: Vec<usize>,
-    /// Positions of the change's nodes in the tree.
+    /// Positions in the tree of the change's nodes.
     nodes: Vec<u32>,
 }
 
@@ -95,7 +97,7 @@ pub(super) fn embed<'a>(
     (data, left_out)
 }
 
-/// Number of recorded steps of each side; 1 for both if a side has none.
+/// Number of recorded steps of each side; 1 for both sides if one of them has none.
 pub(super) fn steps(analysis: &Analysis) -> [u64; 2] {
     let counts = Side::BOTH.map(|side| analysis.steps(side).len() as u64);
     if counts.contains(&0) { [1, 1] } else { counts }
@@ -109,12 +111,12 @@ fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
     analysis.changes().list().iter().map(places).collect()
 }
 
-/// Idle time of the steps, by the node to which it is attributed. Amounts too small to see are
+/// Idle time in the steps, by the node to which it is attributed. Idle time too small to see is
 /// added to the parent, which keeps sums correct and the page small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
     // Few nodes have idle time. For each node, `of_nodes` contains 1 + the index of its entry in
-    // `times`, or 0 if it has none.
+    // `times`, or 0 if it has no idle time.
     let (mut of_nodes, mut times) = (vec![0_u32; merged.len()], Vec::<[i64; 2]>::new());
     let mut total = [0, 0];
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
@@ -143,7 +145,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
-                // The parent takes over the node's entry.
+                // The entry of the node becomes the entry of its parent.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];
@@ -162,8 +164,8 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
     ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
-/// Writes JSON text without `<`. The text is generated while it is written, because it is the
-/// largest part of a report.
+/// Writes JSON text without `<`. The JSON text is not built up in memory, because it is the largest
+/// part of a report.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));
@@ -178,13 +180,13 @@ pub(super) fn without_tags(value: &impl Serialize) -> io::Result<String> {
     Ok(text.replace('<', "\\u003c"))
 }
 
-/// Writes JSON with each `<` escaped. `<` occurs only inside strings, where the escape has the same
-/// meaning, so no name can close the element or open a comment.
+/// Writes JSON with each `<` escaped. `<` occurs only inside JSON strings, where its escape has the
+/// same meaning, so no name can close the element or open a comment.
 struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Write for WithoutTags<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Each write is valid UTF-8, because the buffer never splits a character.
+        // Each write contains valid UTF-8, because the buffer never splits a character.
         let text = str::from_utf8(bytes).map_err(io::Error::other)?;
         for (at, part) in text.split('<').enumerate() {
             let escape = if at > 0 { "\\u003c" } else { "" };

@@ -1,29 +1,29 @@
-//! The page's table of ops by the time that could be saved.
+//! Builds the page's table of ops, sorted by the time that could be saved.
 
 use crate::analysis::{Analysis, EfficiencyRow, clause};
 use crate::report::text::Unit;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Maximum number of lines in the table; people read it from the top.
+/// Maximum number of lines in the table; readers start at the top.
 const LINES: usize = 15;
 
-/// An op with its shapes, and the time that it could save.
+/// An op with its shapes and the time that could be saved in it.
 pub(super) struct EfficiencyLine {
     pub(super) name: String,
     pub(super) shape: String,
     pub(super) time: PerSide<Nanos>,
     pub(super) times: [String; 2],
-    /// Rates such as `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has the op.
+    /// Rates of both sides, such as `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has the
+    /// op.
     pub(super) rates: String,
-    /// The time that the candidate could save or, if unknown, the time that the baseline could
-    /// save.
+    /// The time that could be saved in the candidate or, if unknown, in the baseline.
     pub(super) savable: String,
-    /// The side that `savable` refers to (1 or 2), and the time.
+    /// The side that `savable` refers to (1 or 2), and the time in ns.
     pub(super) saved: (u8, i64),
 }
 
-/// The ops that could save the most time, largest first; empty if no peak is known.
+/// The ops in which the most time could be saved, largest first; empty if no peak is known.
 pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
     let rows = analysis.by_efficiency();
     rows.iter().filter_map(|row| line(row, unit)).take(LINES).collect()

@@ -1,5 +1,5 @@
-//! Builds the first screen of the page: both sides, what changed, one step to scale, and what to do
-//! next.
+//! Builds the first screen of the page: both sides, what changed, one step drawn to scale, and
+//! suggested actions.
 
 use super::chips::{Chip, chips};
 use super::page_tree::PageTree;
@@ -19,19 +19,19 @@ const ACTIONS: usize = 3;
 /// The first screen.
 pub(super) struct First {
     pub(super) sides: [SideLine; 2],
-    /// Facts that both sides have in common: device, versions, steps, runs.
+    /// Facts that both sides share: device, versions, steps, runs.
     pub(super) shared: Vec<String>,
-    /// The step times, or a statement if there are none.
+    /// The step times, or a statement that there are none.
     pub(super) headline: String,
-    /// `more` or `less` if the step time differs.
+    /// `more` or `less` if the step times differ.
     pub(super) style: &'static str,
-    /// A remark after the step times; may be empty.
+    /// A remark that follows the step times; may be empty.
     pub(super) verdict: &'static str,
     pub(super) lead: String,
     /// A note about what the headline omits.
     pub(super) rest: String,
     pub(super) chips: Vec<Chip>,
-    /// The unit of all figures on the screen.
+    /// The unit of all times on the first screen.
     pub(super) unit: &'static str,
     /// Whether the main figures are effects by replay.
     pub(super) has_effects: bool,
@@ -45,26 +45,26 @@ pub(super) struct First {
     pub(super) actions: Vec<Action>,
 }
 
-/// A change of the program.
+/// A change of the program, as a line of the page.
 pub(super) struct ChangeRow {
-    /// The effect of the change by replay, or its cost if there is no effect.
+    /// The effect of the change by replay, or its cost if it has no effect by replay.
     pub(super) leading: String,
     pub(super) style: &'static str,
     pub(super) bar: Bar,
     /// The attributed cost, if `leading` is an effect; otherwise empty.
     pub(super) cost: String,
-    /// An explanation of both figures.
+    /// An explanation of the effect and the cost.
     pub(super) reading: String,
     pub(super) sentence: String,
     pub(super) details: Vec<String>,
-    /// The setting that usually causes the change; empty if there is none.
+    /// The setting that usually causes this kind of change; empty if there is none.
     pub(super) usual: String,
     pub(super) sites: usize,
-    /// The first node with the change, if the page's tree contains it.
+    /// The first node with the change, if the page includes it.
     pub(super) node: Option<usize>,
 }
 
-/// A part of the difference that no change causes, or a sum.
+/// A line for a part of the difference that no change causes, or for a sum.
 pub(super) struct PartRow {
     pub(super) difference: String,
     pub(super) style: &'static str,
@@ -72,7 +72,7 @@ pub(super) struct PartRow {
     pub(super) sentence: String,
 }
 
-/// A bar from zero, in percent of the available width.
+/// A bar that starts at zero, with its length in percent of the available width.
 #[derive(Default)]
 pub(super) struct Bar {
     pub(super) left: String,
@@ -85,7 +85,7 @@ pub(super) struct Action {
     pub(super) text: String,
     /// A command that performs the action; may be empty.
     pub(super) code: String,
-    /// A node to look at, if the action refers to one.
+    /// A node to look at, if the action refers to a node.
     pub(super) node: Option<usize>,
 }
 
@@ -104,8 +104,8 @@ impl First {
         let listed = || certain.iter().take(LISTED);
         let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
-        // Without a change of the program, a single run per side cannot show that anything became
-        // slower.
+        // Without a change of the program, a single run per side cannot show that the program
+        // became slower.
         let changes_nothing = analysis.changes().is_identical() && !analysis.has_runs();
         let (sides, shared) = sides(analysis);
         First {
@@ -143,13 +143,13 @@ impl First {
                 bar: axis.bar(difference),
                 style: shown_style(figures, difference),
                 difference: figures.signed_bare(difference.0 as f64),
-                sentence: "Difference of a step: the costs above, together".to_owned(),
+                sentence: "Step difference: the sum of the costs above".to_owned(),
             },
         }
     }
 }
 
-/// Whether the runs do not support a difference in step time.
+/// Whether the runs show no significant difference in step time.
 fn is_noise(analysis: &Analysis) -> bool {
     analysis.judged().step.is_some_and(|step| step.verdict == Verdict::WithinNoise)
 }
@@ -191,13 +191,14 @@ fn row(
         leading: figures.signed_bare(line.cost.0 as f64),
         style: shown_style(figures, line.cost),
         bar: axis.bar(line.cost),
-        cost: line.attributed.as_ref().map_or_else(String::new, |_| {
-            figures.signed_bare(attributed(analysis, line).0 as f64)
-        }),
+        cost: line
+            .attributed
+            .as_ref()
+            .map_or_else(String::new, |_| figures.signed_bare(attributed(analysis, line).0 as f64)),
         reading: line.attributed.as_ref().map_or_else(String::new, |attributed| {
             format!(
-                "By replay: {} if only this changes in the baseline, {} if it is the last change to the candidate. \
-                 {attributed} of the step difference are at its call sites.",
+                "By replay: {} as the only change to the baseline, {} as the last change to the \
+                 candidate. {attributed} of the step difference is attributed to its call sites.",
                 line.shown,
                 line.last.as_ref().unwrap_or(&line.shown),
             )
@@ -210,7 +211,7 @@ fn row(
     }
 }
 
-/// The range of times that the full width represents; zero is inside it.
+/// The range of times, including zero, that the full width of the bars represents.
 struct Axis {
     least: Nanos,
     most: Nanos,
@@ -240,12 +241,12 @@ fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
         code: next.command.clone(),
         node: None,
     };
-    // Opening the page is not suggested, because its reader already did so.
+    // Opening the page is not suggested, because its readers have already opened it.
     let next = narrative.next.iter().filter(|next| !next.command.ends_with("--open"));
     let mut actions: Vec<Action> = next.map(action).collect();
     let mut lines = narrative.certain.lines.iter();
     if let Some(node) = lines.find_map(|line| tree.target(line.node)) {
-        let text = "See the first call of the change, both sides".to_owned();
+        let text = "See the first call of the change on both sides".to_owned();
         actions
             .insert(actions.len().min(1), Action { text, node: Some(node), ..Action::default() });
     }

@@ -1,7 +1,7 @@
-//! Writes `fleet.html`, the comparison of many ranks: one page that needs no network.
+//! Writes `fleet.html`, one page that compares many ranks and needs no network.
 //!
 //! The answer, findings, causes and ranks are plain HTML. The script draws the ranks as dots, and
-//! the heat maps, from embedded columns.
+//! heat maps, from embedded columns.
 
 use super::data::without_tags;
 use super::policy::policy;
@@ -14,32 +14,32 @@ use std::io::{self, Write};
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const SCRIPT: &str = include_str!("script/fleet.js");
 
-/// Maximum number of rows and columns in a heat map. In larger maps, neighbors share a cell, which
-/// shows the largest of their values.
+/// Maximum number of rows and columns in a heat map. In larger maps, neighboring rows or columns
+/// share a cell, which shows the largest of their values.
 const MOST: usize = 512;
 
-/// Maximum number of ranks and causes listed; the tables contain all of them.
+/// Maximum number of ranks, and of causes, on the page; the tables contain all of them.
 const LISTED: usize = 500;
 
 /// The content of `fleet.html`.
 #[derive(Debug, Clone, Default)]
 pub struct FleetPage {
-    /// The two folders that are compared.
+    /// The folders of the baseline's and the candidate's traces.
     pub folders: [String; 2],
-    /// Says how many ranks were compared.
+    /// A sentence on how many ranks were compared.
     pub coverage: String,
-    /// The answer: a rank that is slower, or what changed on all ranks.
+    /// The answer: which rank is slower, or what changed on all ranks.
     pub headline: String,
-    /// The reason for the headline, in one sentence; may be empty.
+    /// A sentence with the reason for the headline; may be empty.
     pub lead: String,
-    /// The ranks, by their time without waits.
+    /// The ranks, sorted by their time without waits.
     pub dots: Vec<FleetDot>,
-    /// The ops in which ranks stand out.
+    /// The ranks that are outliers in an op.
     pub outliers: FleetOutliers,
-    /// The ranks that come last in collectives, sorted by the time they cost the other ranks, most
-    /// first.
+    /// The ranks that come last in collectives, sorted by the time that they cost all other ranks,
+    /// longest time first.
     pub last: Vec<FleetLast>,
-    /// Number of the candidate's collectives that were matched.
+    /// Number of the candidate's collectives that were matched across ranks.
     pub collectives: u64,
     /// Code, ranks and text of each finding.
     pub findings: Vec<[String; 3]>,
@@ -53,8 +53,7 @@ pub struct FleetPage {
     pub notes: Vec<String>,
 }
 
-/// A rank as a dot among the other ranks, placed by its GPU time per step without waits, candidate
-/// / baseline.
+/// A rank, drawn as a dot at its GPU time per step without waits, candidate / baseline.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FleetDot {
     /// Name of the rank.
@@ -69,7 +68,7 @@ pub struct FleetDot {
     pub is_outlier: bool,
 }
 
-/// A table of the most unusual ranks and the ops in which they stand out.
+/// A table of the most unusual ranks and the ops in which they are outliers.
 #[derive(Debug, Clone, Default)]
 pub struct FleetOutliers {
     /// Names of the ops.
@@ -78,19 +77,19 @@ pub struct FleetOutliers {
     pub rows: Vec<FleetOutlierRow>,
 }
 
-/// A rank that stands out.
+/// A line for a rank that is an outlier in an op.
 #[derive(Debug, Clone, Default)]
 pub struct FleetOutlierRow {
     /// Name of the rank.
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// For each op, the text of the cell and its style. Text and style are empty if the rank is
-    /// within the spread of its role.
+    /// For each op, the cell's text and style. Text and style are empty if the rank is within the
+    /// spread of its role.
     pub cells: Vec<(String, &'static str)>,
 }
 
-/// A rank that makes other ranks wait.
+/// A rank that makes other ranks wait in collectives.
 #[derive(Debug, Clone, Default)]
 pub struct FleetLast {
     /// Name of the rank.
@@ -101,11 +100,11 @@ pub struct FleetLast {
     pub count: u64,
     /// Percentage of all collectives in which the rank comes last.
     pub percent: f64,
-    /// Total time by which the rank comes later than the second-to-last one, with its unit.
+    /// Total time by which the rank comes later than the second-to-last rank, with its unit.
     pub margin: String,
 }
 
-/// A cause on the page.
+/// A cause of a time difference, as a line of the page.
 #[derive(Debug, Clone, Default)]
 pub struct FleetCauseLine {
     /// Reason and call site of the cause.
@@ -120,37 +119,37 @@ pub struct FleetCauseLine {
     pub evidence: String,
 }
 
-/// A rank in the page's table of ranks.
+/// A line in the page's table of ranks.
 #[derive(Debug, Clone, Default)]
 pub struct FleetRankLine {
     /// Name of the rank.
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// Texts of the cells: role, times, waits, irregularities.
+    /// Texts of the line's cells: role, times, waits, irregularities.
     pub cells: Vec<String>,
 }
 
-/// Values by rank and step, or by rank and collective.
+/// Values for a heat map, by rank and step or by rank and collective.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct HeatMap {
     /// Title of the heat map.
     pub title: String,
     /// An explanation of how to read the heat map.
     pub about: String,
-    /// Unit of the values.
+    /// Unit of the heat map's values.
     pub unit: String,
-    /// Names of the rows.
+    /// Names of the heat map's rows.
     pub rows: Vec<String>,
-    /// Names of the columns.
+    /// Names of the heat map's columns.
     pub columns: Vec<String>,
     /// The values by row, then column; `None` for a missing value.
     pub values: Vec<Option<f64>>,
 }
 
 impl HeatMap {
-    /// Fills the map from cells that consist of row, column and value. The map has at most 512 rows
-    /// and columns. In larger maps, neighbors share a cell, which keeps the value with the largest
+    /// Fills the map from a list of cells: row, column and value. The map has at most 512 rows and
+    /// columns. In larger maps, neighbors share a cell, which keeps the value with the largest
     /// magnitude.
     #[must_use]
     pub fn with_cells(
@@ -173,7 +172,7 @@ impl HeatMap {
     }
 }
 
-/// The names of groups of `by` neighboring rows or columns.
+/// The names of groups that contain `by` neighboring rows or columns each.
 fn shared(names: &[String], by: usize) -> Vec<String> {
     let name = |some: &[String]| match some {
         [only] => only.clone(),

@@ -1,4 +1,5 @@
-//! Writes `report.html`: one page that needs no network, with the data for its script embedded.
+//! Writes `report.html`, one page that needs no network because the data for its script is
+//! embedded.
 //!
 //! The start of the page (inputs, totals, notes, charts) is plain HTML. The script draws the
 //! differences, the merged tree and the flame graph from embedded columns, incrementally.
@@ -46,7 +47,7 @@ use std::io::{self, Write};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The script that every page starts with.
+/// The script that all pages start with.
 const BARS: &str = include_str!("script/bars.js");
 
 /// The scripts of the page, in dependency order.
@@ -69,13 +70,13 @@ const SCRIPTS: [&str; 15] = [
 ];
 const START: &str = include_str!("script/start.js");
 
-/// The first part of every page (`head.html`).
+/// The first part of all pages (`head.html`).
 struct Head<'a> {
     /// The Content-Security-Policy of the page.
     policy: String,
     style: &'a str,
     version: &'a str,
-    /// The two sides being compared.
+    /// The baseline and the candidate, as the page shows them.
     sides: [&'a str; 2],
 }
 
@@ -94,7 +95,7 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
-    /// The first section about steps or idle time, if there is one.
+    /// The first section about steps or idle time, if there is such a section.
     steps_section: Option<&'static str>,
     regions: Vec<RegionLine>,
     files: [&'a str; 2],
@@ -162,12 +163,12 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     page.write_into(&mut JsonWriter(out))
 }
 
-/// The remarks about the answer, except those that are shown as chips.
+/// The remarks about the answer that are not shown as chips.
 fn remarks(narrative: &Narrative) -> Vec<String> {
     narrative.remarks.iter().chain(&narrative.runs).cloned().collect()
 }
 
-/// Computes in advance what the page shows besides its data, so that it is cached.
+/// Computes in advance the results that the page shows besides its data, so they are cached.
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();

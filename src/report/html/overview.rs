@@ -1,4 +1,5 @@
-//! Builds the overview of the page, visible without scripts: inputs, totals and their parts.
+//! Builds the overview of the page, which is visible without scripts: inputs, totals and the parts
+//! of the totals.
 
 use crate::analysis::{Analysis, Row, RowKind, Totals};
 use crate::program::Measure;
@@ -7,19 +8,19 @@ use crate::report::text::{Unit, percent, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
 
-/// One input trace: a title and facts about the trace.
+/// An input trace: a title and facts about the trace.
 pub(super) struct Input<'a> {
     pub(super) label: &'a str,
     pub(super) path: &'a str,
     pub(super) facts: Vec<(&'static str, String)>,
 }
 
-/// A line in the table of totals; undefined figures are empty.
+/// A line in the table of totals; the cells of undefined figures are empty.
 pub(super) struct Line {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
     pub(super) times: [String; 2],
-    /// The times in µs, as in `summary.json`.
+    /// The times of both sides in µs, as in `summary.json`.
     pub(super) micros: [f64; 2],
     pub(super) nanos: [i64; 2],
     pub(super) difference: String,
@@ -27,7 +28,7 @@ pub(super) struct Line {
     pub(super) change: &'static str,
 }
 
-/// A part of the total time: all rows of one kind. All segments add up to the total.
+/// A segment of the total time: all rows of one kind. The segments add up to the total.
 pub(super) struct Segment {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
@@ -36,9 +37,9 @@ pub(super) struct Segment {
 
 pub(super) struct Bar {
     pub(super) time: String,
-    /// Percentage of the side's total.
+    /// Percentage of the side's total time.
     pub(super) share: String,
-    /// Width of the bar, in percent of the larger total.
+    /// Width of the segment's bar, in percent of the larger total.
     pub(super) width: String,
 }
 
@@ -79,7 +80,7 @@ pub(super) fn devices(trace: &Trace) -> String {
     texts.join(", ")
 }
 
-/// Display name of the quantity that is measured.
+/// Display name of the quantity that the report compares.
 pub(super) fn measure_title(measure: Measure) -> &'static str {
     match measure {
         Measure::GpuTime => "GPU time",
@@ -117,10 +118,10 @@ fn line(unit: Unit, key: &'static str, title: &'static str, time: PerSide<Nanos>
     }
 }
 
-/// The parts of the total that are not zero.
+/// The segments of the total that are not zero.
 pub(super) fn segments(analysis: &Analysis, unit: Unit) -> Vec<Segment> {
     const PARTS: [(&str, &str); 5] = [
-        ("common", "below ops of both traces"),
+        ("common", "below ops that both traces have"),
         ("renamed", "below renamed ops"),
         ("only", "in rows of one side only"),
         ("launch", "launched outside any op"),

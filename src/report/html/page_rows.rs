@@ -1,5 +1,5 @@
-//! Converts the attribution rows into columns for the page. Only the rows with the largest
-//! differences are kept, within a size budget.
+//! Converts the attribution rows into columns for the page. Keeps only the rows with the largest
+//! differences, within a size budget.
 
 use super::column::Column;
 use super::page_tree::PageTree;
@@ -14,13 +14,13 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 
-/// Maximum number of kernel names per row and side; the rest are combined into one more entry.
+/// Maximum number of kernel names per row and side; all further kernels share one more entry.
 const KERNELS: usize = 24;
 
 /// Shapes, concrete inputs, strides and types of both sides, alternating.
 type ArgumentRecord = [PageText; 8];
 
-/// Events with one name in one row on one side: name, count, time in ns.
+/// The events of one name in a row, on one side: name, count, time in ns.
 type KernelGroup = (PageText, u64, i64);
 
 /// The kept rows in order, as one column per property.
@@ -29,9 +29,9 @@ pub(super) struct PageRows<'a> {
     /// Index of the row in `diff_stats.csv`.
     id: Vec<u32>,
     name: Vec<PageText>,
-    /// Position of the row's node in the page's tree; -1 if the tree does not contain it.
+    /// Position of the row's node in the page's tree; -1 if the page omits the node.
     node: Vec<i32>,
-    /// Position of the lowest common node; -1 if there is none or the tree does not contain it.
+    /// Position of the row's lowest common node; -1 if there is none or the page omits it.
     common: Vec<i32>,
     common_name: Vec<PageText>,
     /// Indices into `argument_table`.
@@ -39,13 +39,14 @@ pub(super) struct PageRows<'a> {
     argument_table: Vec<ArgumentRecord>,
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
-    /// The modeled work of rows where it is known: index of the row, index into `work_table`.
+    /// The modeled work of rows where it is known: index of the row, then index into `work_table`.
     work: Vec<(u32, u32)>,
     work_table: Vec<Work>,
     facets: Vec<FacetColumn>,
 }
 
-/// Billions of operations of the baseline and of the candidate, then millions of bytes of both.
+/// Modeled work: billions of operations of the baseline and of the candidate, then millions of
+/// bytes of both.
 type Work = [Option<f64>; 4];
 
 #[derive(Serialize)]
@@ -56,7 +57,7 @@ struct FacetColumn {
 }
 
 impl<'a> PageRows<'a> {
-    /// Keeps at most `most` rows.
+    /// Converts at most `most` rows.
     pub(super) fn new(
         analysis: &'a Analysis,
         tree: &PageTree<'_>,
@@ -147,7 +148,7 @@ impl<'a> PageRows<'a> {
         })
     }
 
-    /// Adds the modeled work of the last row.
+    /// Adds the modeled work of the row that was added last.
     fn push_work(&mut self, analysis: &Analysis, row: &Row, known: &mut FxHashMap<[u64; 4], u32>) {
         let done = PerSide::from_fn(|side| analysis.efficiency(side).of_events(&row.events[side]));
         let [one, two] = [&done.baseline, &done.candidate];
@@ -190,7 +191,7 @@ impl<'a> PageRows<'a> {
     }
 }
 
-/// Columns that the analysis has in a different form are generated while they are written.
+/// Columns that the analysis stores in a different form are generated during the write.
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);
@@ -218,8 +219,8 @@ impl Serialize for PageRows<'_> {
     }
 }
 
-/// Chooses the rows with the largest difference, then those with the most time. The chosen rows are
-/// returned in row order.
+/// Chooses the rows with the largest differences, then those with the most time. The chosen rows
+/// are returned in row order.
 fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     let rows = analysis.rows();
     let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -234,7 +235,7 @@ fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     order
 }
 
-/// The events of a row, grouped by name, most time first.
+/// The events of a row, grouped by name, longest total time first.
 fn kernels(analysis: &Analysis, row: &Row, side: Side, texts: &mut Texts) -> Vec<KernelGroup> {
     let tree = analysis.tree(side);
     let trace = tree.trace();

@@ -1,7 +1,7 @@
-//! Converts the merged tree into columns for the page. Only the most important nodes are kept,
-//! within a size budget.
+//! Converts the merged tree into columns for the page. Keeps only the most important nodes, within
+//! a size budget.
 //!
-//! Omitted nodes are folded into their nearest kept ancestor, so sums still add up:
+//! Omitted nodes are folded into their nearest kept ancestor, so sums remain correct:
 //!
 //! ```text
 //! a 0 us                       a 0 us
@@ -24,26 +24,28 @@ use serde::{Serialize, Serializer};
 /// The kept nodes in preorder, as one column per property.
 pub(super) struct PageTree<'a> {
     analysis: &'a Analysis,
-    /// Ids of the kept nodes; `None` if every node is kept, in which case the id is the position.
+    /// Ids of the kept nodes; `None` if every node is kept, because the ids are then equal to the
+    /// positions.
     kept: Option<Vec<MergedId>>,
-    /// A letter for each node: thread, unlinked, frame, op, runtime, gpu.
+    /// One letter for the kind of each node: thread, unlinked, frame, op, runtime, gpu.
     kinds: String,
-    /// A letter for each node: same, renamed, moved, `1` for trace1 only, `2` for trace2 only.
+    /// One letter for the relation of each node: same, renamed, moved, `1` for trace1 only, `2` for
+    /// trace2 only.
     relations: String,
     names: Vec<PageText>,
-    /// The nodes with time of their own, including the time of omitted nodes below.
+    /// The nodes with their own time, which includes the time of omitted nodes below.
     own: Vec<OwnTime>,
-    /// The nodes below which some nodes are omitted.
+    /// The nodes below which the page omits nodes.
     hidden: Vec<Hidden>,
-    /// The nodes whose match is not firm.
+    /// The nodes whose match is less certain than firm.
     unsure: Vec<Unsure>,
 }
 
-/// Position of a node, and its time in the baseline and in the candidate, in ns.
+/// Position of a node, then its baseline and candidate time in ns.
 type OwnTime = (u32, i64, i64);
 /// Position of a node, and the number of omitted nodes below it.
 type Hidden = (u32, u32);
-/// Position of a node and the group of its interchangeable match; -1 if the match is likely.
+/// Position of a node and the group of its interchangeable match, or -1 for a likely match.
 type Unsure = (u32, i64);
 
 /// Resolution of the start times of GPU events, in ns.
@@ -52,7 +54,7 @@ const TICK: i64 = 100;
 const NO_LAUNCH: i64 = -1;
 
 impl<'a> PageTree<'a> {
-    /// Keeps at most `most` nodes.
+    /// Converts at most `most` nodes.
     pub(super) fn new(analysis: &'a Analysis, most: usize, texts: &mut Texts) -> PageTree<'a> {
         let keep = keep_most(analysis, most);
         let merged = analysis.diff().merged();
@@ -76,12 +78,12 @@ impl<'a> PageTree<'a> {
         PageTree { analysis, kept, kinds, relations, names, own, hidden, unsure }
     }
 
-    /// The id of a node to link to; `None` if the page does not contain it.
+    /// The id of a node for links to it; `None` if the page omits the node.
     pub(super) fn target(&self, node: Option<MergedId>) -> Option<usize> {
         node.filter(|&node| self.position(node).is_some()).map(MergedId::index)
     }
 
-    /// Position of a node in the page; `None` if the node was omitted.
+    /// Position of a node in the page; `None` if the page omits the node.
     pub(super) fn position(&self, id: MergedId) -> Option<u32> {
         let position = match &self.kept {
             Some(kept) => kept.binary_search(&id).ok(),
@@ -101,7 +103,7 @@ impl<'a> PageTree<'a> {
         all.into_iter().flatten().chain(kept).map(|id| (id, merged.node(id)))
     }
 
-    /// The ids of the kept nodes, each as the difference from the previous one.
+    /// The ids of the kept nodes, as differences between consecutive ids.
     fn ids(&self) -> impl Iterator<Item = usize> {
         let ids = self.kept.iter().flatten().map(|id| id.index());
         ids.scan(0, |last, id| Some(id - std::mem::replace(last, id)))
@@ -112,7 +114,7 @@ impl<'a> PageTree<'a> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
 
-    /// The uid of each node, as the difference from the previous one; 0 for a node without a uid on
+    /// The uid of each node, as the difference from the previous uid; 0 for a node without a uid on
     /// this side.
     fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
         let tree = self.analysis.tree(side);
@@ -124,7 +126,7 @@ impl<'a> PageTree<'a> {
     }
 
     /// For each GPU event of a side, in node order: its start as the difference from the previous
-    /// one, and its delay after its launch. Both times are in ticks of 0.1 µs.
+    /// start, and the delay after its launch. Both times are multiples of 0.1 µs.
     fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();
@@ -141,7 +143,7 @@ impl<'a> PageTree<'a> {
     }
 }
 
-/// Columns that the comparison has in a different form are generated while they are written.
+/// Columns that the comparison stores in a different form are generated during the write.
 impl Serialize for PageTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut columns = serializer.serialize_struct("PageTree", 12)?;
@@ -166,8 +168,8 @@ fn flat(pairs: impl Iterator<Item = (i64, i64)>) -> impl Iterator<Item = i64> {
     pairs.flat_map(|(a, b)| [a, b])
 }
 
-/// The group of an interchangeable match; -1 for a likely match; `None` for a firm match or no
-/// match.
+/// The group of an interchangeable match; -1 for a likely match; `None` for a firm match or an
+/// unmatched node.
 fn confidence(analysis: &Analysis, node: MergedNode) -> Option<i64> {
     let MergedNode::Both(call, _) = node else { return None };
     match analysis.diff().confidence(Side::Baseline, call)? {
@@ -184,8 +186,8 @@ struct Folded {
     nodes: u32,
 }
 
-/// The kept nodes with time of their own and those with omitted nodes below, by position. Omitted
-/// nodes are folded into their nearest kept ancestor.
+/// The kept nodes with time of their own, and the kept nodes with omitted nodes below, by position.
+/// Omitted nodes are folded into their nearest kept ancestor.
 fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
     let merged = analysis.diff().merged();
     let (mut own, mut hidden) = (Vec::new(), Vec::new());
@@ -197,7 +199,7 @@ fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
             hidden.push((open.position, open.nodes));
         }
     };
-    // One entry per depth is enough, because a node is kept only if its ancestors are.
+    // One entry per depth is enough, because every ancestor of a kept node is kept.
     let mut above: Vec<Folded> = Vec::new();
     let mut position = 0;
     for id in merged.ids() {

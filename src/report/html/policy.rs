@@ -3,7 +3,7 @@
 //! Even if a name from a trace became a script element, it would not run, because its hash is not
 //! listed.
 
-/// The policy of a page with one style sheet and one script.
+/// The Content-Security-Policy of a page with one style sheet and one script.
 pub(super) fn policy(style: &str, script: &str) -> String {
     format!(
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data:; base-uri 'none'; \
@@ -30,8 +30,8 @@ const START: [u32; 8] = [
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 ];
 
-/// The SHA-256 of some bytes, as used in Content-Security-Policy. The hash protects no secret, so
-/// it needs no crate.
+/// Computes SHA-256 for a Content-Security-Policy. The hash protects no secret, so no cryptography
+/// crate is needed.
 fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut padded = bytes.to_vec();
     padded.push(0x80);

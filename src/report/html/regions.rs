@@ -1,5 +1,5 @@
-//! The page's table of compiled regions and graph launches that only one side has, with the ops
-//! they replaced. Each line shows whether a fusion worked.
+//! Builds the page's table of compiled regions and graph launches that only one side has, with the
+//! ops that they replaced. Each line shows whether a fusion made the program faster.
 
 use crate::analysis::Analysis;
 use crate::diff::Region;
@@ -11,12 +11,12 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of lines in the table, most time first.
+/// Maximum number of lines in the table, longest total time first.
 const LINES: usize = 30;
-/// Maximum number of replaced ops that are named.
+/// Maximum number of replaced ops that a line names.
 const NAMED: usize = 4;
 
-/// All regions with one name.
+/// All regions that have the same name.
 pub(super) struct RegionLine {
     pub(super) name: String,
     pub(super) side: String,
@@ -31,11 +31,11 @@ pub(super) struct RegionLine {
     /// How the region changed the number of kernels and the time.
     pub(super) answer: &'static str,
     pub(super) style: &'static str,
-    /// The first node of the merged tree with such a region.
+    /// The first node of the merged tree that contains such a region.
     pub(super) node: usize,
 }
 
-/// Sums over the regions with one name.
+/// Sums over all regions that have the same name.
 #[derive(Default)]
 struct Group {
     count: u64,
@@ -76,7 +76,7 @@ impl Group {
             self.add_events(analysis, other, call);
             let tree = analysis.tree(other);
             let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Op);
-            // The outermost ops are those that the program called.
+            // The ops that the program called are the outermost ops.
             let outermost = below.filter(|&op| {
                 op == call
                     || tree

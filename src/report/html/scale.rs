@@ -1,13 +1,13 @@
-//! Draws one step of both sides as bars to scale: busy and idle time, with the parts that belong to
-//! changes.
+//! Draws one step of both sides as bars to scale: busy time and idle time, with the parts that
+//! belong to changes.
 //!
 //! ```text
 //! baseline    busy 6.55                      idle 2.92
 //! candidate   busy 6.55           change +4.72      idle 1.75
 //! without 1   step 10.88
 //! ```
-//! What a change adds is part of the candidate's bar; what it removes is part of the baseline's
-//! bar. The last bars are replays of the candidate's step with one change undone.
+//! Work that a change adds is part of the candidate's bar; work that it removes is part of the
+//! baseline's bar. The last bars show replays of the candidate's step, each with one change undone.
 
 use crate::analysis::{Analysis, Change};
 use crate::program::Measure;
@@ -15,17 +15,17 @@ use crate::report::text::{Figures, Line};
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Maximum number of changes with a separate part.
+/// Maximum number of changes that get a separate part.
 const CHANGES: usize = 3;
 
-/// Both steps, and the candidate's step without each of the leading changes.
+/// The steps of both sides, and the candidate's step without each of the leading changes.
 pub(super) struct Scale {
     pub(super) bars: [StepBar; 2],
-    /// Empty if the changes have no effects by replay.
+    /// The list is empty if the changes have no effects by replay.
     pub(super) without: Vec<StepBar>,
 }
 
-/// The bar for one step of one side.
+/// A bar for one step of one side.
 pub(super) struct StepBar {
     pub(super) name: String,
     /// The step time with its unit.
@@ -36,13 +36,13 @@ pub(super) struct StepBar {
 pub(super) struct Part {
     /// `busy`, `idle`, or `change0` to `change2`.
     pub(super) style: String,
-    /// Width of the part, in percent of the longer step.
+    /// Width of the part, in percent of the longer step's width.
     pub(super) width: String,
     pub(super) label: String,
 }
 
 impl Scale {
-    /// Both steps; `lines` are the changes in the order in which the page lists them.
+    /// Draws both steps; `lines` contains the changes in the order in which the page lists them.
     pub(super) fn of(analysis: &Analysis, figures: Figures, lines: &[Line]) -> Scale {
         let steps = Side::BOTH.map(|side| {
             let totals = analysis.wall().totals(side);
@@ -99,7 +99,8 @@ impl Scale {
     }
 }
 
-/// The candidate's step with one of these changes undone, by position in `leading`.
+/// Draws the candidate's step without one of the leading changes, given by its position in
+/// `leading`.
 fn without(analysis: &Analysis, leading: &[usize], candidate: Nanos) -> Vec<(usize, Nanos)> {
     if leading.is_empty() {
         return Vec::new();
@@ -117,8 +118,8 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The parts of the leading changes that only this side has. No parts are returned if they exceed
-/// `most`, because the work of a change may overlap other GPU work.
+/// The parts of the leading changes that only one side has. Returns no parts if they exceed `most`,
+/// because the work of a change may overlap with work that belongs to no change.
 fn changed(
     changes: &[&Change],
     side: Side,

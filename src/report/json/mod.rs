@@ -1,4 +1,4 @@
-//! Writes JSON files other than the summary: dictionaries, stacks, any table.
+//! Writes the JSON files other than the summary: dictionaries, stacks, and any table.
 
 pub(super) mod op_map;
 mod rows;

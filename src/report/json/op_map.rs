@@ -1,5 +1,5 @@
-//! Writes `cpu_op_map.json`, the lowering dictionary, which lists for each row name the ops and
-//! kernels it became.
+//! Writes `cpu_op_map.json`, the lowering dictionary, which lists the ops and kernels that each row
+//! name became.
 
 use crate::analysis::{Analysis, LoweringSide};
 use crate::trace::Nanos;

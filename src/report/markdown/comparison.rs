@@ -1,5 +1,5 @@
 //! Adds details on the differences to the Markdown: shapes and kernels of the largest names, then
-//! single rows, then points of difference.
+//! individual rows, then points of difference.
 
 use super::{CELL, Section, figures, side_names, whole};
 use crate::analysis::{Analysis, Row};
@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 
 /// Maximum number of names compared in detail.
 const NAMES: usize = 6;
-/// Maximum number of shapes per name, and of kernels per side.
+/// Maximum number of shapes per name, and of kernels per name and side.
 const LISTED: usize = 6;
-/// Maximum number of single rows, and of points of difference.
+/// Maximum number of individual rows, and of points of difference.
 const ROWS: usize = 20;
 
-/// The word for the events to which time is attributed.
+/// The noun for the events to which time is attributed.
 pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     match analysis.measure() {
         Measure::GpuTime => "kernels",
@@ -27,7 +27,7 @@ pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// For each of the largest names, a comparison of all its rows combined: shapes, and kernels of
+/// For each of the largest names, a combined comparison of all its rows: shapes, and the kernels of
 /// both sides with their counts.
 pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
     let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
@@ -63,7 +63,7 @@ fn html(name: &str) -> String {
     format!("<code>{}</code>", short.replace('@', "@\u{200b}"))
 }
 
-/// The kernels of each side with count and time, most time first.
+/// The kernels of each side with count and time, longest time first.
 fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     let names = side_names(analysis);
     let mut lines = Vec::new();
@@ -89,7 +89,7 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     lines
 }
 
-/// The rows of a name grouped by shape, largest difference first, as the text of one table.
+/// The rows of a name grouped by shape, largest difference first, as a text table.
 fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     let mut sums: BTreeMap<String, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in rows {
@@ -122,7 +122,7 @@ fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     text
 }
 
-/// The single rows with the largest differences, with module, shapes and kernels.
+/// The individual rows with the largest differences, with module, shapes and kernels.
 pub(super) fn rows(analysis: &Analysis, unit: Unit) -> Section {
     let mut order: Vec<(usize, &Row)> = analysis.rows().iter().enumerate().collect();
     order.sort_by_key(|&(id, row)| (Reverse(row.difference().abs()), id));
@@ -189,7 +189,7 @@ fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
     }
 }
 
-/// The points of difference with the most GPU events.
+/// The points of difference that contain the most GPU events.
 pub(super) fn points(analysis: &Analysis) -> Section {
     let (mut all, varying) = analysis.settled_differences();
     all.sort_by_key(|point| (Reverse(point.gpu_events), Reverse(point.calls), point.node));
@@ -198,7 +198,7 @@ pub(super) fn points(analysis: &Analysis) -> Section {
     let mut section = Section::folded(&title, "");
     for point in all.iter().take(ROWS) {
         let below = point.lowest_common.map_or_else(
-            || "without a common call above".to_owned(),
+            || "without a common call above them".to_owned(),
             |id| format!("below {}", node_text(analysis, id)),
         );
         section.lines.push(format!(
@@ -210,7 +210,7 @@ pub(super) fn points(analysis: &Analysis) -> Section {
     }
     if varying > 0 {
         section.lines.push(format!(
-            "\nNot listed: {varying} that also vary between the runs of one side.\n"
+            "\nNot listed because they also vary between the runs of one side: {varying}.\n"
         ));
     }
     section

@@ -1,5 +1,5 @@
-//! Writes `report.md`, the result for a GitHub issue or step summary, within GitHub's length limit
-//! and in the order of the page.
+//! Writes `report.md`, the result for a GitHub issue or step summary, in the order of the page and
+//! within GitHub's length limit.
 
 mod comparison;
 mod opening;
@@ -12,15 +12,16 @@ use crate::analysis::Analysis;
 use crate::side::Side;
 use std::io::{self, Write};
 
-/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. A
-/// text has at least as many bytes as characters.
-const LONGEST: usize = 64_000;
-/// Number of names among the largest differences in the report's file.
-pub(super) const NAMES: usize = 20;
-/// Maximum length of a name in a table cell, in characters; tables scroll.
-const CELL: usize = 110;
-/// Maximum length of a name outside of tables, where Markdown wraps. Some kernel names have 5,000
+/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. The
+/// size in bytes bounds the number of characters, because a text has at least as many bytes as
 /// characters.
+const LONGEST: usize = 64_000;
+/// Number of names among the largest differences that `report.md` lists.
+pub(super) const NAMES: usize = 20;
+/// Maximum length of a name in a table cell, in characters; tables can scroll.
+const CELL: usize = 110;
+/// Maximum length of a name outside of tables, where Markdown wraps lines. Some kernel names have
+/// 5,000 characters.
 const NAME: usize = 1_000;
 
 /// Writes the report as Markdown with `top` names, at most 64,000 bytes.
@@ -29,7 +30,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     let (summary, largest) = (shared.summary(), shared.largest());
     let mut paper = Paper::default();
     paper.write(&opening::answer(shared));
-    // Space for the last section is reserved from the start.
+    // Space for the last section is reserved in advance.
     let account = tables::account(analysis, summary, unit);
     paper.reserved = account.len();
     paper.add(&opening::inputs(analysis));
@@ -57,7 +58,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     out.write_all(paper.text.as_bytes())
 }
 
-/// A heading and independent lines, so that a long section can be cut between any two lines.
+/// A heading and independent lines, so a long section can be cut after any line.
 #[derive(Default)]
 struct Section {
     head: String,
@@ -73,7 +74,7 @@ impl Section {
     }
 }
 
-/// The Markdown text as it is written.
+/// The Markdown text written so far.
 #[derive(Default)]
 struct Paper {
     text: String,
@@ -87,7 +88,7 @@ impl Paper {
         self.text.push_str(text);
     }
 
-    /// Adds as many lines of a section as fit; skips the section if none does.
+    /// Adds as many lines of a section as fit; skips the section if no line fits.
     fn add(&mut self, section: &Section) {
         let used = self.text.len() + self.reserved + section.head.len() + section.foot.len();
         let mut room = (LONGEST - 200).saturating_sub(used);
@@ -111,12 +112,12 @@ fn cell(name: &str) -> String {
     code(name, CELL)
 }
 
-/// Formats a name for use outside of tables, where Markdown wraps.
+/// Formats a name for use outside of tables, where Markdown wraps lines.
 fn whole(name: &str) -> String {
     code(name, NAME)
 }
 
-/// Formats text for use outside of tables, where Markdown wraps.
+/// Formats text for use outside of tables, where Markdown wraps lines.
 fn wrapped(text: &str) -> String {
     plain(text, 2 * NAME)
 }
@@ -126,7 +127,7 @@ fn side_names(analysis: &Analysis) -> [String; 2] {
     Side::BOTH.map(|side| plain(analysis.side_name(side), CELL))
 }
 
-/// Table cells with both times, their difference and their ratio.
+/// Table cells with the times of both sides, their difference and their ratio.
 fn figures(unit: Unit, time: crate::side::PerSide<crate::trace::Nanos>) -> String {
     format!(
         "{} | {} | {} | {}",

@@ -1,4 +1,5 @@
-//! Writes the tables of the Markdown: names, changed call sites, groups, lists, totals.
+//! Writes the tables of the Markdown: largest differences by name, changed call sites, groups,
+//! lists, totals.
 
 use super::{CELL, Section, cell, figures, side_names, wrapped};
 use crate::analysis::{Analysis, EfficiencyRow, Totals, clause};
@@ -11,12 +12,13 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 
-/// Maximum number of ops with time to save.
+/// Maximum number of ops whose time could be reduced.
 const OPS: usize = 10;
 /// Maximum number of groups per facet.
 const GROUPS: usize = 24;
 
-/// The largest differences, with the number of calls on both sides and the ops that ran.
+/// The names with the largest differences, with the number of calls on both sides and the ops that
+/// ran.
 pub(super) fn names(
     analysis: &Analysis,
     names: &[LargeDifference],
@@ -53,7 +55,7 @@ pub(super) fn names(
     Section { head, lines: names.iter().take(top).map(line).collect(), foot }
 }
 
-/// Text such as `450 → 405`, or one number if both sides agree.
+/// Two numbers such as `450 → 405`, or one number if both sides agree.
 pub(super) fn counts(count: PerSide<u64>) -> String {
     match count.baseline == count.candidate {
         true => count.baseline.to_string(),
@@ -69,7 +71,7 @@ fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> St
     )
 }
 
-/// The changed call sites that the repeats support.
+/// The changed call sites that the repeated runs support.
 pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Section {
     let listed = summary.verdict.largest_changes.len() as u64;
     let heading = match summary.verdict.changes {
@@ -101,7 +103,7 @@ pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Sec
     section
 }
 
-/// The times by category, step, phase, layer or module class.
+/// The times grouped by category, step, phase, layer or module class.
 pub(super) fn chart(analysis: &Analysis, facet: &Facet, unit: Unit) -> Section {
     let head = table_head(analysis, facet.title, "events", unit);
     let mut section = Section::folded(&format!("By {}", facet.title), &head);
@@ -122,7 +124,7 @@ pub(super) fn chart(analysis: &Analysis, facet: &Facet, unit: Unit) -> Section {
     section
 }
 
-/// One of the lists: steps, idle time, fusions, same kernels.
+/// A table from one of the lists: steps, idle time, fusions, same kernels.
 pub(super) fn list(list: &List) -> Section {
     let titles: Vec<String> = list.titles.iter().map(|title| plain(title, CELL)).collect();
     let rule = "---:|".repeat(titles.len().saturating_sub(1));
@@ -139,7 +141,7 @@ pub(super) fn list(list: &List) -> Section {
     section
 }
 
-/// The ops that could save the most time, if the peaks of a device are known.
+/// The ops in which the most time could be saved, if the peaks of a device are known.
 pub(super) fn efficiency(analysis: &Analysis) -> Section {
     let rows = analysis.by_efficiency();
     let saved = |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us();
@@ -188,7 +190,7 @@ pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> Str
     let exact = if summary.account_is_exact { "exactly" } else { "**not exactly**" };
     let _ = writeln!(
         text,
-        "\nRows: {}. They add up to {} and {} events, {exact}. Points of difference: {}.",
+        "\nRows: {}. The rows add up to {} and {} events, {exact}. Points of difference: {}.",
         analysis.rows().len(),
         summary.trace1.accounted_events,
         summary.trace2.accounted_events,

@@ -1,8 +1,9 @@
 //! Computes the facets by which rows and events are grouped and filtered: category, step, phase,
 //! layer, module.
 //!
-//! For filtering, a row has one value per facet, that of its op. Groups are built from events, each
-//! with its own value, so a chart by category adds up exactly like `categories.csv`.
+//! When rows are filtered, each row has one value per facet: the value of its op. Groups are built
+//! from events, each with its own value, so a chart by category has the same sums as
+//! `categories.csv`.
 
 use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
 use crate::program::Phase;
@@ -22,16 +23,16 @@ pub(in crate::report) struct Facet {
     pub(in crate::report) title: &'static str,
     /// The value of each row, as an index into `texts`.
     pub(in crate::report) values: Vec<u32>,
-    /// The distinct values of the rows; the empty text stands for rows without a value.
+    /// The distinct values of the rows; the empty text represents rows without a value.
     pub(in crate::report) texts: Vec<String>,
-    /// The attributed events grouped by value, which add up to the total.
+    /// The attributed events grouped by value; the groups add up to the total.
     pub(in crate::report) groups: Vec<Group>,
 }
 
-/// All attributed events with one value.
+/// All attributed events that have the same value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::report) struct Group {
-    /// The value of the facet; empty if the events have none.
+    /// The value that the events share; empty if they have none.
     pub(in crate::report) value: String,
     /// Number of attributed events of both sides together.
     pub(in crate::report) events: u64,
@@ -45,8 +46,8 @@ struct Value<'a> {
     text: Text<'a>,
 }
 
-/// The data from which a value's text is made. A comparison has many calls but few distinct values,
-/// so the text is made only once per value.
+/// The data from which the text of a value is made. A comparison has many calls but few distinct
+/// values, so each text is made only once per value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Text<'a> {
     Known(&'a str),
@@ -55,10 +56,10 @@ enum Text<'a> {
     Layer(PlacePair),
 }
 
-/// Returns the value of a call.
+/// Returns the value of a call for one facet.
 type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value<'a> + 'a>;
 
-/// The key and title of a facet, and a function that returns the value of each call.
+/// The key and title of a facet, and a function that returns the facet's value of each call.
 struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis) -> ValueOf<'a>);
 
 /// The facets of the page and of the Markdown file.
@@ -70,7 +71,7 @@ const RECIPES: [Recipe; 5] = [
     Recipe("module", "module class", module_classes),
 ];
 
-/// The facets in which the events of an analysis have at least two values.
+/// The facets that divide the events of an analysis into at least two groups.
 pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
     let mut facets = RECIPES.map(|Recipe(.., recipe)| Groups::new(recipe(analysis)));
     for row in analysis.rows() {
@@ -90,11 +91,11 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .collect()
 }
 
-/// The value of each row as an index into the distinct values, and the distinct values.
+/// The value of each row as an index into the distinct values, and these distinct values.
 fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();
-    // Two layers can have the same name.
+    // Two different layers can have the same name.
     let mut of_texts: FxHashMap<String, u32> = FxHashMap::default();
     let mut number = |text: Text<'a>| {
         *numbers.entry(text).or_insert_with(|| {
@@ -108,23 +109,23 @@ fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, 
     (values, texts)
 }
 
-/// The value of a row's op or, without an op, of its first event. The baseline's value is
-/// preferred.
+/// The value of a row's op; for a row without an op, the value of its first event. If both sides
+/// have a value, the baseline's value is used.
 fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Text<'a> {
     let call = |side: Side| row.calls[side].or_else(|| row.events[side].first().copied());
     let place = Side::BOTH.into_iter().find_map(|side| Some((side, call(side)?)));
     place.map_or(Text::Known(""), |(side, call)| value_of(side, call).text)
 }
 
-/// The groups of a facet under construction.
+/// The groups of a facet while they are being built.
 struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the last event and the index of its group: consecutive events often share a
-    /// value.
+    /// The value of the previous event and the index of its group, because consecutive events often
+    /// share a value.
     last: Option<(Value<'a>, usize)>,
-    /// The groups, each with the rank of its value.
+    /// The groups, each with the sort rank of its value.
     list: Vec<(usize, Group)>,
 }
 
@@ -154,7 +155,7 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// The groups sorted by rank, then by time, most first.
+    /// The groups sorted by rank, then by time, longest time first.
     fn sorted(mut self) -> Vec<Group> {
         self.list.sort_by(|(rank_a, a), (rank_b, b)| {
             let longest = |group: &Group| Reverse(group.time.baseline.max(group.time.candidate));
@@ -193,7 +194,7 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     })
 }
 
-/// The rows of calls that are not attributed events themselves.
+/// The rows whose calls are not attributed events themselves.
 fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>> {
     PerSide::from_fn(|side| {
         let op = |row: &'a Row| Some((row.calls[side]?, row));

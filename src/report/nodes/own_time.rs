@@ -1,4 +1,4 @@
-//! Computes the time attributed to a node of the merged tree itself.
+//! Computes the time attributed to a node of the merged tree, without the nodes below it.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedNode;

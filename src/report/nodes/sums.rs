@@ -1,15 +1,16 @@
-//! Sums the attributed time over the nodes of the merged tree: a node's own time, and including all
-//! nodes below.
+//! Sums the attributed time over the nodes of the merged tree: each node's own time, and its time
+//! including all nodes below.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Attributed time of each node of the merged tree including all nodes below it, by index.
+/// For each node of the merged tree, the attributed time including all nodes below it, by index.
 ///
 /// A matched node is placed below the deeper of its two parents, so the time below a node can
-/// differ from the time below its call. The roots of each side add up to its total exactly.
+/// differ from the time below its call. The times of each side's root nodes add up to the side's
+/// total exactly.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
@@ -18,7 +19,7 @@ pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>>
     })
 }
 
-/// Attributed time of both sides added up, including all nodes below.
+/// For each node, the attributed time of both sides added up, including all nodes below it.
 pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
     Side::BOTH
@@ -28,8 +29,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have attributed time of their own on a side, and the time. Few nodes have time of
-/// their own, and the rows list them.
+/// For each side, the nodes that have attributed time of their own, with this time. Few nodes have
+/// time of their own, and the rows list these nodes.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,
@@ -39,7 +40,7 @@ pub(in crate::report) fn own_times(
     events.map(move |&event| (merged.of(side, event), analysis.time_of(side, event)))
 }
 
-/// Adds to each node's own time the times of all nodes below it.
+/// Adds the times of all nodes below a node to the node's own time.
 fn add_up(analysis: &Analysis, mut times: Vec<Nanos>) -> Vec<Nanos> {
     let merged = analysis.diff().merged();
     // In reverse preorder, a node is complete before it is added to its parent.

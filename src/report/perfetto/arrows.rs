@@ -1,4 +1,5 @@
-//! Chooses the rows with the largest differences, for arrows between their calls on the two sides.
+//! Chooses the rows with the largest differences, between whose calls on the two sides arrows are
+//! drawn.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -7,16 +8,16 @@ use crate::trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of arrows; more would hide the slices they point at.
+/// Maximum number of arrows; more arrows would hide the slices.
 const ARROWS: usize = 200;
 
-/// The nodes whose two slices are connected by an arrow, each with the number of the arrow.
+/// The nodes whose two slices are connected by an arrow, with the number of each arrow.
 pub(super) struct Arrows {
     numbers: BTreeMap<MergedId, usize>,
 }
 
 impl Arrows {
-    /// Chooses arrows between calls that are both in the file.
+    /// Chooses arrows between two calls that are both in the file.
     pub(super) fn new(analysis: &Analysis, keep: &[bool]) -> Arrows {
         let mut rows: Vec<(usize, Nanos, MergedId)> = analysis
             .rows()
@@ -37,7 +38,7 @@ impl Arrows {
         Arrows { numbers }
     }
 
-    /// Number of the arrow at a node, if there is one.
+    /// Number of the arrow at a node, if the node has an arrow.
     pub(super) fn at(&self, id: MergedId) -> Option<usize> {
         self.numbers.get(&id).copied()
     }

@@ -1,4 +1,4 @@
-//! Puts the times of two traces on one clock, on which their first matched steps start
+//! Converts the times of two traces to a common clock, on which their first matched steps start
 //! simultaneously.
 
 use crate::analysis::Analysis;
@@ -6,8 +6,8 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 
-/// The offset added to the times of each side. With the offsets, the earliest event of both traces
-/// is at 0.
+/// The offset that is added to the times of each side. With these offsets, the earliest event of
+/// both traces starts at 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
     shift: PerSide<Nanos>,
@@ -21,13 +21,13 @@ impl Clock {
         Clock { shift: anchor.map(|anchor| zero - anchor) }
     }
 
-    /// A time of one side on the common clock.
+    /// Converts a time of one side to the common clock.
     pub(super) fn at(self, side: Side, time: Nanos) -> Nanos {
         time + self.shift[side]
     }
 }
 
-/// The points in time that are aligned, one per side.
+/// The points in time, one per side, that coincide on the common clock.
 fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
         PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));
@@ -37,7 +37,7 @@ fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     first_pair(analysis).unwrap_or_else(|| PerSide::from_fn(|side| first(analysis, side)))
 }
 
-/// Start times of the baseline's earliest matched call and its counterpart.
+/// Start times of the baseline's earliest matched call and of its counterpart.
 fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
     let start = |side: Side, call| {
         let tree = analysis.tree(side);
@@ -54,7 +54,7 @@ fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
         .map(|(baseline, _, candidate)| PerSide::new(baseline, candidate))
 }
 
-/// Start of a side's first call; zero if it has no calls.
+/// Start of a side's first call; zero if the side has no calls.
 fn first(analysis: &Analysis, side: Side) -> Nanos {
     let tree = analysis.tree(side);
     let events = tree.calls().filter_map(|call| tree.event(call));

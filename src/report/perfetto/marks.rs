@@ -1,5 +1,5 @@
-//! Draws steps and annotations, which are not calls, as slices: annotations on the track of their
-//! thread or stream, steps on a separate track.
+//! Draws steps and annotations, which are not calls, as slices: annotations on the tracks of their
+//! threads or streams, steps on a separate track.
 
 use super::clock::Clock;
 use super::tracks::{Track, Tracks};
@@ -26,15 +26,15 @@ pub(super) struct Mark<'a> {
 
 #[derive(Serialize)]
 struct MarkArgs {
-    /// Position in `traceEvents` of the original trace.
+    /// Position of the event in `traceEvents` of the original trace.
     uid: u32,
-    /// Position of the step, from 0, as in the tables. The other side's step with this number is
-    /// its counterpart.
+    /// Position of the step, from 0, as in the tables. The step of the other side that has this
+    /// number is its counterpart.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<u32>,
 }
 
-/// The steps of a side, for the step track: recorded spans, or repeats of a call.
+/// The steps of a side, for the step track: recorded spans, or repetitions of a call.
 pub(super) fn steps<'a>(
     analysis: &'a Analysis,
     clock: Clock,

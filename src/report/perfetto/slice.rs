@@ -10,7 +10,7 @@ use crate::trace::Nanos;
 use crate::tree::CallId;
 use serde::Serialize;
 
-/// A slice in trace event format, with times in µs.
+/// A slice in trace event format, whose times are in µs.
 #[derive(Serialize)]
 pub(super) struct Slice<'a> {
     ph: &'static str,
@@ -31,7 +31,7 @@ pub(super) struct Slice<'a> {
 
 #[derive(Serialize)]
 struct SliceArgs<'a> {
-    /// Position in `traceEvents` of the original trace.
+    /// Position of the call in `traceEvents` of the original trace.
     uid: u32,
     relation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ struct SliceArgs<'a> {
     /// Name of the counterpart, if it differs from the call's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     partner_name: Option<&'a str>,
-    /// Difference in attributed time, candidate − baseline, including calls below, in µs.
+    /// Difference in attributed time, candidate − baseline, in µs, including the calls below.
     #[serde(skip_serializing_if = "Option::is_none")]
     accounted_delta_us: Option<f64>,
 }
@@ -47,7 +47,7 @@ struct SliceArgs<'a> {
 /// The data from which slices are made.
 pub(super) struct Slices<'a> {
     pub(super) analysis: &'a Analysis,
-    /// Attributed time of each node, including all nodes below.
+    /// Attributed time of each node, including all nodes below it.
     pub(super) times: &'a PerSide<Vec<Nanos>>,
     pub(super) clock: Clock,
     pub(super) tracks: &'a Tracks,
@@ -55,7 +55,7 @@ pub(super) struct Slices<'a> {
 }
 
 impl<'d> Slices<'d> {
-    /// The slice of a call; `None` for roots.
+    /// The slice of a call; `None` for roots of the tree.
     pub(super) fn slice(&self, id: MergedId, side: Side, call: CallId) -> Option<Slice<'d>> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();
@@ -93,7 +93,8 @@ impl<'d> Slices<'d> {
         }
     }
 
-    /// Whether this side's slice of a matched node starts first. Arrows must point forward in time.
+    /// Whether the slice on this side starts before the matched slice on the other side. Arrows
+    /// must point forward in time.
     fn is_earlier(&self, id: MergedId, side: Side) -> bool {
         let MergedNode::Both(first, second) = self.analysis.diff().merged().node(id) else {
             return false;

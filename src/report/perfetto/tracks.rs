@@ -1,4 +1,4 @@
-//! Assigns the processes and threads of both traces numbers and names that do not collide in one
+//! Assigns numbers and names to the processes and threads of both traces that do not collide in one
 //! file.
 
 use super::Lines;
@@ -13,7 +13,7 @@ use std::io;
 /// The first process number of the candidate.
 const CANDIDATE_FROM: usize = 10_000;
 
-/// The processes of each side, and which of them represent a GPU.
+/// The processes of each side, and whether each of them represents a GPU.
 pub(super) struct Tracks {
     processes: PerSide<Vec<Process>>,
 }
@@ -23,7 +23,7 @@ struct Process {
     has_gpu_events: bool,
 }
 
-/// The process and thread numbers of a slice.
+/// The process number and thread number of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Track {
     pub(super) pid: usize,
@@ -40,7 +40,7 @@ impl Tracks {
         self.track(analysis, side, thread)
     }
 
-    /// The track for the steps of a thread, above all threads of its process.
+    /// The track for the steps of a thread, above all threads of the same process.
     pub(super) fn of_steps(&self, analysis: &Analysis, side: Side, thread: ThreadId) -> Track {
         Track { tid: 0, ..self.track(analysis, side, thread) }
     }
@@ -48,13 +48,13 @@ impl Tracks {
     fn track(&self, analysis: &Analysis, side: Side, thread: ThreadId) -> Track {
         let pid = analysis.tree(side).trace().thread(thread).pid;
         let at = self.processes[side].iter().position(|process| process.pid == pid);
-        let number = at.expect("a process for every thread") + 1;
+        let number = at.expect("every thread has a process") + 1;
         let from = if side == Side::Baseline { 0 } else { CANDIDATE_FROM };
         Track { pid: from + number, tid: thread.index() + 1 }
     }
 
-    /// Writes the names of processes and threads. The baseline's processes come first, GPUs after
-    /// hosts.
+    /// Writes the names of processes and threads. The baseline's processes come first; on each
+    /// side, GPUs come after hosts.
     pub(super) fn write(&self, analysis: &Analysis, lines: &mut Lines<'_>) -> io::Result<()> {
         for side in Side::BOTH {
             self.write_processes(analysis, side, lines)?;

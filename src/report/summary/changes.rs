@@ -4,51 +4,51 @@ use crate::analysis::replay::Effect;
 use crate::analysis::{Analysis, Change};
 use serde::Serialize;
 
-/// A change of the program.
+/// A change of the program, as a JSON object.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeSummary {
     /// The kind of change, such as `math_mode`.
     pub kind: &'static str,
     /// `certain`, or `likely` if it was inferred.
     pub certainty: &'static str,
-    /// What changed, in one sentence.
+    /// A sentence that says what changed.
     pub sentence: String,
-    /// Cost of the change in µs: candidate − baseline, per step. The costs of all changes and
-    /// [`SameProgram`] add up to the step-time difference.
+    /// Cost of the change in µs: candidate − baseline, per step. The costs of all changes and the
+    /// fields of [`SameProgram`] add up to the step-time difference.
     pub cost_us: f64,
     /// The part of `cost_us` during which the device was busy.
     pub busy_us: f64,
     /// The effect of this change alone on the baseline's step, by replay, in µs; `null` if the
     /// traces cannot be replayed.
     pub effect_alone_us: Option<f64>,
-    /// The effect of this change on the candidate's step, which has all other changes, by replay,
-    /// in µs.
+    /// The effect of this change on the candidate's step, which contains all other changes, by
+    /// replay, in µs.
     pub effect_last_us: Option<f64>,
-    /// Number of calls that changed in all compared steps: matched ops that differ and outermost
+    /// Number of changed calls in all compared steps: matched ops that differ and outermost
     /// unmatched calls.
     pub sites: usize,
-    /// First call site of the change: module class and user frame; empty if unknown.
+    /// First call site of the change (module class and user frame); empty if unknown.
     pub r#where: String,
-    /// The usual cause of such a change; empty if there is none.
+    /// The usual cause of this kind of change; empty if there is none.
     pub hint: &'static str,
-    /// The first node of the merged tree with this change; `null` if the change has no call.
+    /// The first node of the merged tree with this change; `null` if no call belongs to the change.
     pub node: Option<usize>,
 }
 
 /// The parts of the step-time difference that no change causes, in µs.
 #[derive(Debug, Clone, Serialize)]
 pub struct SameProgram {
-    /// Whether no change was found.
+    /// Whether the programs are identical.
     pub is_identical: bool,
-    /// Time of matched calls with the same arguments and kernels.
+    /// Time difference of matched calls with the same arguments and kernels.
     pub kernel_speed_us: f64,
-    /// Idle time that follows the host time of matched calls.
+    /// Difference in idle time that follows the host time of matched calls.
     pub host_speed_us: f64,
-    /// Idle time while the host is between recorded calls.
+    /// Difference in idle time while the host is between recorded calls.
     pub between_calls_us: f64,
-    /// Idle time at matched calls whose host time did not change as much.
+    /// Difference in idle time at matched calls whose host time did not change as much.
     pub overlap_us: f64,
-    /// Time that belongs to no known call.
+    /// Time difference that belongs to no known call.
     pub unexplained_us: f64,
 }
 

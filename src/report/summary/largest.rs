@@ -1,5 +1,5 @@
-//! Finds where the time differs most: rows grouped by name and lowest common node, with what the
-//! calls below them became.
+//! Finds the largest time differences: rows grouped by name and lowest common node, with the ops
+//! that the two sides run below them.
 
 use crate::analysis::{Analysis, Row, RowKind};
 use crate::diff::{MergedId, MergedNode};
@@ -11,32 +11,33 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Name for rows in steps without a counterpart.
+/// Name of the group of rows in steps without a counterpart.
 const OTHER_STEPS: &str = "(steps without a counterpart)";
 
-/// All rows with one name at one lowest common node. All rows in steps without a counterpart form
-/// one group.
+/// All rows that share a name and a lowest common node. All rows in steps without a counterpart
+/// form one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeDifference {
-    /// Name of the rows.
+    /// Name that the rows share.
     pub name: String,
-    /// Name of the lowest common node above the rows; empty if the op itself is that node, or if
-    /// there is none.
+    /// Name of the lowest common node above the rows; empty if the op itself is the lowest common
+    /// node, or if there is none.
     pub below: String,
     /// Number of rows.
     pub row_count: u64,
-    /// Number of ops or launches on each side; of GPU events if their launch is not in the trace.
+    /// Number of ops or launches on each side; for GPU events whose launch is not in the trace, the
+    /// number of events.
     pub calls: PerSide<u64>,
     /// Number of attributed events on each side.
     pub events: PerSide<u64>,
     /// Total time of the attributed events on each side.
     pub time: PerSide<Nanos>,
-    /// The ops and frames with GPU work below the rows where the traces diverge, most frequent
+    /// The ops and frames with GPU work, below the rows, at which the traces diverge, most frequent
     /// first.
     pub parts: Vec<Part>,
 }
 
-/// All points of difference with the same name.
+/// All points of difference that have the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// The side that has the call; `None` for a renamed pair.
@@ -48,7 +49,7 @@ pub struct Part {
 }
 
 impl LargeDifference {
-    /// Time difference, candidate − baseline.
+    /// Time difference of the group, candidate − baseline.
     pub fn difference(&self) -> Nanos {
         self.time.candidate - self.time.baseline
     }
@@ -77,7 +78,7 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
         groups[group].parts = parts;
     }
     groups.retain(|group| group.difference() != Nanos::ZERO);
-    // Names and nodes are distinct, so the order is total.
+    // No two groups have the same name and node, so the order is total.
     groups.sort_by(|a, b| {
         let size = |group: &LargeDifference| Reverse(group.difference().abs());
         size(a).cmp(&size(b)).then_with(|| (&a.name, &a.below).cmp(&(&b.name, &b.below)))
@@ -97,8 +98,8 @@ fn empty((name, below): (String, String)) -> LargeDifference {
     }
 }
 
-/// The name of a row's lowest common node, without parts that vary from run to run. Empty if that
-/// node is the row's own op.
+/// The name of a row's lowest common node, without anything that varies from run to run. If the
+/// lowest common node is the row's own op, the name is empty.
 fn below(analysis: &Analysis, row: &Row) -> String {
     match (row.kind, row.lowest_common) {
         (RowKind::CommonOp | RowKind::Unlinked, _) | (_, None) => String::new(),
@@ -158,8 +159,8 @@ fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap
     counts.into_iter().map(|(group, counts)| (group, list(counts))).collect()
 }
 
-/// Whether a point of difference is listed. Ops and frames are listed; launches and kernels already
-/// appear in the counts.
+/// Whether the list of a group contains this point of difference. The list contains ops and frames;
+/// launches and kernels already appear in the counts.
 fn is_told(analysis: &Analysis, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         node.call(side).is_some_and(|call| match analysis.tree(side).kind(call) {

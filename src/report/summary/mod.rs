@@ -38,12 +38,12 @@ pub struct Summary {
     pub trace2: SideSummary,
     /// The attribution of the wall time.
     pub wall: WallSummary,
-    /// What changed, the most expensive change first.
+    /// The changes of the program, most expensive first.
     pub changes: Vec<ChangeSummary>,
-    /// The time differences that no change explains.
+    /// The time differences that no change of the program explains.
     pub same_program: SameProgram,
-    /// Fraction of the GPU time of both traces, in compared steps, that firmly matched calls
-    /// launched, 0 to 1; `null` without GPU time.
+    /// Fraction (0 to 1) of the GPU time of both traces in compared steps that firmly matched calls
+    /// launched; `null` without GPU time.
     pub firm_share: Option<f64>,
     /// The causes of the wall-time difference, largest first.
     pub causes: Vec<CauseSummary>,
@@ -53,13 +53,13 @@ pub struct Summary {
     pub ratio: Option<f64>,
     /// Whether the rows of both sides add up to all events, to the nanosecond.
     pub account_is_exact: bool,
-    /// Number of points of difference that do not vary among the runs of a side.
+    /// Number of points of difference that do not vary between the runs of a side.
     pub points_of_difference: u64,
-    /// Number of points of difference that vary among the runs of a side.
+    /// Number of points of difference that vary between the runs of a side.
     pub varying_points: u64,
     /// Whether both sides did the same work, as far as the traces show.
     pub comparable: bool,
-    /// The verdicts and their evidence.
+    /// The verdicts of the comparison and their evidence.
     pub verdict: VerdictSummary,
     /// Irregularities of the traces and of the comparison.
     pub notes: Vec<SideNote>,
@@ -67,16 +67,16 @@ pub struct Summary {
     pub largest_differences: Vec<NameDifference>,
 }
 
-/// One trace in the summary.
+/// One of the two traces in the summary.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideSummary {
-    /// Display name of the side: the user's name for it, otherwise `trace1` or `trace2`.
+    /// Display name of the side: the name that the user gave it, otherwise `trace1` or `trace2`.
     pub name: String,
-    /// Path of the trace, as given by the user.
+    /// Path of the trace as the user passed it.
     pub path: String,
     /// Number of elements in `traceEvents`.
     pub events: u64,
-    /// Names of the devices.
+    /// Names of the devices in the trace.
     pub devices: Vec<String>,
     /// Number of attributed events.
     pub accounted_events: u64,
@@ -93,28 +93,29 @@ pub struct SideSummary {
     pub one_sided_us: f64,
     /// Time of GPU events whose launch is not in the trace, in µs.
     pub unlinked_us: f64,
-    /// How much the runs of this side vary; `null` for a single run.
+    /// Variation between the runs of this side; `null` for a single run.
     pub runs: Option<RunsSummary>,
 }
 
-/// The runs of one side. Differences within the spread of the runs are noise.
+/// The variation between the runs of one side. Differences smaller than the spread of the runs are
+/// noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunsSummary {
     /// Number of runs.
     pub count: usize,
-    /// Median over the runs of a step's own wall time, in µs; `null` unless all runs have steps.
+    /// Median, over the runs, of a step's own wall time in µs; `null` unless all runs have steps.
     pub step_wall_median_us: Option<f64>,
-    /// Largest difference in a step's own wall time between two runs, in µs.
+    /// Largest difference between two runs in a step's own wall time, in µs.
     pub step_wall_spread_us: Option<f64>,
-    /// Median over the runs of a step's attributed time, in µs.
+    /// Median, over the runs, of a step's attributed time in µs.
     pub step_time_median_us: f64,
-    /// Largest difference in a step's attributed time between two runs, in µs.
+    /// Largest difference between two runs in a step's attributed time, in µs.
     pub step_time_spread_us: f64,
-    /// Largest number of points at which the structure of a run differs from the median run.
+    /// Largest number of points at which a run and the median run differ in structure.
     pub varying_points: usize,
 }
 
-/// A note, with the side that it concerns.
+/// A note and the side that it concerns.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideNote {
     /// `trace1` or `trace2`; `null` if the note concerns both sides.
@@ -124,26 +125,27 @@ pub struct SideNote {
     pub note: Note,
 }
 
-/// All rows with one name at one lowest common node.
+/// All rows that share a name and a lowest common node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NameDifference {
-    /// Name of the rows.
+    /// Name that the rows share.
     pub name: String,
-    /// Name of the lowest common node above the rows; empty if the op itself is that node.
+    /// Name of the lowest common node above the rows; empty if the op itself is the lowest common
+    /// node.
     pub below: String,
     /// Number of rows.
     pub row_count: u64,
-    /// Number of ops or launches in the baseline.
+    /// Number of the rows' ops or launches in the baseline.
     pub calls_trace1: u64,
-    /// Number of ops or launches in the candidate.
+    /// Number of the rows' ops or launches in the candidate.
     pub calls_trace2: u64,
-    /// Number of attributed events in the baseline.
+    /// Number of the rows' attributed events in the baseline.
     pub events_trace1: u64,
-    /// Number of attributed events in the candidate.
+    /// Number of the rows' attributed events in the candidate.
     pub events_trace2: u64,
-    /// Sum of the attributed times in the baseline, in µs.
+    /// Attributed time of the rows in the baseline, in µs.
     pub kernel_time_trace1_us: f64,
-    /// Sum of the attributed times in the candidate, in µs.
+    /// Attributed time of the rows in the candidate, in µs.
     pub kernel_time_trace2_us: f64,
     /// Difference in attributed time, candidate − baseline, in µs.
     pub difference_us: f64,
@@ -166,7 +168,7 @@ pub fn summarise(analysis: &Analysis) -> Summary {
     summarise_with(analysis, &largest_differences(analysis))
 }
 
-/// Same as [`summarise`], with precomputed largest differences.
+/// Same as [`summarise`], given the largest differences.
 pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();
@@ -231,7 +233,7 @@ fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
         let notes = tree.trace().notes().iter().chain(tree.notes()).chain(&checks.sides[side]);
         notes.collect::<Vec<&Note>>()
     });
-    // A note that is the same for both sides is listed once.
+    // A note that both sides share is listed once.
     let is_of_both = |note: &&Note| Side::BOTH.iter().all(|&side| of_sides[side].contains(note));
     let of_side = |side: Side| {
         let own = of_sides[side].iter().copied().filter(|note| !is_of_both(note));

@@ -1,27 +1,28 @@
-//! The verdicts of a comparison, as `summary.json` and the terminal show them.
+//! Computes the verdicts of a comparison, as `summary.json` and the terminal show them.
 
 use crate::analysis::{Analysis, Site};
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
 use serde::Serialize;
 
-/// Maximum number of changes in the list.
+/// Maximum number of changed call sites in the list.
 const LARGEST: usize = 20;
 
-/// The verdict on the total, and the changes supported by the evidence.
+/// The verdict on the total, and the changed call sites that the evidence supports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictSummary {
     /// Verdict on the total attributed time: `slower`, `faster`, `similar`, `within_noise` or
     /// `not_tested`.
     pub total: &'static str,
-    /// The verdict in words, including what was tested: `faster, not significant (3 runs)`.
+    /// The verdict in words, with what was tested, such as `faster, not significant (3 runs)`.
     pub words: String,
     /// The noise on which all verdicts are based: `between_runs`; `within_one_run`, if run-to-run
-    /// noise is unknown; `other_options`, if nothing is tested; or `none`.
+    /// noise is unknown; `other_options`, if nothing is tested because the recording options
+    /// differ; or `none`.
     pub basis: &'static str,
-    /// Verdict on the wall time of a step over the runs; `null` if a side has a single run.
+    /// Verdict on the wall time of a step over several runs; `null` if a side has a single run.
     pub step: Option<StepVerdict>,
-    /// The kind of repeats: `runs`, `steps` or `none`.
+    /// The kind of repetitions that the verdict is based on: `runs`, `steps` or `none`.
     pub repeats: &'static str,
     /// Number of runs of the baseline.
     pub runs_trace1: u64,
@@ -31,26 +32,27 @@ pub struct VerdictSummary {
     pub steps_trace1: u64,
     /// Number of steps of the candidate.
     pub steps_trace2: u64,
-    /// p-value of the moderated test over the repeats; `null` if a side has fewer than two repeats.
+    /// p-value of the moderated test over the repetitions; `null` if a side has fewer than two
+    /// repetitions.
     pub p: Option<f64>,
-    /// False discovery rate at the p-value `p`, among all call sites.
+    /// False discovery rate among all call sites if the threshold is the p-value `p`.
     pub q: Option<f64>,
-    /// Call sites that changed by less than this many µs per step are neither counted nor listed.
+    /// Minimum change, in µs per step, of the call sites that are counted and listed.
     pub least_difference_us: f64,
-    /// Number of call sites that are slower or faster by at least `least_difference_us`.
+    /// Number of call sites that became slower or faster by at least `least_difference_us`.
     pub changes: u64,
-    /// Number of call sites where the sides did different work, whatever their times.
+    /// Number of call sites at which the sides did different work, whatever their times.
     pub other_work: u64,
-    /// The largest changes, at most 20.
+    /// The changed call sites with the largest differences, at most 20.
     pub largest_changes: Vec<Change>,
 }
 
-/// Verdict on the wall time of a step, given several runs per side.
+/// Verdict on the wall time of a step, which requires several runs per side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepVerdict {
     /// `slower`, `faster`, `similar` or `within_noise`.
     pub verdict: &'static str,
-    /// The verdict in words, including what was tested.
+    /// The verdict in words, with what was tested.
     pub words: String,
     /// p-value of the moderated test over the runs.
     pub p: Option<f64>,
@@ -65,7 +67,7 @@ pub struct Change {
     pub module_trace1: String,
     /// The enclosing module in the candidate; empty if there is none.
     pub module_trace2: String,
-    /// `Input Dims` of the op in the baseline or, if it has none, in the candidate.
+    /// `Input Dims` of the baseline's op or, if the baseline has no such op, of the candidate's.
     pub input_shape: String,
     /// `slower` or `faster`.
     pub verdict: &'static str,
@@ -77,23 +79,23 @@ pub struct Change {
     pub kernel_us_trace2: f64,
     /// Difference in attributed time, candidate − baseline, in µs.
     pub difference_us: f64,
-    /// The baseline's time that the verdict compares, in µs: the mean per step or run; without
-    /// repeats, the total.
+    /// The baseline time on which the verdict is based, in µs: the mean per step or run; without
+    /// repetitions, the total.
     pub judged_us_trace1: f64,
-    /// The candidate's time that the verdict compares, in µs: the mean per step or run; without
-    /// repeats, the total.
+    /// The candidate time on which the verdict is based, in µs: the mean per step or run; without
+    /// repetitions, the total.
     pub judged_us_trace2: f64,
-    /// False discovery rate of the test; `null` if the call site was not tested.
+    /// False discovery rate of the call site's test; `null` if the call site was not tested.
     pub q: Option<f64>,
-    /// The few repeats that contain most of the difference; `null` if the difference is spread over
-    /// most repeats.
+    /// The few repetitions that contain most of the difference; `null` if the difference is spread
+    /// over most repetitions.
     pub few: Option<String>,
 }
 
 impl VerdictSummary {
-    /// The times to display for a change. Given several runs, the times are the means over the
-    /// runs, per step, because a single run may show the opposite. Given a single run per side, the
-    /// times are those of the two traces.
+    /// The baseline time and candidate time to display for a changed call site. Given several runs,
+    /// the times are the means over the runs, per step, because a single run may show the opposite.
+    /// Given a single run per side, the times are those of the two traces.
     pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
         let micros = match self.runs_trace1.min(self.runs_trace2) > 1 {
             true => PerSide::new(change.judged_us_trace1, change.judged_us_trace2),
@@ -102,8 +104,8 @@ impl VerdictSummary {
         micros.map(|micros| Nanos((micros * 1e3).round() as i64))
     }
 
-    /// A sentence that explains the displayed times of changes, and what is unknown about their
-    /// noise.
+    /// A sentence that explains the displayed times of changed call sites and what is unknown about
+    /// their noise.
     pub(in crate::report) fn caption(&self) -> &'static str {
         match self.basis {
             "between_runs" => "mean over the runs, per step",

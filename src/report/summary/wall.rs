@@ -1,4 +1,4 @@
-//! The wall time, and the causes of its difference, in `summary.json`.
+//! Describes the wall time, and the causes of its difference, for `summary.json`.
 
 use crate::analysis::{Analysis, Cause, IdleKind, WallBasis};
 use crate::report::text::Narrative;
@@ -7,15 +7,15 @@ use crate::trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The attribution of the wall time.
+/// The attribution of the wall time to causes.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSummary {
-    /// The answer in one sentence.
+    /// A sentence with the answer.
     pub answer: String,
-    /// `steps`, or `events` if a side has no steps; figures then describe the whole window.
+    /// `steps`, or `events` if a side has no steps; all figures then describe the whole window.
     pub basis: &'static str,
-    /// Whether two sums are exact: busy and idle time equal the wall time, and the causes equal its
-    /// difference.
+    /// Whether two sums are exact: busy and idle time equal the wall time, and the causes add up to
+    /// its difference.
     pub is_exact: bool,
     /// The baseline.
     pub trace1: WallSide,
@@ -28,28 +28,28 @@ pub struct WallSummary {
     pub causes_sum_us: f64,
 }
 
-/// The wall time of one side. All fields except `step_*` are sums over the window.
+/// The wall time of one side. All fields except `step_*` are sums over the recorded window.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSide {
     /// Number of compared steps; 1 if the window is compared as a whole.
     pub steps: u64,
-    /// Length of the window in µs: busy and idle time, time before the window, and steps without a
-    /// counterpart.
+    /// Length of the recorded window in µs: busy and idle time, time before the window, and steps
+    /// without a counterpart.
     pub wall_us: f64,
-    /// Time during which work of the compared steps was running, in µs.
+    /// Time in µs during which work of the compared steps was running.
     pub busy_us: f64,
-    /// Time during which nothing was running, in µs.
+    /// Time in µs during which no work was running.
     pub idle_us: f64,
-    /// Time of work launched before the window or not selected, and of the gaps before such work,
-    /// in µs.
+    /// Time in µs of work that was launched before the window or not selected, and of the gaps
+    /// before such work.
     pub before_window_us: f64,
     /// Time of steps without a counterpart, in µs.
     pub unpaired_steps_us: f64,
-    /// Idle time by kind, in µs.
+    /// Idle time in µs, by kind.
     pub idle_by_kind_us: BTreeMap<&'static str, f64>,
-    /// Own wall time of a step (busy and idle time), in µs.
+    /// Own wall time of a step in µs, which is its busy and idle time.
     pub step_wall_us: f64,
-    /// Idle fraction of the own wall time; `null` for an empty window.
+    /// Idle fraction of a step's own wall time; `null` for an empty window.
     pub idle_share: Option<f64>,
 }
 
@@ -65,7 +65,8 @@ pub struct CauseSummary {
     /// The first node of the merged tree with this cause; `null` if the cause has no specific call
     /// site.
     pub node: Option<usize>,
-    /// Difference per step, candidate − baseline, in µs; the differences of all causes add up.
+    /// Difference per step, candidate − baseline, in µs; the differences of all causes add up to
+    /// the total.
     pub difference_us: f64,
     /// Time of the cause in the baseline's window, in µs.
     pub time_trace1_us: f64,
@@ -75,14 +76,14 @@ pub struct CauseSummary {
     pub arguments_trace1: String,
     /// Shapes and types of the candidate's op.
     pub arguments_trace2: String,
-    /// The evidence for the cause.
+    /// The evidence for the cause, as text.
     pub evidence: String,
     /// The few steps that contain most of the difference; `null` if the difference is spread over
-    /// most steps or if that is unknown.
+    /// most steps or if its distribution is unknown.
     pub few: Option<String>,
-    /// Kernel names in the baseline, most time first.
+    /// Kernel names in the baseline, longest time first.
     pub kernels_trace1: Vec<String>,
-    /// Kernel names in the candidate, most time first.
+    /// Kernel names in the candidate, longest time first.
     pub kernels_trace2: Vec<String>,
 }
 

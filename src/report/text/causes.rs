@@ -1,4 +1,4 @@
-//! Formats the causes that explain most of the difference for display.
+//! Formats, for display, the causes that explain most of the difference.
 
 use super::step_figures::Figures;
 use crate::analysis::{Analysis, Cause, Reason};
@@ -7,14 +7,14 @@ use crate::escape::one_line;
 use crate::trace::Nanos;
 use crate::tree::ModuleName;
 
-/// One cause, formatted for display.
+/// A cause, formatted for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CauseLine {
     /// Difference per step, candidate − baseline, with sign and unit.
     pub difference: String,
-    /// Label of the reason.
+    /// Label of the cause's reason.
     pub reason: &'static str,
-    /// Call site, with the class of its module.
+    /// Call site of the cause, with the class of its module.
     pub place: String,
     /// The evidence for the cause.
     pub evidence: String,
@@ -25,7 +25,7 @@ pub struct CauseLine {
     pub node: Option<MergedId>,
 }
 
-/// The leading causes, and a line for all others: `and 12 smaller, together +0.1 ms`.
+/// The leading causes, and a line for all remaining causes: `and 12 smaller, together +0.1 ms`.
 pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let (figures, causes) = (Figures::of_steps(analysis), analysis.causes());
     let leading = causes.leading();
@@ -33,7 +33,8 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let is_alone =
         |cause: &Cause| leading.iter().filter(|other| is_like(cause, other)).count() == 1;
     let lines = leading.iter().map(|cause| line(figures, cause, is_alone(cause))).collect();
-    // Work launched before the steps is not part of the difference to which the causes add up.
+    // Work launched before the steps is not part of the difference that is divided among the
+    // causes.
     let others = causes.list()[leading.len()..].iter();
     let others: Vec<&Cause> = others.filter(|cause| cause.reason != Reason::BeforeWindow).collect();
     let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
@@ -44,7 +45,7 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     (lines, rest)
 }
 
-/// The sum of several causes.
+/// The sum over several causes.
 #[cfg(feature = "html")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CauseSum {
@@ -52,7 +53,7 @@ pub(crate) struct CauseSum {
     pub count: usize,
     /// The sum of the per-step differences, with sign and unit.
     pub difference: String,
-    /// The sum of the per-step differences.
+    /// The sum of the per-step differences, without a unit.
     pub time: Nanos,
 }
 
@@ -71,7 +72,8 @@ pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
     (sum(&causes.list()[causes.leading().len()..]), sum(causes.list()))
 }
 
-/// Formats a cause. If several causes are at one op, the op's shapes distinguish them.
+/// Formats a cause. If several causes are at ops of the same name, the shapes of the ops
+/// distinguish the causes.
 fn line(figures: Figures, cause: &Cause, is_alone: bool) -> CauseLine {
     let place = match cause.module.as_str() {
         "" => cause.place.clone(),

@@ -1,5 +1,5 @@
-//! Formats times, percentages and names for display, the same on the page, in Markdown and in the
-//! terminal.
+//! Formats times, percentages and names for display, identically on the page, in Markdown and in
+//! the terminal.
 
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -15,7 +15,8 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Chooses milliseconds if the larger total is at least one, otherwise microseconds.
+    /// Chooses milliseconds if the larger total is at least one millisecond, otherwise
+    /// microseconds.
     pub(crate) fn fitting(totals: PerSide<Nanos>) -> Unit {
         match totals.baseline.max(totals.candidate) < Nanos(1_000_000) {
             true => Unit::Micros,
@@ -31,7 +32,7 @@ impl Unit {
         }
     }
 
-    /// Formats a time in this unit with three decimals, without the unit.
+    /// Formats a time in this unit with three decimals and without the unit.
     pub(crate) fn show(self, time: Nanos) -> String {
         match self {
             Unit::Micros => format!("{:.3}", time.as_micros()),
@@ -39,8 +40,8 @@ impl Unit {
         }
     }
 
-    /// Formats a time in this unit to the nanosecond, without the unit, so that figures add up to
-    /// the last digit.
+    /// Formats a time in this unit to the nanosecond and without the unit, so figures add up to the
+    /// last digit.
     #[cfg(feature = "cli")]
     pub(crate) fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
@@ -52,7 +53,7 @@ impl Unit {
         format!("{sign}{}.{:0digits$}", nanos / scale, nanos % scale)
     }
 
-    /// Same as [`Unit::show`], with an explicit sign; zero has no sign.
+    /// Same as [`Unit::show`], but with an explicit sign unless the time is zero.
     pub(crate) fn show_signed(self, time: Nanos) -> String {
         match time.0 {
             1.. => format!("+{}", self.show(time)),
@@ -61,7 +62,7 @@ impl Unit {
     }
 }
 
-/// The ratio of two times, such as `1.32x`; empty if a side has no time.
+/// The ratio of two times, such as `1.32x`; empty if the time of a side is missing.
 pub(crate) fn times(time: PerSide<Nanos>) -> String {
     match time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
         true => format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64),
@@ -69,7 +70,7 @@ pub(crate) fn times(time: PerSide<Nanos>) -> String {
     }
 }
 
-/// A part of a whole in percent with one decimal; empty if the whole is zero.
+/// A share of a whole in percent with one decimal; empty if the whole is zero.
 pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     match whole == Nanos::ZERO {
         true => String::new(),
@@ -78,8 +79,8 @@ pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
 }
 
 /// Shortens a text to `room` characters by cutting its middle. The end of a name is usually more
-/// informative than its start (`…conv.py(458): forward`), so the larger half of the space is for
-/// the end.
+/// informative than its start (`…conv.py(458): forward`), so the end gets the larger half of the
+/// space.
 pub(crate) fn shorten(text: &str, room: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= room {

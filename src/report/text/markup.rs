@@ -1,11 +1,11 @@
 //! Escapes untrusted text so that Markdown displays it literally, as running text or as code. All
-//! Markdown escaping happens here, for reports, gates and fleet tables.
+//! Markdown escaping happens here: for reports, gates and fleet tables.
 
 use super::figures::shorten;
 use crate::escape::one_line;
 
-/// Escapes text for Markdown and HTML, on one line, also in a table cell. At most `longest`
-/// characters are kept.
+/// Escapes text for Markdown and HTML on a single line, also for table cells. Only the first
+/// `longest` characters are kept.
 pub(crate) fn plain(text: &str, longest: usize) -> String {
     let text = one_line(text);
     let mut shown = String::with_capacity(text.len());
@@ -22,8 +22,8 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
     shown
 }
 
-/// A name as a code span that its content cannot break, also inside a table; empty for an empty
-/// name.
+/// Formats a name as a code span that the name itself cannot end, also for table cells; empty for
+/// an empty name.
 pub(crate) fn code(name: &str, longest: usize) -> String {
     if name.is_empty() {
         return String::new();
@@ -34,7 +34,7 @@ pub(crate) fn code(name: &str, longest: usize) -> String {
     let mut previous = ' ';
     for letter in short.chars() {
         match letter {
-            // After a backslash, an escaped pipe would end the cell.
+            // After a backslash, an escaped pipe would still end the table cell.
             '|' if previous == '\\' => text.push('∣'),
             '|' => text.push_str("\\|"),
             _ => text.push(letter),

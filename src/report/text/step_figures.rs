@@ -1,9 +1,9 @@
-//! Formats step times: all in the same unit, with about four digits.
+//! Formats step times with about four digits and in the same unit.
 
 use crate::analysis::{Analysis, WallTotals};
 use crate::side::PerSide;
 
-/// The unit and precision for the figures of one answer: all in the same unit, with about four
+/// The unit and precision of the figures in one answer, which all have the same unit and about four
 /// digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::report) struct Figures {
@@ -33,12 +33,12 @@ impl Figures {
         format!("{:.*}", self.decimals, nanos / self.scale)
     }
 
-    /// Formats a time with sign and unit.
+    /// Formats a time with a sign and its unit.
     pub(in crate::report) fn signed(self, nanos: f64) -> String {
         format!("{} {}", self.signed_bare(nanos), self.unit)
     }
 
-    /// Formats a time with a sign, without the unit.
+    /// Formats a time with a sign and without its unit.
     pub(in crate::report) fn signed_bare(self, nanos: f64) -> String {
         let shown = self.show(nanos.abs());
         let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));

@@ -1,4 +1,4 @@
-//! Describes in one sentence what happened to the total time.
+//! Describes in a sentence how the total time changed.
 
 use super::figures::{Unit, percent, times};
 use crate::analysis::Analysis;
@@ -7,6 +7,7 @@ use crate::report::summary::VerdictSummary;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
+/// An example is
 /// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2%)`.
 pub fn sentence(analysis: &Analysis) -> String {
     let time = analysis.account().totals.map(|totals| totals.time);
@@ -61,17 +62,17 @@ fn measure_words(measure: Measure) -> &'static str {
     }
 }
 
-/// The evidence from the repeats, such as `step slower (6 runs, p 0.002); GPU time slower (6 runs,
-/// q 0.003); 12 call sites changed`, or `GPU time not tested (one step each); 3 call sites do
-/// different work`. The measure is named because the step time may change even if the GPU time does
-/// not.
+/// The evidence from repetitions, such as
+/// `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 call sites changed`, or
+/// `GPU time not tested (one step each); 3 call sites do different work`. The measure is named
+/// because the step time may change even if the GPU time does not.
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
     let step = verdict.step.as_ref();
     let step = step.map_or_else(String::new, |step| format!("step {}; ", step.words));
     format!("{step}{} {}; {}", measure_words(analysis.measure()), verdict.words, found(verdict))
 }
 
-/// The number of call sites that changed or, without repeats, that do different work.
+/// The number of call sites that changed or, without repetitions, that do different work.
 fn found(verdict: &VerdictSummary) -> String {
     let is_tested = verdict.repeats != "none";
     match (is_tested, verdict.changes, verdict.other_work) {

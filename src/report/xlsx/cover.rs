@@ -49,7 +49,7 @@ pub(super) fn write(
     cover.notes(summary)
 }
 
-/// The cover sheet, with its next free row.
+/// The cover sheet and the next free row in it.
 struct Cover<'s> {
     sheet: &'s mut Worksheet,
     row: u32,
@@ -71,7 +71,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes text cells from the first column on, without advancing to the next row.
+    /// Writes text cells, starting at the first column, without advancing to the next row.
     fn text(&mut self, cells: &[&str]) -> Result<(), XlsxError> {
         for (column, cell) in cells.iter().enumerate() {
             let text = shorten(&one_line(cell), 2_000).into_owned();
@@ -80,7 +80,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes numbers from column `from` on in one format, without advancing to the next row.
+    /// Writes numbers in one format, starting at column `from`, without advancing to the next row.
     fn numbers(&mut self, from: u16, format: &str, values: &[f64]) -> Result<(), XlsxError> {
         let format = Format::new().set_num_format(format);
         for (column, value) in (from..).zip(values) {
@@ -89,7 +89,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes what happened end to end and why, then the GPU time.
+    /// Writes how the step time changed and why, then the GPU time.
     fn answer(&mut self, shared: &Shared) -> Result<(), XlsxError> {
         let (analysis, summary) = (&shared.analysis, shared.summary());
         let narrative = shared.narrative();
@@ -110,7 +110,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes the answer in numbers: a step of each side and its parts.
+    /// Writes the answer in numbers: the step time of each side and its parts.
     fn wall(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         let what = match analysis.wall().basis() {
@@ -141,8 +141,8 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes a line with both values, their difference and their ratio, which is empty if a side
-    /// is zero.
+    /// Writes a line with the values of both sides, their difference and their ratio; the ratio is
+    /// empty if a side is zero.
     fn compared(&mut self, title: &str, time: PerSide<f64>, format: &str) -> Result<(), XlsxError> {
         self.text(&[title])?;
         self.numbers(1, format, &[time.baseline, time.candidate])?;
@@ -234,12 +234,13 @@ impl Cover<'_> {
         let exact = if summary.account_is_exact { "exact" } else { "NOT exact" };
         self.line(&["the rows add up to all events", exact])?;
         self.line(&[
-            "differences are candidate − baseline, ratios candidate / baseline; undefined values are empty",
+            "differences are candidate − baseline; ratios are candidate / baseline; undefined \
+             values are empty",
         ])
     }
 
     fn sheets(&mut self, sheets: &[Sheet]) -> Result<(), XlsxError> {
-        self.heading(&["sheet", "contents", "file with all rows", "rows", "rows shown"])?;
+        self.heading(&["sheet", "contents", "file that contains all rows", "rows", "rows shown"])?;
         for sheet in sheets {
             let about = format!("one row per {}", sheet.about);
             self.text(&[&sheet.name, &about, &sheet.file])?;

@@ -1,4 +1,4 @@
-//! Runs work that may panic and returns its result or `Panicked`, without printing the panic
+//! Runs a closure that may panic and returns its result or `Panicked`, without printing the panic
 //! message to standard error.
 
 use std::cell::Cell;
@@ -9,10 +9,10 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The work of `catch` panicked.
+/// The closure passed to `catch` panicked.
 pub(super) struct Panicked;
 
-/// Runs `work`. Messages of other panics, including those on other threads, are still printed.
+/// Runs `work`. Messages of all other panics, including those on other threads, are still printed.
 pub(super) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

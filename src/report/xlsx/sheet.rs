@@ -9,24 +9,24 @@ use rust_xlsxwriter::{
 use std::io;
 
 /// Maximum number of rows in a sheet. More rows make a workbook slow to open, and the CSV file
-/// contains all of them.
+/// contains all rows.
 const ROWS: u32 = 10_000;
-/// Maximum length of a text cell, in characters. The format allows 32,767 characters, more than is
-/// readable.
+/// Maximum length of a text cell, in characters. The format allows 32,767 characters, which is more
+/// than anyone can read.
 const LONGEST: usize = 2_000;
-/// Number of rows that determine the column widths.
+/// Number of rows from which the column widths are determined.
 const MEASURED: u32 = 500;
 
-/// Red for more time and blue for less time, readable on white.
+/// The colors are red for more time and blue for less time, readable on white.
 const MORE: u32 = 0x00A5_1D1D;
 const LESS: u32 = 0x0014_50A3;
 
 pub(super) struct Sheet {
-    /// Name of the sheet: the table's name, cut to the allowed 31 characters.
+    /// Name of the sheet: the table's name, cut to the 31 characters that the format allows.
     pub(super) name: String,
-    /// A description of what a row represents.
+    /// A description of a row's meaning.
     pub(super) about: &'static str,
-    /// Name of the CSV file with all rows.
+    /// Name of the CSV file that contains all rows.
     pub(super) file: String,
     pub(super) rows: u32,
     /// Number of rows shown in the sheet.
@@ -65,7 +65,7 @@ pub(super) fn write(sheet: &mut Worksheet, table: &Table) -> Result<Sheet, XlsxE
 struct Cells<'s> {
     sheet: &'s mut Worksheet,
     columns: &'s [ColumnInfo],
-    /// Number of rows so far, and the column of the next cell.
+    /// Number of rows written so far, and the column of the next cell.
     rows: u32,
     column: usize,
     /// The length of the longest text in each column.
@@ -115,7 +115,7 @@ impl RowSink for Cells<'_> {
     }
 }
 
-/// A cell as a number with the digits of its text, so that the workbook agrees with the CSV file.
+/// Writes a cell as a number with the digits of its text, so the workbook agrees with the CSV file.
 fn number(cell: &Cell<'_>, text: &str) -> Option<f64> {
     match cell {
         Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Empty => text.parse().ok(),

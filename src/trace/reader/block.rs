@@ -1,8 +1,8 @@
-//! Turns a feed of bytes into windows of indexed text that stay in cache.
+//! Turns a feed of bytes into windows of indexed text that stay in the processor's cache.
 //!
 //! One buffer contains the text from the first byte that is still needed to the last byte that was
-//! read. When the buffer is used up, the unfinished rest moves to the front and new bytes follow
-//! it, so memory use grows only with the largest element, not with the file.
+//! read. When the whole buffer has been used, the unfinished element moves to the front and new
+//! bytes follow it, so memory use depends on the largest element, not on the file size.
 //!
 //! ```text
 //! | used │ guard │ unfinished event, then fresh text │ blanks │ padding |
@@ -13,25 +13,25 @@ use super::feed::Feed;
 use super::index::{GUARD, Indexer, PADDING, TAIL};
 use crate::error::{Error, ErrorKind, Place, Result};
 
-/// Number of text bytes to read at once. 128 to 512 KiB are equally fast; all of these sizes fit
-/// into a second-level cache.
+/// Number of text bytes that are read at once. All sizes from 128 to 512 KiB are equally fast and
+/// fit into a second-level cache.
 pub(super) const BLOCK: usize = 256 * 1024;
 
-/// Size of the first window, at the start of the text and after a repair; it doubles as needed.
+/// Size of the first window at the start of the text and after a repair; later windows double as
+/// needed.
 const SMALL_WINDOW: usize = 8 * 1024;
 
 /// Size of a window into which most single events fit.
 const ONE_EVENT: usize = 2 * 1024;
 
-/// Maximum number of bytes kept of one element, or of the text in which the end of an element is
-/// searched for.
+/// Maximum number of bytes of a single element, and of the text in which its end is searched for.
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
-/// Number of buffer bytes that are not text: the guard before it, and the tail and padding after
-/// it.
+/// Number of bytes in the buffer that are not text: the guard before the text, and the tail and
+/// padding after it.
 const EXTRA: usize = 1 + TAIL + PADDING;
 
-/// The part of the text that is in memory.
+/// The section of the text that is in memory.
 pub(super) struct Block {
     bytes: Vec<u8>,
     start: usize,
@@ -43,20 +43,21 @@ pub(super) struct Block {
     indexer: Indexer,
 }
 
-/// Indexed text. Position 0 is the guard; position `p` is at offset `base + p - 1` of the
+/// Indexed text. Position 0 is the guard byte; position `p` is at offset `base + p - 1` of the
 /// decompressed text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window<'a> {
     pub(super) text: &'a [u8],
     pub(super) index: &'a [u32],
     pub(super) base: u64,
-    /// Number of blanks at the end of `text`, appended because no more text is in memory.
+    /// Number of blanks at the end of `text`, which were appended because no more text is in
+    /// memory.
     tail: usize,
 }
 
 impl<'a> Window<'a> {
-    /// The text of the window without the blanks after it, because these would end a token that may
-    /// continue in the next block.
+    /// The text of the window without the blanks after it, because a blank would end a token that
+    /// may continue in the next block.
     pub(super) fn content(&self) -> &'a [u8] {
         &self.text[..self.text.len() - self.tail]
     }
@@ -68,7 +69,7 @@ impl<'a> Window<'a> {
 }
 
 impl Block {
-    /// An empty block that reads `capacity` bytes at once.
+    /// Creates an empty block that reads `capacity` bytes at once.
     pub(super) fn new(capacity: usize) -> Self {
         let bytes = vec![0; capacity + EXTRA];
         let indexer = Indexer::new(SMALL_WINDOW);
@@ -81,12 +82,12 @@ impl Block {
         &self.bytes[self.start..self.end]
     }
 
-    /// Whether the text in memory is the last of the file.
+    /// Whether the text in memory ends where the file ends.
     pub(super) fn at_end(&self) -> bool {
         self.at_end
     }
 
-    /// Whether the last window ended before the text in memory did.
+    /// Whether the last window covered only part of the text in memory.
     pub(super) fn is_part(&self) -> bool {
         self.is_part
     }
@@ -96,19 +97,20 @@ impl Block {
         self.base
     }
 
-    /// Discards the first `count` bytes.
+    /// Discards the first `count` bytes of the text.
     pub(super) fn consume(&mut self, count: usize) {
         self.start += count;
         self.base += count as u64;
     }
 
-    /// Goes back to a small window because, after damage, the index of the following text may have
-    /// been wrong.
+    /// Uses a small window again, because the index of the text after the damage may have been
+    /// wrong.
     pub(super) fn distrust(&mut self) {
         self.window = SMALL_WINDOW;
     }
 
-    /// Switches to the smallest window, because most of what follows needs no index.
+    /// Uses the smallest window, because most of the following events are expected to be read
+    /// without an index.
     pub(super) fn narrow(&mut self) {
         self.window = ONE_EVENT;
     }
@@ -133,11 +135,11 @@ impl Block {
         }
     }
 
-    /// Makes the next window longer, with text that is in memory or is read now. Returns `false` at
+    /// Makes the next window longer, using text in memory or reading more text. Returns `false` at
     /// the end of the text.
     ///
     /// # Errors
-    /// Fails if reading fails, or an element is too large to be kept.
+    /// Fails if reading fails, or if an element is too large to be kept.
     pub(super) fn extend(&mut self, feed: &mut Feed<'_, '_>) -> Result<bool> {
         if self.is_part {
             self.window *= 2;
@@ -165,15 +167,15 @@ impl Block {
         Ok(self.end > before)
     }
 
-    /// Moves the unfinished rest to the front, and doubles the buffer if the rest fills more than
-    /// half of it.
+    /// Moves the unfinished element to the front, and doubles the buffer if the element fills more
+    /// than half of it.
     fn make_room(&mut self, feed: &Feed<'_, '_>) -> Result<()> {
         self.bytes.copy_within(self.start..self.end, 1);
         self.end -= self.start - 1;
         self.start = 1;
         let (rest, capacity) = (self.end - self.start, self.bytes.len() - EXTRA);
         if rest > MAX_KEPT {
-            let message = format!("one element is longer than {} MiB", MAX_KEPT >> 20);
+            let message = format!("an element is longer than {} MiB", MAX_KEPT >> 20);
             return Err(Error::new(ErrorKind::LimitExceeded, feed.name(), message)
                 .at(Place { offset: self.base, event: None })
                 .remedy(

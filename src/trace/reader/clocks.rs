@@ -1,16 +1,16 @@
 //! Sets impossible durations to 0, so that no sum counts them, and keeps the recorded values
 //! separately.
 //!
-//! On ROCm a duration can extend far over the next kernels of the same stream: seconds instead of
-//! microseconds (TraceLens issue 669). Work on one stream is serial, so such an event contradicts
-//! its neighbors:
+//! On ROCm, a recorded duration can extend far over the next kernels of the same stream: seconds
+//! instead of microseconds (TraceLens issue 669). Work on one stream is serial, so such an event
+//! contradicts its neighbors:
 //!
 //! ```text
 //! stream 3   ▆▆▆▆ ▆▆▆▆ ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆ …  1.6 s
 //!                           ▆▆▆▆ ▆▆▆▆ ▆▆▆▆                         15 µs each
 //! ```
 //!
-//! Short overlaps do not indicate an impossible duration, because kernels overlap on Hopper and
+//! A short overlap does not indicate an impossible duration, because kernels overlap on Hopper and
 //! Blackwell and in graphs. An overlap of a communication kernel does not indicate an impossible
 //! duration either, because the kernel waits for other ranks.
 
@@ -22,22 +22,23 @@ use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::sparse::Sparse;
 use crate::trace::time::Nanos;
 
-/// Maximum plausible duration: no profile is 30 days long.
+/// Maximum plausible duration: no profile takes 30 days.
 const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 
-/// GPU events shorter than this are never considered too long.
+/// Minimum duration of a GPU event that may be considered too long.
 const LONG: Nanos = Nanos(100_000_000);
 
-/// A GPU event is too long if its duration exceeds the time from its start to the end of the next
-/// event by more than this factor.
+/// Minimum factor by which the duration of a too long GPU event exceeds the time from its start to
+/// the end of the next event.
 const OVERLONG_FACTOR: i64 = 100;
 
-/// Minimum start time of all other events for events at time 0 to be considered wrong. The first of
-/// these starts must also exceed [`FAR_FACTOR`] times the span between the first and the last.
+/// Minimum start time of all later events if events at time 0 are considered wrong. The first of
+/// the later start times must also exceed [`FAR_FACTOR`] times the span between the first and the
+/// last start time.
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
-/// The reason why a duration is impossible regardless of other events, if it is.
+/// If a duration is impossible regardless of other events, the reason why.
 #[inline]
 pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     if duration < Nanos::ZERO {
@@ -49,9 +50,9 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     }
 }
 
-/// Events at time 0 in a trace whose other events all start much later: profilers write 0 if they
-/// lost the time. A trace that counts time from its own beginning also has events at 0, but other
-/// events follow soon after.
+/// Finds events at time 0 in a trace whose remaining events all start much later, because profilers
+/// write 0 if they lost the time. A trace whose times are relative to its own beginning also has
+/// events at 0, but their successors follow soon after.
 pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
     let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();
@@ -64,7 +65,7 @@ pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     if is_far { zeros } else { Vec::new() }
 }
 
-/// Sets the duration of GPU events to 0 if they extend far over the next events on their stream.
+/// Sets the duration of a GPU event to 0 if it extends far over the next events on the same stream.
 pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddities) {
     let mut dropped = overlong(trace, strings);
     dropped.sort_unstable();
@@ -99,7 +100,7 @@ fn overlong(trace: &Trace, strings: &Strings) -> Vec<EventId> {
     pairs.filter(|&event| !is_communication(trace, strings, event)).collect()
 }
 
-/// Whether `event` covers all of the next one and is far longer.
+/// Whether `event` covers the whole next event and is far longer.
 fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
     let (duration, gap) = (trace.duration(event), trace.start(next) - trace.start(event));
     duration >= LONG
@@ -112,7 +113,7 @@ fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
     trace.collectives.get(event).is_some() || is_communication_kernel(name)
 }
 
-/// Merges the values of a column with additional ones, in ascending order of event.
+/// Merges the values of a column with additional values, in ascending order of events.
 fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) -> Sparse<Nanos> {
     let mut all: Vec<(EventId, Nanos)> =
         column.iter().map(|(event, &value)| (event, value)).chain(more).collect();
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_hundred_times_the_time_to_the_end_of_the_next_kernel_is_overlong() {
-        // In this test, the next kernel ends 2 ms after the start of the first.
+        // In this test, the second kernel ends 2 ms after the start of the first kernel.
         assert!(dropped("gemm", 201.0));
         assert!(!dropped("gemm", 199.0));
         assert!(!dropped("ncclDevKernel_AllReduce", 201.0));

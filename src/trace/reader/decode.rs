@@ -1,16 +1,16 @@
-//! Decodes the raw bytes between two quotes into text: resolves escapes and repairs damage.
-//! `sound.rs` counts everything that is not JSON, for all strings alike. Only damage that shows in
-//! the meaning of a text is marked here.
+//! Decodes the raw bytes between two quotes into text: resolves escapes and repairs damage. All
+//! violations of JSON are counted in `sound.rs`, in the same way for all strings. Only damage that
+//! affects the meaning of a text is marked here.
 //!
 //! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
 //! not JSON, and `C:\new\temp.py` is JSON with a different meaning. So if a text has an escape that
-//! JSON does not define, or is a path in the name of a Python frame, all its backslashes are
+//! JSON does not define, or is a path in the name of a Python frame, all backslashes in it are
 //! literal.
 
 use super::oddity::Oddity;
 use std::borrow::Cow;
 
-/// The damage that was repaired in one text.
+/// The damage that was repaired in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Marks(u8);
 
@@ -22,7 +22,7 @@ impl Marks {
         self.0 |= 1 << at;
     }
 
-    /// Adds the damage of another text.
+    /// Adds the damage in a second text.
     pub(super) fn merge(&mut self, other: Marks) {
         self.0 |= other.0;
     }
@@ -31,7 +31,7 @@ impl Marks {
         self.0 == 0
     }
 
-    /// The kinds of damage that were repaired.
+    /// The kinds of damage that were repaired in a text.
     pub(super) fn iter(self) -> impl Iterator<Item = Oddity> {
         Self::ALL
             .into_iter()
@@ -41,18 +41,18 @@ impl Marks {
     }
 }
 
-/// Whether the raw bytes already are the text: printable ASCII without backslashes.
+/// Whether the raw bytes are already the decoded text: printable ASCII without backslashes.
 #[inline]
 pub(super) fn is_plain(raw: &[u8]) -> bool {
     raw.iter().fold(true, |plain, &b| plain & matches!(b, 0x20..0x7f) & (b != b'\\'))
 }
 
-/// Decodes the text between two quotes, in an event of any kind.
+/// Decodes the text between two quotes in an event of any kind.
 pub(super) fn text(raw: &[u8]) -> (String, Marks) {
     decoded(raw, has_unknown_escape(raw))
 }
 
-/// Decodes the name of a Python frame, which contains a path.
+/// Decodes the name of a Python frame, which contains a file path.
 pub(super) fn frame_name(raw: &[u8]) -> (String, Marks) {
     if has_unknown_escape(raw) || !is_windows_path(raw) {
         return text(raw);
@@ -73,7 +73,7 @@ fn decoded(raw: &[u8], literal_backslashes: bool) -> (String, Marks) {
     (into_utf8(out), marks)
 }
 
-/// Decodes a key. Keys may contain escapes, too (`"n\u0061me"`).
+/// Decodes a key. A key may contain escapes, too (`"n\u0061me"`).
 #[inline]
 pub(super) fn key(raw: &[u8]) -> Cow<'_, [u8]> {
     if raw.contains(&b'\\') { Cow::Owned(text(raw).0.into_bytes()) } else { Cow::Borrowed(raw) }
@@ -149,7 +149,8 @@ fn simple_escape(byte: u8) -> Option<u8> {
     })
 }
 
-/// Whether a backslash is followed by something that JSON does not define, or by nothing.
+/// Whether a backslash is followed by a character that is not a JSON escape, or by the end of the
+/// text.
 pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
     escapes(raw).any(|escape| match escape.first() {
         Some(b'u') => hex4(escape.get(1..5)).is_none(),
@@ -197,7 +198,7 @@ pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// All positions of `needle` in the text.
+/// All positions of `needle` in a text.
 pub(super) fn finds<'a>(text: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     text.windows(needle.len())
         .enumerate()
@@ -205,7 +206,7 @@ pub(super) fn finds<'a>(text: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item 
         .map(|(at, _)| at)
 }
 
-/// The first position of `needle` in the text.
+/// The first position of `needle` in a text.
 pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }

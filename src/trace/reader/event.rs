@@ -5,7 +5,8 @@ use super::decode;
 use super::numbers;
 use crate::trace::time::Nanos;
 
-/// The fields of an event that a trace keeps. If a key is repeated, its last value counts.
+/// The fields of an event that a trace stores. If a key occurs several times, its last value
+/// counts.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
     pub(super) phase: Value<'a>,
@@ -13,7 +14,7 @@ pub(super) struct Fields<'a> {
     pub(super) name: Value<'a>,
     pub(super) pid: Value<'a>,
     pub(super) tid: Value<'a>,
-    /// `ts` and `dur`, if they are numbers.
+    /// `ts` and `dur` of the event, if they are numbers.
     pub(super) start: Option<Nanos>,
     pub(super) duration: Option<Nanos>,
     pub(super) id: Value<'a>,
@@ -23,7 +24,7 @@ pub(super) struct Fields<'a> {
     pub(super) wrong_types: u32,
 }
 
-/// The arguments of an event that a trace keeps.
+/// The arguments of an event that a trace stores.
 #[derive(Debug, Default)]
 pub(super) struct Args<'a> {
     pub(super) correlation: Option<i64>,
@@ -54,7 +55,8 @@ pub(super) struct Args<'a> {
     pub(super) memory: MemoryArgs,
 }
 
-/// The arguments of a `[memory]` instant; each is `None` if it is absent or not a whole number.
+/// The arguments of a `[memory]` instant; an argument is `None` if it is absent or not a whole
+/// number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MemoryArgs {
     pub(super) bytes: Option<i64>,
@@ -66,10 +68,10 @@ pub(super) struct MemoryArgs {
     pub(super) order: Option<i64>,
 }
 
-/// The meaning of a key of an event or of its arguments.
+/// The meaning of a key in an event or in its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// A key that a trace does not keep.
+    /// A key whose value a trace does not store.
     Other,
     Phase,
     Category,
@@ -115,7 +117,7 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    /// The slot of a key of an event.
+    /// The slot for a key of an event.
     #[inline]
     pub(super) fn of_field(key: &[u8]) -> Slot {
         match key {
@@ -138,7 +140,7 @@ impl Slot {
         self as u8 >= Slot::Correlation as u8
     }
 
-    /// The slot of a key of `args`.
+    /// The slot for a key of `args`.
     #[inline]
     pub(super) fn of_argument(key: &[u8]) -> Slot {
         match key {
@@ -179,7 +181,7 @@ impl Slot {
         }
     }
 
-    /// The slot of a key that is written with escapes (`"n\u0061me"`).
+    /// The slot for a key that is written with escapes (`"n\u0061me"`).
     #[cold]
     fn of_escaped(key: &[u8], of: fn(&[u8]) -> Slot) -> Slot {
         match decode::text(key).0 {
@@ -190,8 +192,8 @@ impl Slot {
 }
 
 impl<'a> Fields<'a> {
-    /// Stores the value of a key; a value of the wrong type is counted instead.
-    // The function is always inlined, for the same reason as `Cursor::value`.
+    /// Stores the value of a key; counts a value of the wrong type instead.
+    // This function is always inlined, for the same reason as `Cursor::value`.
     #[inline(always)]
     pub(super) fn set(&mut self, slot: Slot, value: Value<'a>) {
         let args = &mut self.args;
@@ -243,7 +245,8 @@ impl<'a> Fields<'a> {
         self.wrong_types += u32::from(!is_right);
     }
 
-    /// Whether the following arguments are skipped: a trace keeps no arguments of Python frames.
+    /// Whether the arguments that follow are skipped, because a trace stores no arguments of Python
+    /// frames.
     #[inline]
     pub(super) fn skips_args(&self) -> bool {
         self.category == Value::Text(b"python_function")
@@ -305,15 +308,15 @@ fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
     true
 }
 
-/// Stores a whole number, which may be in quotes. Other programs use the same keys for other
-/// values, so a wrong type is not counted here, but by the events that need the number.
+/// Stores a whole number, which may be written in quotes. Other programs use the same keys for
+/// different values, so a wrong type is not counted here but only for events that need the number.
 #[inline]
 fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
     *field = value.bytes().and_then(numbers::id);
     true
 }
 
-/// Stores a number, which may be in quotes; `null` and an empty text are ignored.
+/// Stores a number, which may be written in quotes; ignores `null` and an empty text.
 #[inline]
 fn number<T>(value: Value<'_>, parse: impl Fn(&[u8]) -> Option<T>, field: &mut Option<T>) -> bool {
     match value {

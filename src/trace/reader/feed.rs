@@ -1,10 +1,11 @@
 //! Supplies the decompressed bytes of a [`Source`]. The bytes are decompressed on demand or, if a
 //! core is idle, by a thread that runs ahead of the reader.
 //!
-//! Decompression takes a third of the reading time. Two traces that are read at the same time
-//! already keep two cores busy, so on a machine with two cores the larger trace gets a thread only
-//! after the smaller one has been read. On machines with more cores, both traces get a thread. The
-//! resulting trace does not depend on whether such a thread ran.
+//! Decompression takes a third of the time for reading. Two traces that are read at the same time
+//! already keep two cores busy, so on a machine with two cores a decompressing thread is started
+//! for the larger trace only after the smaller trace has been read. On a machine with more cores,
+//! both traces get a decompressing thread. The resulting trace does not depend on whether a
+//! decompressing thread ran.
 
 use super::source::Source;
 use crate::error::Result;
@@ -14,18 +15,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Number of text bytes after which a file is considered large enough for a thread.
+/// Number of text bytes after which a file is large enough for a decompressing thread.
 const LARGE: u64 = 1024 * 1024;
 
-/// Number of text bytes that are handed over at once. All blocks in circulation fit into a
+/// Number of text bytes that are passed on at once. All blocks in circulation together fit into a
 /// second-level cache.
 const BLOCK: usize = 128 * 1024;
 
-/// Number of blocks in circulation.
+/// Number of blocks that circulate between the reader and the decompressing thread.
 const BLOCKS: usize = 6;
 
-/// Number of blocks that are returned at once. Returning blocks wakes a thread, which takes longer
-/// than decompressing part of a block.
+/// Number of blocks that the reader returns at once. Returning blocks wakes the decompressing
+/// thread, which takes longer than decompressing part of a block.
 const GIVEN_BACK: usize = 3;
 
 /// Number of threads of this process that read or decompress traces.
@@ -34,7 +35,7 @@ static BUSY: AtomicUsize = AtomicUsize::new(0);
 static CORES: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
 
-/// Counts a reading or decompressing thread for as long as this value exists.
+/// Counts a reading or decompressing thread as long as this value exists.
 struct Busy;
 
 impl Busy {
@@ -50,7 +51,7 @@ impl Drop for Busy {
     }
 }
 
-/// Where the decompressed bytes of a trace are read from.
+/// Supplies the decompressed bytes of a trace.
 pub(super) struct Feed<'scope, 'a> {
     name: &'a str,
     scope: &'scope Scope<'scope, 'a>,
@@ -62,11 +63,11 @@ pub(super) struct Feed<'scope, 'a> {
 enum Supply<'scope, 'a> {
     Here(Source<'a>),
     Ahead(Ahead<'scope, 'a>),
-    /// A placeholder while the source moves to another thread.
+    /// A placeholder while the source moves to a different thread.
     Nowhere,
 }
 
-/// A decompressing thread, and the block of its output that is being read.
+/// A decompressing thread, and the block of its output that is currently being read.
 struct Ahead<'scope, 'a> {
     thread: ScopedJoinHandle<'scope, Source<'a>>,
     full: Receiver<Result<Block>>,
@@ -75,7 +76,7 @@ struct Ahead<'scope, 'a> {
     block: Block,
 }
 
-/// Decompressed text; an empty block marks the end.
+/// Decompressed text; an empty block marks the end of the text.
 struct Block {
     bytes: Vec<u8>,
     start: usize,
@@ -83,8 +84,8 @@ struct Block {
 }
 
 impl<'scope, 'a> Feed<'scope, 'a> {
-    /// A feed of the bytes of `source`; `scope` is the scope of the thread that may decompress
-    /// them.
+    /// Creates a feed of the bytes of `source`; `scope` is the scope of the thread that may
+    /// decompress them.
     pub(super) fn new(source: Source<'a>, scope: &'scope Scope<'scope, 'a>) -> Self {
         let may_run_ahead = source.is_packed() && source.comes_at_once();
         Feed {
@@ -96,12 +97,12 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         }
     }
 
-    /// The name of the trace in messages.
+    /// The name of the trace in error messages.
     pub(super) fn name(&self) -> &'a str {
         self.name
     }
 
-    /// Fills the beginning of `out` with the next bytes; returns 0 if there are no more.
+    /// Fills the beginning of `out` with the next bytes; returns 0 at the end of the text.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Source::read`].
@@ -122,8 +123,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         self.source().read(out)
     }
 
-    /// Returns the source itself. Decompressing ahead stops, and bytes that were decompressed but
-    /// not read are dropped.
+    /// Returns the source that the feed reads. Ends decompression ahead of the reader; bytes that
+    /// were decompressed but not read are dropped.
     pub(super) fn source(&mut self) -> &mut Source<'a> {
         if let Supply::Ahead(_) = self.supply
             && let Supply::Ahead(ahead) = std::mem::replace(&mut self.supply, Supply::Nowhere)
@@ -132,18 +133,18 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         }
         match &mut self.supply {
             Supply::Here(source) => source,
-            Supply::Ahead(_) | Supply::Nowhere => unreachable!("the source came back"),
+            Supply::Ahead(_) | Supply::Nowhere => unreachable!("the thread returned the source"),
         }
     }
 
-    /// Decompresses ahead from now on, if a thread can be started.
+    /// Starts decompressing ahead of the reader, if a thread can be started.
     fn run_ahead(&mut self) {
         self.may_run_ahead = false;
         let (give, source) = channel();
         let (empty, to_fill) = channel();
         let (fill, full) = channel();
         // The source is sent only once the thread is running, because a thread that fails to start
-        // would drop it.
+        // would drop the source.
         let thread =
             thread::Builder::new().name("unpack".to_owned()).spawn_scoped(self.scope, move || {
                 let _busy = Busy::new();
@@ -153,10 +154,10 @@ impl<'scope, 'a> Feed<'scope, 'a> {
             });
         let Ok(thread) = thread else { return };
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
-            unreachable!("called only while the source is here")
+            unreachable!("called only while the feed owns the source")
         };
-        // The empty blocks are sent before the source. Once the thread has the source, it may read
-        // all of it and stop receiving while this loop is still sending.
+        // Therefore the empty blocks are sent before the source. Once the thread has the source, it
+        // may read all of it and stop receiving before this loop has sent all blocks.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }
@@ -166,7 +167,7 @@ impl<'scope, 'a> Feed<'scope, 'a> {
     }
 }
 
-/// Decompresses until the text ends, an error occurs, or no more text is wanted.
+/// Decompresses until the text ends, an error occurs, or the reader wants no more text.
 fn unpack(source: &mut Source<'_>, empty: &Receiver<Vec<u8>>, full: &Sender<Result<Block>>) {
     while let Ok(mut bytes) = empty.recv() {
         let mut end = 0;
@@ -185,7 +186,7 @@ fn unpack(source: &mut Source<'_>, empty: &Receiver<Vec<u8>>, full: &Sender<Resu
 }
 
 impl<'a> Ahead<'_, 'a> {
-    /// Reads the next bytes; returns 0 if the thread has ended.
+    /// Reads the next bytes; returns 0 if the decompressing thread has ended.
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         if self.block.start == self.block.end {
             let Ok(next) = self.full.recv() else { return Ok(0) };
@@ -205,7 +206,7 @@ impl<'a> Ahead<'_, 'a> {
         Ok(count)
     }
 
-    /// Ends the thread and takes the source back.
+    /// Ends the decompressing thread and takes the source back.
     fn stop(self) -> Source<'a> {
         drop((self.full, self.empty));
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -218,8 +219,8 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    /// The text of `packed`, read `step` bytes at a time, with or without a decompressing thread;
-    /// and the damage at its end.
+    /// Reads the text of `packed`, `step` bytes at a time, with or without a decompressing thread;
+    /// also returns the damage at its end.
     fn read_all(
         packed: &[u8],
         options: &ReadOptions,

@@ -1,7 +1,7 @@
 //! Checks whether tokens follow each other as JSON requires.
 //!
-//! The walker over the events is lenient and continues wherever the meaning is clear. This check is
-//! strict: it reports whether the text is JSON, so that repairs can be counted.
+//! The walk over the events is lenient and continues wherever the meaning is clear. This check, in
+//! contrast, is strict: it reports whether the text is JSON, so repairs can be counted.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
@@ -27,13 +27,13 @@ enum Expects {
     CommaOrEnd,
 }
 
-/// Maximum nesting depth of this check; deeper values are rejected earlier.
+/// Maximum nesting depth of the check; deeper values are rejected earlier.
 const MAX_DEPTH: usize = 1024;
 
-/// A value that is being checked.
+/// The state of a check of one value.
 #[derive(Debug, Clone)]
 pub(super) struct Grammar {
-    /// One bit for each open value, which is set if the value is an object.
+    /// One bit for each unclosed object or list, set for objects.
     objects: [u64; MAX_DEPTH / 64],
     depth: usize,
     expects: Expects,
@@ -45,8 +45,8 @@ impl Grammar {
         Grammar { objects: [0; MAX_DEPTH / 64], depth: 0, expects: Expects::Value }
     }
 
-    /// Whether the token is allowed at this point. After the first token that is not allowed, the
-    /// results are meaningless.
+    /// Whether the token is allowed after the previous tokens. After the first token that is not
+    /// allowed, the results are meaningless.
     pub(super) fn allows(&mut self, token: Token) -> bool {
         use Expects::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
         let expects = self.expects;
@@ -78,7 +78,7 @@ impl Grammar {
         true
     }
 
-    /// Whether exactly one whole value was seen.
+    /// Whether the tokens so far form exactly one whole value.
     pub(super) fn is_complete(&self) -> bool {
         self.depth == 0 && self.expects == Expects::CommaOrEnd
     }
@@ -107,7 +107,7 @@ pub(super) fn is_scalar(text: &[u8]) -> bool {
     matches!(text, b"true" | b"false" | b"null") || is_number(text)
 }
 
-/// Whether the text is a JSON number; `020`, `20.`, `.5`, `+1` and `0x14` are not.
+/// Whether a text is a JSON number; `020`, `20.`, `.5`, `+1` and `0x14` are not.
 fn is_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let (whole, rest) = digits(text);
@@ -130,7 +130,7 @@ fn is_number(text: &[u8]) -> bool {
     }
 }
 
-/// Splits a text into the digits at its beginning and the rest.
+/// Splits a text into the digits at its beginning and the remaining text.
 fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
 }

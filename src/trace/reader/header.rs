@@ -1,8 +1,8 @@
-//! Reads the members of the top-level object, other than the events, into a [`Header`].
+//! Reads the members of the top-level object, except the events, into a [`Header`].
 //!
-//! Only the keys below are ever parsed. `metadata` and environment blocks are skipped, because in
-//! real traces they contain credentials. A version is read only if its key is known and its value
-//! looks like a version, because programs also add metadata of their own at the top level.
+//! Only the keys below are ever parsed. The `metadata` and environment blocks are skipped, because
+//! they contain credentials in real traces. A version is read only if its key is known and its
+//! value looks like a version, because programs also add their own metadata at the top level.
 
 use super::cursor::Value;
 use super::numbers;
@@ -10,11 +10,11 @@ use crate::trace::header::{Device, Distributed, Header};
 use crate::trace::time::Nanos;
 use serde_json::Value as Json;
 
-/// Recording options. An option is on unless its value is `0`, `false` or empty.
+/// Recording options. An option is considered on unless its value is `0`, `false` or empty.
 const OPTIONS: [&[u8]; 5] =
     [b"record_shapes", b"with_stack", b"with_modules", b"profile_memory", b"with_flops"];
 
-/// Keys of versions that profilers write or that people add.
+/// Keys of versions that profilers write or that users add.
 const VERSIONS: [&[u8]; 22] = [
     b"cann_version",
     b"cublas_version",
@@ -40,12 +40,12 @@ const VERSIONS: [&[u8]; 22] = [
     b"triton_version",
 ];
 
-/// Maximum length of a version and of each part of it. A commit hash is cut to about ten digits,
-/// but an access token is not.
+/// Maximum length of a version and of each component in it. A commit hash is usually cut to about
+/// ten digits, but an access token is not.
 const LONGEST_VERSION: usize = 40;
 const LONGEST_PART: usize = 12;
 
-/// Whether the value of this key goes into the header.
+/// Whether the header stores the value of this key.
 pub(super) fn is_wanted(key: &[u8]) -> bool {
     matches!(
         key,
@@ -54,7 +54,7 @@ pub(super) fn is_wanted(key: &[u8]) -> bool {
         || OPTIONS.contains(&key)
 }
 
-/// Stores the value of a wanted key in `header`; returns `false` if the value has the wrong type.
+/// Stores the value of a needed key in `header`; returns `false` if the value has the wrong type.
 pub(super) fn set(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     match key {
         b"schemaVersion" => replace(&mut header.schema_version, integer(value)),
@@ -124,7 +124,8 @@ fn set_version(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     true
 }
 
-/// Whether a text begins with a digit and has only short parts: `2.6.0.dev20241112+cu124`, `12040`.
+/// Whether a text begins with a digit and has only short components, such as
+/// `2.6.0.dev20241112+cu124` or `12040`.
 fn is_version(text: &[u8]) -> bool {
     let is_separator = |byte: &u8| b".+-_".contains(byte);
     let mut parts = text.split(is_separator);

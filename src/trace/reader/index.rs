@@ -4,24 +4,25 @@
 //! simd-json finds these positions 64 bytes at a time in its first stage. simd-json's first stage
 //! is not public, but `Buffers::structural_indexes` keeps its result even when the parse fails. So
 //! the window starts with a byte that ends the parse at once ([`GUARD`]). simd-json's stage 1 runs
-//! over the whole window, and its stage 2 stops at the first position. Everything that JSON forbids
-//! (control characters, bad UTF-8) is left for the reader to repair. The method relies on a side
-//! effect of simd-json, so the version is pinned and a test checks it. On processors for which
-//! simd-json has no SIMD, it checks UTF-8 before it indexes, so a scalar indexer is used instead.
+//! over the whole window, and its stage 2 stops at the first position. Violations of JSON (control
+//! characters, bad UTF-8) are left for the reader to repair. This method relies on a side effect of
+//! simd-json, so the version of simd-json is pinned and a test checks the side effect. On
+//! processors without SIMD support in simd-json, its first stage checks UTF-8 before it indexes, so
+//! a scalar indexer is used instead.
 
 use simd_json::{Buffers, Deserializer, INPUT_PADDING, Implementation, Tape};
 
-/// The byte before the first byte of the window; no JSON text starts with this byte.
+/// The guard: the byte before the first byte of the window, with which no JSON text starts.
 pub(super) const GUARD: u8 = b'}';
 
 /// Number of bytes that must follow the window; their content does not matter.
 pub(super) const PADDING: usize = INPUT_PADDING;
 
-/// Number of blanks after a window that must be indexed to its end. If the window ends inside a
-/// string, stage 1 drops what it found in the last 64 bytes.
+/// Number of blanks that follow a window, so it is indexed to its end. If the window ends inside a
+/// string, stage 1 drops the positions in the last 64 bytes.
 pub(super) const TAIL: usize = 64;
 
-/// Finds the structure of text windows; reuses its buffers.
+/// Finds the structure of text windows and reuses its buffers.
 pub(super) struct Indexer {
     buffers: Buffers,
     tape: Tape<'static>,
@@ -29,7 +30,8 @@ pub(super) struct Indexer {
 }
 
 impl Indexer {
-    /// An indexer for windows of about `window` bytes, with SIMD if the processor has it.
+    /// Creates an indexer for windows of about `window` bytes, which uses SIMD if the processor
+    /// supports it.
     pub(super) fn new(window: usize) -> Self {
         let scalar = (Deserializer::algorithm() == Implementation::Native).then(Vec::new);
         Indexer { buffers: Buffers::new(window), tape: Tape::null(), scalar }
@@ -48,8 +50,8 @@ impl Indexer {
         }
     }
 
-    /// The positions that [`Indexer::index`] found last, ascending; the first position is the
-    /// guard.
+    /// The positions that [`Indexer::index`] found last, in ascending order; the first position is
+    /// the guard.
     pub(super) fn positions(&self) -> &[u32] {
         match &self.scalar {
             Some(positions) => positions,
@@ -58,7 +60,7 @@ impl Indexer {
     }
 }
 
-/// Finds the same positions without SIMD, byte by byte.
+/// Finds the same positions as simd-json, byte by byte.
 pub(super) fn index_scalar(text: &[u8], positions: &mut Vec<u32>) {
     positions.clear();
     let mut in_string = false;

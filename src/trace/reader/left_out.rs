@@ -1,14 +1,14 @@
-//! Counts the events that take no part in a comparison, by phase and category.
+//! Counts, by phase and category, the events that take no part in a comparison.
 
 use super::strings::{Form, Strings, equal};
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
 /// Number of kinds of events that are recognized by comparing their raw bytes. Traces usually have
-/// fewer kinds. Additional kinds are looked up by their interned texts.
+/// fewer kinds of such events. Any further kinds are looked up by their interned texts.
 const COMMON: usize = 16;
 
-/// The counts, by phase and category.
+/// The counts of events, by phase and category.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     common: Vec<Kind>,
@@ -16,7 +16,7 @@ pub(super) struct LeftOut {
     labels: Vec<(&'static str, u64)>,
 }
 
-/// Events of one phase and category.
+/// The count of events with one phase and category.
 #[derive(Debug)]
 struct Kind {
     phase: Vec<u8>,
@@ -64,7 +64,7 @@ impl LeftOut {
         common.chain(self.others.keys().map(|ids| ids.0)).any(|phase| phase != TextId::EMPTY)
     }
 
-    /// The counts with their labels (`i cpu_instant_event`), sorted.
+    /// The sorted counts with their labels (`i cpu_instant_event`).
     pub(super) fn into_sorted(mut self, strings: &Strings) -> Vec<(String, u64)> {
         for kind in self.common {
             *self.others.entry(kind.ids).or_default() += kind.count;

@@ -1,16 +1,17 @@
-//! Reads a file into a [`Trace`].
+//! Reads a trace file into a [`Trace`].
 //!
 //! ```text
 //! file ─source, feed─▶ unpacked blocks ─known────────────────────────────────▶ fields ─builder─▶ columns
 //!                                     └─index─▶ positions ─document, event─▶┘
 //! ```
 //!
-//! One thread reads one trace; if a core is idle, a second thread decompresses ahead of it. The
-//! text is in one buffer that stays in cache. Events that look like earlier ones are recognized by
-//! comparing their text. For any other event, the reader finds the structure of the text, and a
-//! cursor walks from token to token. When the text is used up, the unfinished event moves to the
-//! front and the buffer is filled again. The reader has no value tree, no tape and no copy of the
-//! text, so its memory use is that of the columns.
+//! One thread reads a trace; if a core is idle, a second thread decompresses ahead of the reading
+//! thread. The text is in one buffer that stays in the processor's cache. Events that resemble
+//! earlier events are recognized by comparing their text. For all other events, the reader finds
+//! the structure of the text, and a cursor walks from token to token. When the text in the buffer
+//! has been used, the unfinished event moves to the front and the buffer is filled again. The
+//! reader has no value tree, no tape and no copy of the text, so it needs little memory besides the
+//! columns.
 
 mod block;
 mod builder;
@@ -56,16 +57,16 @@ use source::Source;
 use std::io::Read;
 use std::path::Path;
 
-/// The path that means standard input.
+/// The path that represents standard input.
 const STDIN: &str = "-";
 
 impl Trace {
-    /// Reads the trace at `path`: JSON of Kineto, an SQLite export of Nsight Systems or an XLA
-    /// profile (`.xplane.pb`), plain or compressed with gzip or zstd. The format is detected by
-    /// content, not by file name. The path `-` means standard input.
+    /// Reads the trace at `path`: Kineto JSON, an SQLite export of Nsight Systems or an XLA profile
+    /// (`.xplane.pb`), uncompressed or compressed with gzip or zstd. The format is detected from
+    /// the content, not from the file name. The path `-` represents standard input.
     ///
     /// Text that real profilers write but JSON forbids is repaired and counted in the notes
-    /// (`REPAIRED_JSON`). If the file is truncated, all whole events are kept (`TRUNCATED`).
+    /// (`REPAIRED_JSON`). If the file is truncated, all complete events are kept (`TRUNCATED`).
     ///
     /// ```
     /// use tracetree::Trace;
@@ -82,7 +83,7 @@ impl Trace {
         Trace::open_with(path, &ReadOptions::default())
     }
 
-    /// Same as [`Trace::open`], with options.
+    /// Same as [`Trace::open`], but with options.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Trace::open`]. With [`ReadOptions::strict`], damaged text is
@@ -94,12 +95,12 @@ impl Trace {
         recorders::of(&mut source)?.read(source, options)
     }
 
-    /// Reads a trace from any source of bytes, which messages call `name`. Compressed data may be
-    /// read and decompressed on another thread.
+    /// Reads a trace from any source of bytes, which error messages call `name`. Compressed data
+    /// may be read and decompressed on a separate thread.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Trace::open_with`]. An error is returned only after a
-    /// pending read on that thread has finished.
+    /// pending read on the separate thread has finished.
     pub fn from_reader(
         name: &str,
         source: impl Read + Send,
@@ -109,8 +110,8 @@ impl Trace {
         recorders::of(&mut source)?.read(source, options)
     }
 
-    /// Reads only the metadata that precedes the events in the file at `path`: devices, versions
-    /// and options in most traces, but nothing in some.
+    /// Reads only the metadata that precedes the events in the file at `path`: in most traces
+    /// devices, versions and options, in some traces nothing.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or does not begin like JSON.
@@ -118,11 +119,11 @@ impl Trace {
         Trace::read_header_with(path, &ReadOptions::default())
     }
 
-    /// Same as [`Trace::read_header`], with options.
+    /// Same as [`Trace::read_header`], but with options.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Trace::read_header`]. Also fails if the text exceeds a limit
-    /// of the options or, with [`ReadOptions::strict`], is damaged.
+    /// of the options or, with [`ReadOptions::strict`], if the text is damaged.
     pub fn read_header_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Header> {
         let path = path.as_ref();
         let name = path.display().to_string();

@@ -1,10 +1,11 @@
-//! Normalizes the raw JSON of an argument list so that each value has a single spelling: one blank
-//! after `,` and none elsewhere, only necessary escapes in strings, and fractions as short as
-//! possible. If two files differ only in how JSON is spelled, their lists are equal.
+//! Normalizes the raw JSON of an argument list, so each value has a single spelling: one blank
+//! after each `,` and no other blanks, only necessary escapes in strings, and fractions as short as
+//! possible. If two files differ only in the spelling of their JSON, their normalized lists are
+//! equal.
 
 use super::decode::{self, Marks};
 
-/// Normalizes `raw`, and repairs the strings in it so that the result is JSON.
+/// Normalizes `raw` and repairs the strings in it, so the result is JSON.
 pub(super) fn normalised(raw: &[u8]) -> (String, Marks) {
     let mut out = Vec::with_capacity(raw.len());
     let mut marks = Marks::default();
@@ -32,8 +33,8 @@ pub(super) fn normalised(raw: &[u8]) -> (String, Marks) {
     (decode::into_utf8(out), marks)
 }
 
-/// Whether `raw` is a list of integers that is already normalized; profilers write nearly all lists
-/// that way.
+/// Whether `raw` is a list of integers that is already normalized, as nearly all lists from
+/// profilers are.
 pub(super) fn is_normal(raw: &[u8]) -> bool {
     let mut after_comma = false;
     raw.iter().all(|&byte| {
@@ -51,8 +52,8 @@ fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
 }
 
-/// Appends a number in normalized form. Integers stay as they are, because they may exceed every
-/// type. `1e-05`, `1.0E-5` and `0.00001` become the same text.
+/// Appends a number in normalized form. Integers stay as they are, because they may exceed the
+/// range of every integer type. For example, `1e-05`, `1.0E-5` and `0.00001` become the same text.
 fn push_number(number: &[u8], out: &mut Vec<u8>) {
     let is_integer = number.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
     let text = std::str::from_utf8(number).ok().filter(|_| !is_integer);

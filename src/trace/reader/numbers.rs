@@ -1,12 +1,12 @@
-//! Parses the decimal text of a trace into exact integers: times in nanoseconds, ids, sizes.
+//! Parses the decimal numbers in a trace into exact integers: times in nanoseconds, ids, sizes.
 //!
 //! No value passes through a double: beyond 2^42 µs, one value of `ts` in two hundred would be off
-//! by a nanosecond, and a single nanosecond breaks the strict nesting of calls.
+//! by a nanosecond, and a single nanosecond can break the strict nesting of calls.
 
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;
 
-/// Decimal places between the microseconds of the text and the nanoseconds of [`Nanos`].
+/// Number of decimal places between the microseconds in the text and the nanoseconds of [`Nanos`].
 const NANO_DIGITS: i64 = 3;
 
 /// Powers of ten, indexed by number of digits, up to the number of digits in a word.
@@ -15,16 +15,16 @@ const POWERS: [u64; WORD + 1] =
 
 /// Parses microseconds in decimal text into whole nanoseconds.
 ///
-/// Digits beyond the third decimal place are rounded half away from zero, exponents are applied,
-/// and values that do not fit saturate. Returns `None` if the text is not a number (`NaN`, `inf`,
+/// Digits after the third decimal place are rounded half away from zero, exponents are applied, and
+/// values that do not fit saturate. Returns `None` if the text is not a number (`NaN`, `inf`,
 /// `N/A`).
 pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 
-/// Parses the microseconds at `start` of a text, and also returns the position after them. The
-/// value equals that of [`nanos`]. Returns `None` if the digits are not in the common form, or not
-/// allowed by JSON.
+/// Parses the microseconds that start at `start` in a text; also returns the position after them.
+/// The returned time equals that of [`nanos`]. Returns `None` if the digits are not in the common
+/// form or JSON does not allow them.
 #[inline]
 pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
     let mut whole = 0;
@@ -93,8 +93,9 @@ fn digit(byte: &u8) -> Option<i64> {
     (value < 10).then_some(i64::from(value))
 }
 
-/// Parses any JSON number as an id; it may be in quotes. Beyond `i64`, the bits of `u64` are kept,
-/// so 18446744073709551615 is the -1 that Kineto meant. Returns `None` if the number is not whole.
+/// Parses any JSON number as an id; the number may be in quotes. Beyond `i64`, the bits of a `u64`
+/// are kept, so 18446744073709551615 becomes the -1 that Kineto meant. Returns `None` if the number
+/// is not whole.
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     if let Some(value) = short_integer(text) {
         return Some(value);
@@ -129,7 +130,7 @@ pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Parses an id that may be hexadecimal (`0x1f`), such as that of a flow arrow, or of a stream on
+/// Parses an id that may be hexadecimal (`0x1f`), such as the id of a flow arrow, or of a stream on
 /// ROCm 6.
 pub(super) fn id(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"0x") {
@@ -148,8 +149,8 @@ pub(super) fn trailing_integer(text: &str) -> Option<i64> {
     text[start..].parse().ok()
 }
 
-/// A decimal number times 10^`places`, rounded half away from zero. Values that do not fit
-/// saturate.
+/// Computes a decimal number times 10^`places`, rounded half away from zero. Values that do not fit
+/// into the type saturate.
 fn scaled(text: &[u8], places: i64) -> Option<i64> {
     let (negative, text) = match text.trim_ascii() {
         [b'-', rest @ ..] => (true, rest),
@@ -173,7 +174,7 @@ fn scaled(text: &[u8], places: i64) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// The first `kept` digits as a number (missing digits are 0), rounded by the digit that follows.
+/// The first `kept` digits as a number (missing digits count as 0), rounded by the next digit.
 fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
     let mut value = 0i64;
     let mut taken = 0i64;
@@ -195,8 +196,8 @@ fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
     value
 }
 
-/// Parses the exponent after `e`. The magnitude of the exponent is limited to a million; anything
-/// larger is absurd either way.
+/// Parses the exponent that follows `e`. The magnitude of the exponent is limited to a million,
+/// because larger exponents are absurd.
 fn exponent(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.trim_start_matches(['+', '-']);

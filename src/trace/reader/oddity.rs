@@ -1,5 +1,5 @@
-//! Counts irregularities of a file by kind, with the first position of each, and turns them into
-//! [`Notes`].
+//! Counts irregularities in a file by kind, with the first position of each kind, and turns them
+//! into [`Notes`].
 
 use crate::error::Place;
 use crate::trace::ids::Uid;
@@ -7,7 +7,7 @@ use crate::trace::losses::Losses;
 use crate::trace::notes::Notes;
 use std::fmt;
 
-/// A kind of irregularity. Most kinds are repairs of the JSON text; see [`Oddity::code`].
+/// A kind of irregularity in a file. Most kinds are repairs of the JSON text; see [`Oddity::code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Oddity {
     Backslash,
@@ -49,8 +49,7 @@ pub(super) enum Oddity {
 
 use Oddity::*;
 
-/// All kinds, in the order of their declaration, which is also the order in which a note lists
-/// them.
+/// All kinds in the order of their declaration, which is also the order in which a note lists them.
 const ALL: [Oddity; 35] = [
     Backslash,
     ControlCharacter,
@@ -96,7 +95,7 @@ const MISSING_TIME: &str = "MISSING_TIME";
 const UNPAIRED: &str = "UNPAIRED_EVENTS";
 const CLOCK: &str = "CLOCK_ANOMALY";
 
-/// The codes of the notes, with the hint of each.
+/// The codes of the notes, each with its hint.
 const CODES: [(&str, &str); 6] = [
     (
         REPAIRED,
@@ -137,7 +136,7 @@ impl Oddity {
             TextAfterEnd => (REPAIRED, "text after the end of the trace"),
             GarbageAfterGzip => (REPAIRED, "unexpected data after the gzip data"),
             BadChecksum => (REPAIRED, "gzip checksum or size that does not match"),
-            CutArchive => (REPAIRED, "packed data cut off after the end of the trace"),
+            CutArchive => (REPAIRED, "compressed data truncated after the end of the trace"),
             LostEvent => (LOST, "event that cannot be read, skipped"),
             Hole => (
                 LOST,
@@ -145,7 +144,7 @@ impl Oddity {
             ),
             DeepEvent => (LOST, "event nested deeper than 512 values, skipped"),
             OtherTrace => (LOST, "event of another trace after the end of this one, not read"),
-            OtherDocument => (LOST, "other document after the end of the trace, not read"),
+            OtherDocument => (LOST, "second document after the end of the trace, not read"),
             WrongType => (WRONG_TYPE, "field of the wrong type, ignored"),
             NoStart => (MISSING_TIME, "event without ts, skipped"),
             NoDuration => (MISSING_TIME, "event without dur, duration counted as 0"),
@@ -162,18 +161,16 @@ impl Oddity {
         }
     }
 
-    /// The code of the note that counts this kind.
     pub(super) fn code(self) -> &'static str {
         self.description().0
     }
 
-    /// The phrase that follows the count.
     pub(super) fn label(self) -> &'static str {
         self.description().1
     }
 
-    /// Whether `--strict` rejects a file with this irregularity: the file itself is damaged, not
-    /// only the recorded values.
+    /// Whether `--strict` rejects a file with this irregularity because the file itself is damaged,
+    /// not only the recorded values.
     pub(super) fn is_damage(self) -> bool {
         matches!(self.code(), REPAIRED | LOST)
     }
@@ -222,17 +219,17 @@ impl Oddities {
         }
     }
 
-    /// Counts `bytes` bytes of text that are not read because of a kind of irregularity.
+    /// Counts `bytes` bytes of text that are not read because of this kind of irregularity.
     pub(super) fn add_skipped(&mut self, oddity: Oddity, bytes: u64) {
         self.skipped[oddity as usize] += bytes;
     }
 
-    /// Counts an irregular event, by its uid, that was found only after all events were read.
+    /// Counts an irregular event, given by its uid, that was found after all events were read.
     pub(super) fn add_event(&mut self, oddity: Oddity, uid: Uid) {
         self.seen[oddity as usize].get_or_insert((0, First::Event(uid.0.into()))).0 += 1;
     }
 
-    /// The first damage, which makes `--strict` reject the file.
+    /// The first damage that makes `--strict` reject the file.
     pub(super) fn first_damage(&self) -> Option<(Oddity, Place)> {
         self.damage
     }
@@ -250,7 +247,7 @@ impl Oddities {
         }
     }
 
-    /// The counts of lost, repaired and impossible data. A single empty event does not count,
+    /// The counts of lost, repaired and impossible data. A single empty event is not counted,
     /// because some profilers end their list with one.
     pub(super) fn losses(&self) -> Losses {
         let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);

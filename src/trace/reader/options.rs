@@ -1,4 +1,4 @@
-//! Options for reading a trace: strictness, limits, progress and cancellation.
+//! Defines the options for reading a trace: strictness, limits, progress and cancellation.
 
 use crate::cancel::Cancel;
 use std::fmt;
@@ -25,12 +25,13 @@ pub struct ReadOptions {
     pub progress: Option<ReadProgress>,
     /// Stops reading when cancellation is requested.
     pub cancel: Cancel,
-    /// Number of text bytes that are in memory at once. The trace does not depend on this number.
-    /// Smaller blocks are slower, and a block always grows to fit the longest event.
+    /// Number of text bytes that are in memory at once. The resulting trace does not depend on this
+    /// number. Smaller blocks are slower to read, and a block always grows to fit the longest
+    /// event.
     pub block_bytes: Option<usize>,
 }
 
-/// A callback that receives the number of bytes of the file read so far, before decompression.
+/// A callback that receives how many bytes of the file have been read so far, before decompression.
 #[derive(Clone)]
 pub struct ReadProgress(Arc<dyn Fn(u64) + Send + Sync>);
 
@@ -52,11 +53,11 @@ impl fmt::Debug for ReadProgress {
     }
 }
 
-/// Number of bytes to which any file may decompress, however small it is.
+/// Size in bytes to which any file may decompress, however small the file is.
 const FREE_UNPACKED: u64 = 64 << 20;
 
-/// Maximum ratio of decompressed to compressed size. Real traces reach 14 to 60; deflate alone can
-/// reach 1,000.
+/// Maximum ratio of decompressed size to compressed size. Real traces reach ratios of 14 to 60;
+/// deflate alone can reach 1,000.
 const MAX_RATIO: u64 = 200;
 
 impl ReadOptions {
@@ -74,14 +75,14 @@ impl ReadOptions {
         self
     }
 
-    /// Rejects a file that decompresses to more than `bytes`.
+    /// Rejects a file that decompresses to more than `bytes` bytes.
     #[must_use]
     pub fn max_unpacked(mut self, bytes: u64) -> Self {
         self.max_unpacked = Some(bytes);
         self
     }
 
-    /// Drops the points of flow arrows, which a comparison does not use. These points are still
+    /// Drops the points of flow arrows, which a comparison does not use. The points are still
     /// counted and checked.
     #[must_use]
     pub fn without_flows(mut self) -> Self {
@@ -89,14 +90,14 @@ impl ReadOptions {
         self
     }
 
-    /// Reports the bytes of the file to `progress` as they are read.
+    /// Reports to `progress` how many bytes of the file have been read.
     #[must_use]
     pub fn progress(mut self, progress: ReadProgress) -> Self {
         self.progress = Some(progress);
         self
     }
 
-    /// Stops reading when `cancel` is requested.
+    /// Stops reading when cancellation is requested through `cancel`.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
@@ -104,7 +105,7 @@ impl ReadOptions {
     }
 
     /// The default limit in bytes: 64 MiB plus 200 bytes for each byte of the compressed file. Real
-    /// traces stay below the limit; a file made to fill the memory does not.
+    /// traces stay below this limit, unlike files that are made to fill the memory.
     pub fn default_max_unpacked(packed_bytes: u64) -> u64 {
         FREE_UNPACKED.saturating_add(packed_bytes.saturating_mul(MAX_RATIO))
     }

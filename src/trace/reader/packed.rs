@@ -1,4 +1,4 @@
-//! Reads the stored bytes of any reader: buffers, counts and hashes them, and reports the progress.
+//! Reads the stored bytes from any reader: buffers, counts and hashes them, and reports progress.
 
 use super::options::ReadProgress;
 use std::io::{self, BufRead, Read};
@@ -6,7 +6,7 @@ use twox_hash::xxhash3_128::Hasher;
 
 const BUFFER: usize = 64 * 1024;
 
-/// The bytes of the file as stored.
+/// The bytes of the file as stored on disk.
 pub(super) struct Packed<'a> {
     input: Box<dyn Read + Send + 'a>,
     progress: Option<ReadProgress>,
@@ -15,7 +15,7 @@ pub(super) struct Packed<'a> {
     end: usize,
     total: u64,
     has_failed: bool,
-    /// The hasher, boxed because it is large.
+    /// The hasher of the file, boxed because it is large.
     hasher: Box<Hasher>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Packed<'a> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// The next byte; `None` at the end of the file.
+    /// The next byte of the file; `None` at its end.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -52,22 +52,22 @@ impl<'a> Packed<'a> {
         Ok(byte)
     }
 
-    /// Number of bytes read from the file.
+    /// Number of bytes read from the file so far.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Number of bytes read and consumed.
+    /// Number of bytes that were both read and consumed.
     pub(super) fn used(&self) -> u64 {
         self.total - (self.end - self.start) as u64
     }
 
-    /// Whether an error came from the underlying reader itself.
+    /// Whether an error comes from the underlying reader itself.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Reads to the end of the file and returns the size of the whole file.
+    /// Reads to the end of the file and returns the total size of the file.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -77,7 +77,7 @@ impl<'a> Packed<'a> {
         Ok(self.total)
     }
 
-    /// Reads into the buffer, starting at position `at`.
+    /// Reads into the buffer, starting at position `at` of the buffer.
     fn read_input(&mut self, at: usize) -> io::Result<usize> {
         let result = read_once(&mut self.input, &mut self.buffer[at..]);
         if let Ok(count) = result {

@@ -3,26 +3,27 @@
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 
-/// Maximum number of open events that are searched for the begin of an end event. The limit exceeds
-/// the depth of any real call stack and bounds the cost of a file of begins without ends.
+/// Maximum number of open events that are searched for the begin event of an end event. The limit
+/// exceeds the depth of any real call stack and bounds the cost of a file with many unmatched begin
+/// events.
 const MAX_SEARCH: usize = 1024;
 
-/// The events of each thread that have begun and not ended.
+/// For each thread, the events that have begun and not ended.
 #[derive(Debug, Default)]
 pub(super) struct OpenEvents {
     stacks: Vec<Vec<Open>>,
 }
 
-/// An event that has begun.
+/// An event that has begun and not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) name: TextId,
-    /// The event's id; `None` if the event is not kept.
+    /// The event's id; `None` if the trace does not keep the event.
     pub(super) event: Option<EventId>,
 }
 
 impl OpenEvents {
-    /// Records the begin of an event.
+    /// Records a begin event.
     pub(super) fn begin(&mut self, thread: ThreadId, open: Open) {
         if self.stacks.len() <= thread.index() {
             self.stacks.resize_with(thread.index() + 1, Vec::new);
@@ -30,8 +31,8 @@ impl OpenEvents {
         self.stacks[thread.index()].push(open);
     }
 
-    /// Ends the innermost open event with this name, or the innermost open event if the end event
-    /// has no name. Returns `None` if there is no such event.
+    /// Ends the innermost open event with this name or, if the end event has no name, the innermost
+    /// open event. Returns `None` if there is no such event.
     pub(super) fn end(&mut self, thread: ThreadId, name: TextId) -> Option<Open> {
         let stack = self.stacks.get_mut(thread.index())?;
         if name == TextId::EMPTY {
@@ -42,7 +43,7 @@ impl OpenEvents {
         Some(stack.remove(from + at))
     }
 
-    /// The kept events that have not ended, by thread.
+    /// The kept events that never ended, by thread.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = EventId> {
         self.stacks.iter().flatten().filter_map(|open| open.event)
     }

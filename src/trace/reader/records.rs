@@ -1,7 +1,7 @@
-//! Maps the four argument lists of an op, as raw JSON, to its argument record.
+//! Maps the four argument lists of an op, given as raw JSON, to an argument record.
 //!
-//! Ops repeat, so all four lists are looked up together in their raw form. Lists are normalized and
-//! interned only if their raw form is new.
+//! Ops repeat, so the four lists of an op are looked up together in their raw form. A list is
+//! normalized and interned only if its raw form is new.
 
 use super::cursor::Value;
 use super::decode::Marks;
@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
-/// The records of the trace that is being read.
+/// The argument records of the trace that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     list: Vec<Arguments>,
@@ -24,7 +24,7 @@ pub(super) struct Records {
     by_raw: HashTable<u32>,
 }
 
-/// A raw form that was seen before: where its bytes end in `raw`, and its record.
+/// A raw form that was seen before: the end of its bytes in `raw`, and its record.
 #[derive(Debug)]
 struct Seen {
     shape: [u32; 4],
@@ -34,8 +34,7 @@ struct Seen {
 }
 
 impl Records {
-    /// The record of an event, or `u32::MAX` if it has no arguments, and the damage in the
-    /// arguments.
+    /// The record of an event (`u32::MAX` if it has no arguments), and the damage in its arguments.
     pub(super) fn find_or_add(&mut self, args: &Args<'_>, strings: &mut Strings) -> (u32, Marks) {
         let lists = [args.dims, args.types, args.strides, args.concrete];
         if lists.iter().all(|list| *list == Value::Absent) {
@@ -57,7 +56,7 @@ impl Records {
         (record, marks)
     }
 
-    /// All records, by id.
+    /// All argument records, by id.
     pub(super) fn into_list(self) -> Vec<Arguments> {
         self.list
     }
@@ -112,7 +111,7 @@ fn raw<'a>(list: &Value<'a>) -> &'a [u8] {
     }
 }
 
-/// The length of a list, and whether the list is text in quotes.
+/// The length of a list, and whether the list is written as text in quotes.
 fn shape(list: Value<'_>) -> u32 {
     let is_text = matches!(list, Value::Text(_));
     let length = u32::try_from(raw(&list).len()).expect("a window is below 2 GiB");
@@ -125,7 +124,7 @@ fn hash(parts: &[&[u8]; 4]) -> u64 {
     hasher.finish()
 }
 
-/// Whether `bytes` ends with the four parts, whose lengths are known to match.
+/// Whether `bytes` ends with the four lists, whose lengths are known to match.
 fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
     let mut rest = bytes;
     parts.iter().rev().all(|part| {
@@ -135,7 +134,7 @@ fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
     })
 }
 
-/// Splits off the four parts with which `bytes` ends.
+/// Splits off the four lists with which `bytes` ends.
 fn split(bytes: &[u8], shape: [u32; 4]) -> [&[u8]; 4] {
     let mut end = bytes.len();
     let mut parts = [&bytes[..0]; 4];

@@ -1,11 +1,11 @@
-//! Checks the first bytes of a file. If the file cannot be a trace, the error says what it seems to
-//! be.
+//! Checks the first bytes of a file. If the file cannot be a trace, the error names the format that
+//! it seems to have.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Files that are often mistaken for traces: first bytes, what the file is, what to do.
+/// Files that are often mistaken for traces: first bytes, name of the format, hint for the user.
 const OTHERS: [(&[u8], &str, &str); 20] = [
     (
         b"version https://git-lfs",
@@ -41,7 +41,8 @@ const OTHERS: [(&[u8], &str, &str); 20] = [
 /// Offset and content of the signature of a tar archive.
 const TAR_MAGIC: (usize, &[u8]) = (257, b"ustar");
 
-/// Returns how many bytes of `head` to skip before the JSON text: the length of a byte order mark.
+/// Returns the number of bytes of `head` that precede the JSON text: the length of a byte order
+/// mark.
 ///
 /// # Errors
 /// Fails if `head`, the beginning of the decompressed text, is empty or not JSON.
@@ -84,7 +85,7 @@ pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
     }
 }
 
-/// The first byte of a text, as an error message shows it.
+/// Formats the first byte of a text for an error message.
 fn shown(text: &[u8]) -> String {
     match text[0] {
         byte @ b'!'..=b'~' => format!("'{}'", char::from(byte)),

@@ -1,19 +1,20 @@
-//! Finds the JSON violations in the text of one element.
+//! Finds the JSON violations in the text of one element of `traceEvents`.
 //!
-//! An event that was read with the index is checked here once more as a whole, including strings
-//! and numbers that the trace does not keep. Damage in them is the only sign of some losses: a hole
-//! that starts in one such string and ends in another contains all events between them.
+//! An event that was read with the index is checked here again as a whole, including strings and
+//! numbers that the trace does not store. Damage in strings that the trace does not store can be
+//! the only sign of lost events: a hole that starts in one such string and ends in another contains
+//! all events between them.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};
 use super::known::{behind_blanks, string_end};
 
-/// Number of consecutive zero bytes (or bytes of all ones) that are a hole in the file, not text.
-/// Names come from C, where a zero ends them. Single zero bytes occur in names that were damaged in
-/// memory.
+/// Number of consecutive zero bytes (or bytes of all ones) from which they count as a hole in the
+/// file instead of text. Names come from C, where a zero byte ends them. Single zero bytes occur in
+/// names that were damaged in memory.
 const HOLE: usize = 8;
 
-/// How many strings are damaged in which way, and whether everything else is JSON.
+/// The number of strings with each kind of damage, and whether the text outside of strings is JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Faults {
     /// Number of strings with bytes below 0x20.
@@ -22,19 +23,19 @@ pub(super) struct Faults {
     pub(super) not_utf8: u32,
     /// Number of strings with an escape that JSON does not define.
     pub(super) escapes: u32,
-    /// Whether brackets, commas, colons, numbers or words violate the grammar of JSON.
+    /// Whether brackets, commas, colons, numbers or words violate the JSON grammar.
     pub(super) is_broken: bool,
     /// Whether the file has a hole in this text.
     pub(super) has_hole: bool,
 }
 
 impl Faults {
-    /// Whether the text is JSON.
+    /// Whether the text is JSON without any fault.
     pub(super) fn is_none(&self) -> bool {
         *self == Faults::default()
     }
 
-    /// Adds the faults in the content of a string.
+    /// Adds the faults in a string.
     pub(super) fn add_string(&mut self, content: &[u8]) {
         self.controls += u32::from(content.iter().any(|&byte| byte < 0x20));
         self.not_utf8 += u32::from(std::str::from_utf8(content).is_err());
@@ -83,7 +84,7 @@ pub(super) fn faults(text: &[u8]) -> Faults {
     faults
 }
 
-/// The kind of a token, by its first byte.
+/// The kind of a token, determined by its first byte.
 pub(super) fn token(first: u8) -> Token {
     match first {
         b'{' => Token::OpenObject,
@@ -106,7 +107,7 @@ pub(super) fn has_hole(text: &[u8]) -> bool {
     })
 }
 
-/// Length of the scalar at the beginning of a text.
+/// Length of the scalar (number or word) at the beginning of a text.
 fn scalar_length(text: &[u8]) -> usize {
     let ends = |byte: &u8| {
         matches!(

@@ -1,5 +1,5 @@
-//! Decompresses a file, standard input or any reader: plain, gzip or zstd, detected by the first
-//! bytes.
+//! Decompresses a file, standard input or any reader: uncompressed, gzip or zstd, detected from the
+//! first bytes.
 
 use super::gzip::Gzip;
 use super::oddity::Oddities;
@@ -9,7 +9,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Place, Result};
 use std::io::{self, Read};
 
-/// Number of decompressed bytes that are needed to recognize the kind of file.
+/// Number of decompressed bytes from which the kind of file is recognized.
 const HEAD: usize = 512;
 
 /// The source of the decompressed bytes of a trace.
@@ -21,7 +21,7 @@ pub(super) struct Source<'a> {
     unpacked: u64,
     damage: Option<String>,
     comes_at_once: bool,
-    /// Decompressed bytes that were examined before they are read.
+    /// Decompressed bytes that were examined but not read yet.
     head: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ enum Packing<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A source of the bytes of `input`, which messages call `name`.
+    /// Creates a source of the bytes of `input`, which error messages call `name`.
     ///
     /// # Errors
     /// Fails if nothing can be read.
@@ -58,12 +58,12 @@ impl<'a> Source<'a> {
     }
 
     /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. A pipe
-    /// must not be read further than needed.
+    /// must not be read further than necessary.
     pub(super) fn piped(self) -> Self {
         Source { comes_at_once: false, ..self }
     }
 
-    /// Whether all bytes are available at once.
+    /// Whether all bytes of the file are available at once.
     pub(super) fn comes_at_once(&self) -> bool {
         self.comes_at_once
     }
@@ -72,13 +72,13 @@ impl<'a> Source<'a> {
         !matches!(self.packing, Packing::Plain(_))
     }
 
-    /// The name of the trace in messages.
+    /// The name of the trace in error messages.
     pub(super) fn name(&self) -> &'a str {
         self.name
     }
 
     /// The first decompressed bytes: [`HEAD`] bytes if the file is that long, or fewer if the first
-    /// byte shows that the file is JSON. Reading still starts with these bytes.
+    /// byte shows that the file is JSON. Later reads still start with these bytes.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Source::read`].
@@ -101,7 +101,7 @@ impl<'a> Source<'a> {
     /// reports.
     ///
     /// # Errors
-    /// Fails if reading fails or is cancelled, or the text exceeds its size limit.
+    /// Fails if reading fails or is cancelled, or if the text exceeds the size limit.
     pub(super) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         self.cancel.check(self.name)?;
         if !self.head.is_empty() {
@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
         Ok(count)
     }
 
-    /// Whether an error means that the data is damaged, as opposed to a failure to read it.
+    /// Whether an error means that the data is damaged rather than that the data could not be read.
     fn is_damage(&self, error: &io::Error) -> bool {
         match &self.packing {
             Packing::Plain(_) => false,
@@ -167,15 +167,15 @@ impl<'a> Source<'a> {
         self.unpacked
     }
 
-    /// Why the compressed data ends too early, if it does.
+    /// The reason why the compressed data ends too early, if it does.
     pub(super) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// The percentage of the file that was read; bytes after damaged data do not count.
+    /// The percentage of the file that was read; bytes after damaged data do not count as read.
     ///
     /// # Errors
-    /// Fails if the rest of the file cannot be counted.
+    /// Fails if the rest of the file cannot be read to determine its size.
     pub(super) fn share_read(&mut self) -> Result<f64> {
         let name = self.name;
         let packed = self.packed_mut();

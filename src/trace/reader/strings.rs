@@ -1,8 +1,9 @@
 //! Interns the raw bytes of names as texts.
 //!
-//! Most raw bytes are the text itself and are looked up as they are. Raw bytes with escapes,
-//! damage, or non-ASCII characters are decoded only the first time. A table of aliases remembers
-//! their raw form, so a repetition costs one look-up, and its damage is still counted every time.
+//! Most raw bytes are equal to the text and are looked up directly. Raw bytes with escapes, damage,
+//! or non-ASCII characters are decoded only the first time. A table of aliases maps their raw form
+//! to the text, so a repetition costs one look-up, and damage in the text is still counted every
+//! time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};
@@ -28,15 +29,15 @@ pub(super) struct Strings {
 }
 
 /// Recent texts that equal their raw bytes, each in a slot determined by these bytes. Long texts
-/// repeat, and comparing them costs a tenth of looking them up.
+/// repeat, and comparing two texts costs a tenth of looking one up.
 ///
-/// Without this cache, and with `==` instead of `known::scan::is_same`, `tracetree info` executes
+/// Without the slots, and with `==` instead of `known::scan::is_same`, `tracetree info` executes
 /// 3.4% more instructions on a TimeSformer trace (H100), 2.1% more on an eager training run (A100),
 /// and 4.5% more on a ResNet of 2021 (callgrind, one thread).
 #[derive(Debug)]
 struct Recent([TextId; RECENT]);
 
-/// Number of slots for texts that are found without a look-up.
+/// Number of slots for recent texts, which are found without a look-up.
 const RECENT: usize = 1024;
 
 impl Default for Recent {
@@ -82,7 +83,7 @@ impl Strings {
         }
     }
 
-    /// Slow path for a text that differs from the one cached in its slot.
+    /// The slow path for a text that differs from the text in its slot.
     #[inline(never)]
     fn look_up(&mut self, raw: &[u8], form: Form, place: usize) -> (TextId, Marks) {
         if !decode::is_plain(raw) {
@@ -93,7 +94,7 @@ impl Strings {
         (text, Marks::default())
     }
 
-    /// The id of a text that is already decoded.
+    /// The id of a text that was already decoded.
     pub(super) fn add(&mut self, text: &str) -> TextId {
         self.texts.intern(text)
     }
@@ -107,7 +108,7 @@ impl Strings {
         self.texts.bytes() + self.raw.len()
     }
 
-    /// The texts without their raw forms, once everything is read.
+    /// Returns the texts without their raw forms, once the whole trace is read.
     pub(super) fn into_texts(self) -> Texts {
         self.texts
     }
@@ -154,8 +155,8 @@ impl Strings {
 
 /// Whether two byte slices are equal.
 ///
-/// An empty slice may have a dangling pointer. Comparing zero bytes there costs a hundred
-/// nanoseconds if the system's `memcmp` reads through a mask (AVX-512), because microcode
+/// An empty slice may have a dangling pointer. Comparing zero bytes at such a pointer costs a
+/// hundred nanoseconds if the system's `memcmp` reads through a mask (AVX-512), because microcode
 /// suppresses the fault.
 #[inline]
 pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {

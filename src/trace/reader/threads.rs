@@ -1,4 +1,5 @@
-//! Maps `pid` and `tid` of events to threads, and names the threads after metadata events.
+//! Maps the `pid` and `tid` of events to threads, and names the threads according to metadata
+//! events.
 
 use super::cursor::Value;
 use super::known::is_same;
@@ -22,7 +23,7 @@ pub(super) struct Threads {
     recent: [Option<Recent>; RECENT],
 }
 
-/// The raw bytes of a recent thread. For most events, the thread is found here.
+/// The raw bytes of a recent thread. The raw bytes that identify the thread of most events.
 #[derive(Debug)]
 struct Recent {
     pid: Vec<u8>,
@@ -40,7 +41,7 @@ impl Recent {
 }
 
 impl Threads {
-    /// The thread of an event, which is added if it is new.
+    /// Returns the thread of an event and adds the thread if it is new.
     #[inline]
     pub(super) fn resolve(
         &mut self,
@@ -116,7 +117,7 @@ impl Threads {
     }
 }
 
-/// The bytes of a value; `null`, absent and composite values are the empty text.
+/// The bytes of a value; empty for `null`, an absent value, and a list or object.
 pub(super) fn raw(value: Value<'_>) -> &[u8] {
     value.bytes().unwrap_or_default()
 }

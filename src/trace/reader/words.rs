@@ -15,41 +15,41 @@ pub(super) const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; WORD])
 }
 
-/// Index of the first byte in which a bit is set.
+/// Index of the first byte that contains a set bit.
 #[inline]
 pub(super) fn first(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
-/// The high bit of each byte that is not a digit. Only the lowest of these bits is certain; higher
-/// ones may be missing.
+/// The high bit of each byte that is not a digit. Only the lowest set bit is certain; higher bits
+/// may be missing.
 #[inline]
 pub(super) fn not_digits(word: u64) -> u64 {
     let digits = word ^ each(b'0');
     (digits.wrapping_add(each(0x80 - 10)) | digits) & each(0x80)
 }
 
-/// Number of digits at the beginning of the word.
+/// Number of digits at the beginning of a word.
 #[inline]
 pub(super) fn first_digits(word: u64) -> usize {
     first(not_digits(word))
 }
 
-/// The number that eight digits represent; `None` if any byte is not a digit.
+/// The number that eight digits represent; `None` if any of the bytes is not a digit.
 #[inline]
 pub(super) fn number(word: u64) -> Option<u64> {
     (not_digits(word) == 0).then(|| value(word ^ each(b'0')))
 }
 
-/// The number that the first `count` bytes represent, which must be digits.
+/// The number that the first `count` bytes of a word represent; these bytes must be digits.
 #[inline(always)]
 pub(super) fn leading_number(word: u64, count: usize) -> u64 {
     let digits = word ^ each(b'0');
     value(digits.unbounded_shl(8 * (WORD - count) as u32))
 }
 
-/// The value of eight digits from 0 to 9, one per byte; the lowest byte is the most significant
-/// digit.
+/// The number formed by eight digit values from 0 to 9, one per byte, whose lowest byte is the most
+/// significant digit.
 #[inline]
 fn value(digits: u64) -> u64 {
     // Combines adjacent digits into numbers of two, then four, then eight digits.

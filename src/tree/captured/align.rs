@@ -1,8 +1,9 @@
 //! Aligns captured launches with the GPU events of a replay to find which event each launch became.
 //!
-//! The launches have a single order, that of the capture. The events have one order for each
-//! stream. So a state of the search is the number of launches and of events per stream that are
-//! used up. Each move uses up one launch, one event, or a matching pair:
+//! The launches have a single order: the order of the capture. The GPU events have a separate order
+//! for each stream. So a state of the search consists of the number of used launches and the number
+//! of used events per stream. Each move of the search uses one launch, one event, or a matching
+//! pair:
 //!
 //! ```text
 //! launches  a b c d e          state (2; 1, 1): a and b are used, and one event of each stream
@@ -10,35 +11,36 @@
 //! stream 2    B   D
 //! ```
 //!
-//! All launches of an op go to one stream, so a pair on a different stream than the previous one
+//! All launches of an op go to one stream, so a pair on a different stream than the previous pair
 //! has a cost. To apply this cost, a state inside an op records the stream of its last pair.
 //!
-//! States that have used up equally many items compete. The best few hundred states continue,
-//! unless they are far behind the best one. With a single stream, these states form a band around
-//! the best path, so the search takes linear time.
+//! States compete if they have used equally many items. The best few hundred states continue,
+//! unless their scores are far below the best score. With a single stream, the remaining states
+//! form a band around the best path, so the search takes linear time.
 
 use super::alignment::Alignment;
 use super::evidence::{Evidence, Score};
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum number of streams to search. If a replay has more streams, the smallest ones are merged
-/// into one, ordered by start.
+/// Maximum number of streams that are searched. If a replay has more streams, the smallest streams
+/// are merged into one, ordered by start.
 const STREAMS: usize = 6;
 /// Maximum number of states that continue after each move.
 const BEAM: usize = 256;
-/// States whose score is further below the best one are dropped.
+/// States whose score is further below the best score than this are dropped.
 const MARGIN: Score = 2_000;
 /// Cost of leaving a launch without an event, or an event without a launch.
 const GAP: Score = 12;
-/// Cost of using an event after an event of another stream that started later.
+/// Cost of using an event after an event of a different stream that started later.
 const OUT_OF_ORDER: Score = 2;
 /// Cost of changing the stream within one op.
 const OP_ON_TWO_STREAMS: Score = 2;
-/// Maximum number of times that the alignment is repeated with evidence from the previous round.
+/// Maximum number of rounds in which the alignment is repeated with evidence from the previous
+/// round.
 const LESSONS: usize = 4;
 
-/// Aligns captured launches with the events of a replay.
+/// Aligns captured launches with the GPU events of a replay.
 pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Alignment {
     let launched = &comparable(launched, ran, alphabet);
     let mut evidence = Evidence::new(alphabet);
@@ -50,13 +52,14 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
             best = Some(found);
         }
     }
-    let (_, mut alignment) = best.expect("there is an order");
+    let (_, mut alignment) = best.expect("at least one order of the streams was tried");
     alignment.agreement = evidence.agreement(launched, ran, &alignment);
     alignment
 }
 
-/// The launches, with mangled kernel names removed if no event of the replay has them. The replay
-/// may have recorded the same name demangled, so a mangled name that no event has is not evidence.
+/// Returns the launches, with mangled kernel names removed if no event of the replay has them. The
+/// replay may have recorded the same name in demangled form, so a mangled name that no event has is
+/// not evidence.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
@@ -67,8 +70,8 @@ fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<La
     launched.iter().map(comparable).collect()
 }
 
-/// The streams of the replay as lists of events. If graph nodes are numbered, also returns all
-/// events by node, because a graph numbers its nodes in the order of the capture.
+/// The streams of the replay, each as a list of events. If graph nodes are numbered, also returns
+/// all events ordered by node, because a graph numbers its nodes in the order of the capture.
 fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     let mut streams: FxHashMap<_, Vec<u32>> = FxHashMap::default();
     for (at, event) in (0..).zip(ran) {
@@ -92,8 +95,8 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     orders
 }
 
-/// The alignment of the launches with the events in a given order. The alignment is repeated with
-/// evidence from the previous round about launches without a recorded kernel name.
+/// Aligns the launches with the events in a given order. The alignment is repeated with evidence
+/// from the previous round about launches without a recorded kernel name.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],
@@ -113,17 +116,17 @@ fn learned(
     found
 }
 
-/// How many launches, and how many events of each stream, are used up. Within an op, the stream of
-/// the last pair is also part of the state.
+/// The number of used launches, and the number of used events of each stream. Within an op, the
+/// stream of the last pair is also part of the state.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 
-/// A state that was reached, and how it was reached.
+/// A state that the search reached, and the move that led to it.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     score: Score,
     /// The previous state; the first state refers to itself.
     before: u32,
-    /// The pair made by the last move.
+    /// The pair that the last move matched, if any.
     pair: Option<(u32, u32)>,
 }
 
@@ -134,7 +137,7 @@ struct Search<'s, 'a> {
     evidence: &'s mut Evidence<'a>,
 }
 
-/// States that have used up equally many items.
+/// The states that have used equally many items.
 type Front = FxHashMap<Used, Reached>;
 
 impl Search<'_, '_> {
@@ -156,7 +159,7 @@ impl Search<'_, '_> {
         (reached[last].score, self.trace_back(&reached))
     }
 
-    /// The best states of a front, best first; only these continue.
+    /// The best states of a front, best first; only these states continue.
     fn fittest(&self, front: Front) -> Vec<(Used, Reached)> {
         let mut states: Vec<(Used, Reached)> = front.into_iter().collect();
         states.sort_unstable_by_key(|&(used, how)| (std::cmp::Reverse(how.score), used));
@@ -200,14 +203,14 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether the op of a launch also launches the next one. The result is always false if there
-    /// is a single stream.
+    /// Whether the op of a launch also makes the next launch. The result is always false if the
+    /// replay has a single stream.
     fn goes_on(&self, launch: u32) -> bool {
         let next = self.launched.get(launch as usize + 1);
         self.streams.len() > 1 && next.is_some_and(|next| next.follows)
     }
 
-    /// The cost of using an event after an event of another stream that started later.
+    /// The cost of using an event after an event of a different stream that started later.
     fn out_of_order(&self, event: u32, stream: usize, events: &[u32; STREAMS]) -> Score {
         let start = self.ran[event as usize].start;
         let is_later = |other: usize| {
@@ -234,7 +237,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Keeps the better of two ways to reach a state; on a tie, the one whose previous state was
+/// Keeps the better of two ways to reach a state; on a tie, the way whose previous state was
 /// reached first.
 fn offer(front: &mut Front, state: Used, how: Reached) {
     front

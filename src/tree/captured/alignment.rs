@@ -1,16 +1,17 @@
 //! Records which GPU event of a replay each captured launch became.
 
-/// The event that each launch became.
+/// For each launch, the event that it became.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alignment {
-    /// For each event of the replay, the launch that became it.
+    /// For each event of the replay, the launch that became this event.
     pub(super) launches: Vec<Option<u32>>,
-    /// Fraction of the pairs whose evidence is more than their order; 1 if names are recorded.
+    /// Fraction of the pairs that more evidence than their order supports; 1 if kernel names were
+    /// recorded.
     pub(super) agreement: f64,
 }
 
 impl Alignment {
-    /// Pairs of (position of an event, position of its launch).
+    /// Pairs of event and launch, both as positions.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let pair = |(at, launch): (usize, &Option<u32>)| launch.map(|launch| (at, launch as usize));
         self.launches.iter().enumerate().filter_map(pair)
@@ -20,7 +21,7 @@ impl Alignment {
         self.launches.iter().flatten().count()
     }
 
-    /// Fraction of the pairs whose evidence is more than their order.
+    /// Fraction of the pairs that more evidence than their order supports.
     pub(crate) fn agreement(&self) -> f64 {
         self.agreement
     }

@@ -1,9 +1,9 @@
 //! Scores the evidence that a captured launch became a given GPU event of a replay.
 //!
-//! ROCm records the kernel name with the launch, so names decide. CUDA does not record kernel names
-//! with launches. In CUDA traces, words that the op and its kernel share help in some cases
-//! (`rms_norm`, `add_rmsnorm_kernel`). Further evidence is learned from the sequences themselves:
-//! one op with one shape launches the same kernel in every layer.
+//! ROCm records the kernel name with the launch, so names decide there. CUDA records no kernel
+//! names with launches. In CUDA traces, words that the op and its kernel share can help
+//! (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences: one op with one
+//! shape launches the same kernel in every layer.
 
 use super::alignment::Alignment;
 use super::graphs::LaunchKind;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The evidence for a pair of launch and event, in sixteenths of a point.
 pub(super) type Score = i32;
 
-/// Base score of a launch and an event of compatible kinds.
+/// Base score of a launch and an event whose kinds are compatible.
 const KIND: Score = 16;
 /// Score if the kernel name recorded with the launch equals the name of the kernel.
 const NAME: Score = 128;
@@ -22,22 +22,24 @@ const NAME: Score = 128;
 const OP_IS_KERNEL: Score = 96;
 /// Score if the op and the kernel do the same kind of work, according to the words in their names.
 const SAME_WORK: Score = 48;
-/// Score if the op and the kernel do different kinds of work.
+/// Score if the op and the kernel do different kinds of work, according to the words in their
+/// names.
 const OTHER_WORK: Score = -24;
-/// Score if a word of the op's name is part of the kernel's name.
+/// Score if a word of the op's name occurs in the kernel's name.
 const SAME_WORD: Score = 32;
-/// Minimum length of a word that is searched for in kernel names. Shorter words are part of many
+/// Minimum length of a word that is searched for in kernel names. Shorter words occur in many
 /// unrelated words.
 const SHORTEST_WORD: usize = 3;
-/// Score if grid and block are equal. The score is subtracted if grid or block differ.
+/// Score if the launch and the kernel have equal grids and blocks. The score is subtracted if their
+/// grids or blocks differ.
 const GRID: Score = 24;
 /// Score if the previous alignment matched all launches with this context to this kernel.
 const LEARNED: Score = 80;
-/// Score if the previous alignment matched no launch with this context to this kernel. If some of
-/// the launches were matched to this kernel, the score is interpolated.
+/// Score if the previous alignment matched no launch with this context to this kernel. If the
+/// previous alignment matched only some of the launches to this kernel, the score is interpolated.
 const NOT_LEARNED: Score = -24;
 
-/// Kinds of GPU work, each with words of op names and parts of kernel names.
+/// Kinds of GPU work, each with words from op names and substrings of kernel names.
 const WORK: [(&[&str], &[&str]); 17] = [
     (
         &["convolution", "conv", "conv1d", "conv2d", "conv3d"],
@@ -70,10 +72,11 @@ const WORK: [(&[&str], &[&str]); 17] = [
 /// The evidence for which launch became which kernel.
 pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
-    /// Scores by the words of a context and of a kernel, computed once.
+    /// Scores by the words of a context and of a kernel, each computed only once.
     words: FxHashMap<(u32, u32), Score>,
-    /// How often a context was matched to a kernel with this name or with this name and grid (one
-    /// map for both kinds of keys). `contexts` contains how often the context was matched at all.
+    /// How often a context was matched to a kernel with this name, or with this name and grid (one
+    /// map for both kinds of keys). `contexts` contains how often a context was matched to any
+    /// kernel.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
     uses_grids: bool,
@@ -90,7 +93,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The score of a pair of launch and event; `None` if they cannot be a pair.
+    /// The score of a pair of launch and event; `None` if the two cannot be a pair.
     pub(super) fn score(&mut self, launched: &Launched, ran: &Ran) -> Option<Score> {
         if launched.kind != ran.kind && !self.may_be_written_as(launched.kind, ran) {
             return None;
@@ -106,8 +109,8 @@ impl<'a> Evidence<'a> {
             score += if planned == used { GRID } else { -GRID };
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
-            // Name and grid have equal weight because, without recorded shapes, one op has many
-            // grids.
+            // The name alone has the same weight as name and grid together because, without
+            // recorded shapes, one op has many grids.
             let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
@@ -115,7 +118,7 @@ impl<'a> Evidence<'a> {
         Some(score)
     }
 
-    /// Whether the event may be a copy or memset that ROCm ran as a kernel and recorded as one.
+    /// Whether the event may be a copy or memset that ROCm ran and recorded as a kernel.
     fn may_be_written_as(&self, kind: LaunchKind, ran: &Ran) -> bool {
         let name = self.alphabet.text(ran.name).to_ascii_lowercase();
         ran.kind == LaunchKind::Kernel
@@ -155,7 +158,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Fraction of the pairs whose kernel does the work that the op names. If no word decides, the
-    /// kernel must be the most frequent one for launches of its kind.
+    /// kernel must be the one that launches with this context become most often.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],
@@ -177,8 +180,8 @@ impl<'a> Evidence<'a> {
             let (launch, ran) = (&launched[launch], &ran[at]);
             let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
             let words = self.words(launch.context, ran.name);
-            // Without shapes, one op has several usual kernels. If the kernel is not the most
-            // frequent one, the words must confirm it.
+            // Without recorded shapes, one op has several usual kernels. If the kernel is not the
+            // most frequent kernel of the context, the words must confirm it.
             let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));
             all += 1.0;
@@ -187,14 +190,15 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The score of a kernel by the words of the calls above a launch.
+/// The score of a kernel according to the words of the calls above a launch.
 fn words(context: &str, kernel: &str) -> Score {
     let mut lines = context.lines();
     let op = lines.next().unwrap_or_default();
     if op == kernel {
         return OP_IS_KERNEL;
     }
-    // The lines with shapes and launch counts are skipped, because they contain no names.
+    // The lines of the context with shapes and launch counts are skipped, because they contain no
+    // names.
     let named: Vec<String> = std::iter::once(op)
         .chain(lines.skip_while(|line| line.starts_with(['[', '#'])))
         .map(str::to_ascii_lowercase)

@@ -1,9 +1,9 @@
-//! Finds the graphs captured in a trace, each with the calls and launches between its begin and
-//! end.
+//! Finds the graphs captured in a trace, each with the calls and launches between the begin and the
+//! end of its capture.
 //!
 //! Calls that extend beyond the begin or the end enclose the graph and are not part of it. Launches
-//! on other threads (as in a backward pass) are part of the graph. A launch with GPU events of its
-//! own ran immediately instead of being captured, and is not part of it.
+//! on other threads (as in a backward pass) are part of the graph. A launch with its own GPU events
+//! ran immediately instead of being captured, so it is not part of the graph.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
@@ -21,7 +21,7 @@ pub enum LaunchKind {
 }
 
 impl LaunchKind {
-    /// The work that a runtime call of this name adds to a graph, if any.
+    /// The work that a runtime call with this name adds to a graph, if any.
     pub fn of(name: &str) -> Option<LaunchKind> {
         let rest = ["cuda", "hip", "cu"].iter().find_map(|vendor| name.strip_prefix(vendor))?;
         if rest.contains("LaunchKernel") || rest.contains("LaunchCooperativeKernel") {
@@ -43,7 +43,7 @@ pub struct Capture {
     graphs: Vec<CapturedGraph>,
 }
 
-/// One graph of a capture: the calls recorded between its begin and its end.
+/// One captured graph: the calls recorded between the begin and the end of its capture.
 #[derive(Debug, Clone)]
 pub struct CapturedGraph {
     pub(crate) begin: EventId,
@@ -58,7 +58,7 @@ pub struct CapturedGraph {
 }
 
 impl CapturedGraph {
-    /// Number of launches that were captured.
+    /// Number of captured launches.
     pub fn launches(&self) -> usize {
         self.launches.len()
     }
@@ -77,7 +77,7 @@ impl CapturedGraph {
 
 impl Capture {
     /// Finds the graphs that were captured in a trace. A trace without `cudaStreamBeginCapture` or
-    /// `hipStreamBeginCapture` has no graphs.
+    /// `hipStreamBeginCapture` contains no graphs.
     pub fn of(trace: impl Into<Arc<Trace>>) -> Capture {
         let tree = CallTree::build(trace);
         let ranges = ranges(&tree);
@@ -85,7 +85,7 @@ impl Capture {
         Capture { tree, graphs }
     }
 
-    /// Whether a graph was captured in the trace. The check is fast, because it needs no tree.
+    /// Whether any graph was captured in the trace. The check is fast because it needs no tree.
     pub fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }
@@ -95,17 +95,17 @@ impl Capture {
         self.tree.trace()
     }
 
-    /// The call tree of the trace.
+    /// The call tree of the trace that contains the captures.
     pub fn tree(&self) -> &CallTree {
         &self.tree
     }
 
-    /// The graphs, in the order in which they were captured.
+    /// All captured graphs, in the order in which they were captured.
     pub fn graphs(&self) -> &[CapturedGraph] {
         &self.graphs
     }
 
-    /// Position in `traceEvents` of the call that began a capture.
+    /// Position in `traceEvents` of the call that began the capture of a graph.
     pub fn begin(&self, graph: &CapturedGraph) -> Uid {
         self.trace().uid(graph.begin)
     }
@@ -128,8 +128,8 @@ struct Captured {
     is_whole: bool,
 }
 
-/// Matches each begin of a capture with the next end on its thread. A begin without an end extends
-/// to the next begin, or to the end of the trace.
+/// Matches each begin of a capture with the next end on the same thread. A begin without an end
+/// extends to the next begin, or to the end of the trace.
 fn ranges(tree: &CallTree) -> Vec<Captured> {
     let trace = tree.trace();
     let mut marks: Vec<EventId> = tree
@@ -182,8 +182,8 @@ fn captured(tree: &CallTree, range: Captured) -> CapturedGraph {
     graph
 }
 
-/// The outermost calls within the interval. On threads other than `thread`, only calls that add
-/// launches to a graph are included.
+/// The outermost calls within the interval of a capture. On threads other than `thread`, only calls
+/// that add launches to a graph are included.
 fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<CallId> {
     let trace = tree.trace();
     let mut tops = Vec::new();
@@ -205,14 +205,15 @@ fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<Ca
     tops
 }
 
-/// The kind of work that a call added to the graph. A launch that ran immediately added nothing.
+/// The kind of work that a call added to the graph. A launch that ran immediately added no work to
+/// the graph.
 fn launch_kind(tree: &CallTree, call: CallId) -> Option<LaunchKind> {
     let is_launch = tree.kind(call) == CallKind::Runtime && !tree.is_gpu_path(call);
     is_launch.then(|| LaunchKind::of(tree.name(call))).flatten()
 }
 
-/// Appends a call with everything below it. Runtime calls that add nothing to the graph are
-/// skipped: they belong to the capture itself or ran during the capture.
+/// Appends a call and everything below it. Runtime calls that add nothing to the graph are skipped:
+/// they belong to the capture itself or ran during the capture.
 fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
     let mut depths: Vec<(usize, u32)> = Vec::new();
     let mut at = top.index();
@@ -227,8 +228,8 @@ fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
         let Some(event) = tree.event(call) else { continue };
         match tree.kind(call) {
             CallKind::Runtime => {
-                // Calls inside the runtime call are skipped: the driver call inside it is the same
-                // launch.
+                // Calls inside a runtime call are skipped, because the driver call inside it
+                // represents the same launch.
                 at = call.index() + tree.size(call);
                 if let Some(kind) = launch_kind(tree, call) {
                     graph.launches.push((graph.calls.len() as u32, kind));

@@ -1,41 +1,42 @@
-//! The result of looking for the captured graph that each graph launch of a trace replays.
+//! Describes which captured graph each graph launch of a trace replays.
 
 use crate::trace::Uid;
 use std::fmt;
 
-/// One launch of a captured graph, and the captured graph that it replays.
+/// A launch of a captured graph, and the graph that it replays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
     /// The graph launch: a position in `traceEvents`.
     pub launch: Uid,
-    /// Number of GPU events of the launch.
+    /// Number of GPU events that the launch ran.
     pub kernels: usize,
-    /// Number of GPU events that were placed below the captured call that launched them.
+    /// Number of GPU events that were attributed to the captured call that launched them.
     pub placed: usize,
-    /// Number of GPU events that were placed below the part of the program that they name; 0 if a
+    /// Number of GPU events that were attributed to the program part that they name; 0 if a
     /// captured graph fits.
     pub named: usize,
-    /// The captured graph that the launch replays; `None` if none fits.
+    /// The captured graph that the launch replays; `None` if no captured graph fits.
     pub graph: Option<ReplayedGraph>,
-    /// Number of additional captured graphs that fit equally well, in which case the order decided.
+    /// Number of additional captured graphs that fit equally well, in which case the order of the
+    /// captures decided.
     pub equals: usize,
-    /// The most similar captured graph and why it does not fit. `None` if a graph fits or if there
-    /// are no captured graphs.
+    /// The most similar captured graph and the reason why it does not fit. `None` if a graph fits
+    /// or if there are no captured graphs.
     pub misfit: Option<(ReplayedGraph, Misfit)>,
 }
 
-/// A captured graph and the file that it comes from.
+/// A captured graph and the file that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedGraph {
-    /// The file of the capture.
+    /// The file that contains the capture.
     pub source: String,
-    /// Index of the graph among those of the file, from 0.
+    /// Index of the graph among the graphs of the file, from 0.
     pub number: usize,
     /// The call that began the graph's capture: a position in the capture's `traceEvents`.
     pub begin: Uid,
     /// Number of captured launches.
     pub launches: usize,
-    /// The batch size that the graph was captured for, if known.
+    /// The batch size for which the graph was captured, if known.
     pub batch: Option<u64>,
 }
 
@@ -49,16 +50,16 @@ impl fmt::Display for ReplayedGraph {
     }
 }
 
-/// Why a captured graph cannot be the one that was replayed.
+/// The reason why a captured graph cannot be the graph that was replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Misfit {
     /// The graph was captured for a different batch size; the value is the batch size of the
     /// replay.
     OtherBatch(u64),
-    /// The graph could have launched only this many of the GPU events.
+    /// The graph could have launched only this many of the replay's GPU events.
     OtherKernels(usize),
-    /// The numbers of launches and kernels agree, but only this fraction of the kernels does the
-    /// work that the op above the launch names.
+    /// The numbers of launches and kernels agree, but only this fraction of the kernels does work
+    /// that fits the name of the op above the launch.
     OtherWork(f64),
 }
 

@@ -1,4 +1,4 @@
-//! Converts a captured graph and a replay into two sequences whose items are compared as integers.
+//! Converts a captured graph and a replay into two sequences of integers.
 
 use super::super::{CallId, CallKind, CallTree, ModuleName};
 use super::graphs::{Capture, CapturedGraph, LaunchKind};
@@ -27,14 +27,14 @@ impl Alphabet {
         &self.texts[id as usize]
     }
 
-    /// An id for the combination of a kernel's name and grid.
+    /// Interns the combination of a kernel's name and grid.
     fn sort(&mut self, trace: &Trace, event: EventId) -> u32 {
         let grid = trace.grids().get(event).map_or("", |grid| trace.text(grid.grid));
         let text = format!("{}\n{grid}", trace.name(event));
         self.id(&text)
     }
 
-    /// An id for a recorded grid and block.
+    /// Interns a recorded grid and block.
     fn grid(&mut self, trace: &Trace, grid: Option<&Grid>) -> Option<u32> {
         let grid = grid?;
         let text = format!("{} {}", trace.text(grid.grid), trace.text(grid.block));
@@ -47,10 +47,11 @@ pub(crate) struct Launched {
     /// Position of the launch among the captured calls.
     pub(crate) at: u32,
     pub(crate) kind: LaunchKind,
-    /// Id of the kernel's name, if it was recorded.
+    /// Id of the recorded kernel name, if any.
     pub(crate) name: Option<u32>,
     pub(crate) grid: Option<u32>,
-    /// Id of the names and arguments of the calls above the launch, which hint at what it launches.
+    /// Id of the names and arguments of the calls above the launch, which hint at the kernel that
+    /// it launches.
     pub(crate) context: u32,
     /// Whether the same op also made the previous launch.
     pub(crate) follows: bool,
@@ -62,8 +63,8 @@ pub(crate) struct Ran {
     pub(crate) kind: LaunchKind,
     pub(crate) name: u32,
     pub(crate) grid: Option<u32>,
-    /// Id of the combination of the kernel's name and grid: an op with one shape launches the same
-    /// combination in every layer.
+    /// Id of the combination of the kernel's name and grid, because an op with one shape launches
+    /// the same combination in every layer.
     pub(crate) sort: u32,
     pub(crate) stream: Stream,
     pub(crate) start: Nanos,
@@ -86,7 +87,7 @@ impl Launched {
         let mut nth: FxHashMap<CallId, u32> = FxHashMap::default();
         let launched = |&(at, kind): &(u32, LaunchKind)| {
             let event = graph.calls[at as usize].event;
-            let call = tree.call_of(event).expect("captured calls are calls of their tree");
+            let call = tree.call_of(event).expect("every captured call is in its tree");
             let name = trace.launched_kernels().get(event).map(|&name| trace.text(name));
             let op = tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
             let before = std::mem::replace(&mut last, op);
@@ -104,7 +105,7 @@ impl Launched {
 }
 
 /// The hints for a launch: the nearest op with its arguments and the number of its earlier
-/// launches, then the nearest frames below that op.
+/// launches, then the nearest frames below this op.
 fn context(
     tree: &CallTree,
     launch: CallId,

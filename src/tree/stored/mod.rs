@@ -1,12 +1,14 @@
-//! Converts a [`CallTree`] to and from a [`StoredTree`]: columns of numbers, to be kept in a file.
+//! Converts a [`CallTree`] to and from a [`StoredTree`], whose columns of numbers can be stored in
+//! a file.
 //!
-//! Calls are stored in preorder with their depth, so neither times nor ids are needed to nest and
-//! link them again. Most Python frames are stored without times. A frame without times takes them
+//! Calls are stored in preorder with their depths, so they can be nested and linked again without
+//! times or ids. Most Python frames are stored without times. A frame without times takes its times
 //! from the calls below it or, if there are none, from the start of the previous call. Each start
 //! is stored as the distance from the previous start, so equal steps have equal numbers.
 //!
-//! Annotations are not calls, but they mark steps and phases, so they have a separate list. Flow
-//! arrows, ids, notes and memory events are omitted, because the alignment does not use them.
+//! Annotations are not calls, but they mark steps and phases, so they are stored in a separate
+//! list. Flow arrows, ids, notes and memory events are omitted, because the alignment does not use
+//! them.
 
 mod read;
 mod write;
@@ -14,7 +16,7 @@ mod write;
 use crate::trace::{CapturedAs, Category, Device, Distributed, Recorder};
 use serde::{Deserialize, Serialize};
 
-/// The columns that represent a tree.
+/// The columns that represent a tree in a file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StoredTree {
     texts: Vec<String>,
@@ -26,18 +28,18 @@ pub(crate) struct StoredTree {
     header: StoredHeader,
     /// Depth of each call, in preorder.
     depths: Vec<u32>,
-    /// Index in [`KINDS`], or the code of a root.
+    /// For each call, index in [`KINDS`], or the code of a root.
     kinds: Vec<u8>,
-    /// Index of the name. For the root of a thread, index of the thread.
+    /// Index of each call's name. For each root of a thread, index of the thread.
     names: Vec<u32>,
     thread_of: Vec<u32>,
     starts: Vec<i64>,
     durations: Vec<i64>,
-    /// Index of the arguments plus 1; 0 without arguments.
+    /// Index of each call's arguments plus 1; 0 without arguments.
     arguments_of: Vec<u32>,
     /// Name, thread, start (as distance from the previous start) and duration of each annotation.
     annotations: Vec<(u32, u32, i64, i64)>,
-    /// This column and the following ones have values for only a few calls.
+    /// The columns from here on contain values for only a few calls.
     captured: Column<u8>,
     stream_of: Column<u32>,
     bytes: Column<u64>,
@@ -49,7 +51,7 @@ pub(crate) struct StoredTree {
     messages: Column<(u64, u64, u64, u32)>,
 }
 
-/// A column with values for only a few calls: the distances between these calls, and the values.
+/// A column with values for only a few calls: the values, and the distances between these calls.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Column<T> {
     at: Vec<u32>,
@@ -66,7 +68,7 @@ struct StoredHeader {
     options: Vec<String>,
 }
 
-/// Kinds of calls that are events; the position is the code.
+/// Kinds of calls that are events; the position in this list is the code.
 const KINDS: [Category; 6] = [
     Category::PythonFunction,
     Category::CpuOp,
@@ -79,10 +81,11 @@ const KINDS: [Category; 6] = [
 const THREAD: u8 = 6;
 const UNLINKED_ROOT: u8 = 7;
 
-/// Ways in which calls were captured; the position is the code.
+/// Ways in which calls were captured; the position in this list is the code.
 const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
 
-/// Maximum time; larger numbers are not times. Sums of two times do not overflow.
+/// Maximum value of a time; a larger number is an error. The sum of two such times does not
+/// overflow.
 const LONGEST: i64 = i64::MAX / 4;
 
 impl<T> Column<T> {
@@ -107,7 +110,7 @@ impl<T> Column<T> {
         }
         let at: Vec<usize> = self.calls().collect();
         match at.last().filter(|&&last| last >= calls) {
-            Some(last) => Err(format!("there is no call {last}")),
+            Some(last) => Err(format!("call {last} does not exist")),
             None => Ok(at.into_iter().zip(self.values).collect()),
         }
     }

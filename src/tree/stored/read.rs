@@ -12,13 +12,13 @@ impl StoredTree {
     /// Restores the tree. The restored trace is named `source`.
     ///
     /// # Errors
-    /// The error says what is wrong with the columns.
+    /// The error describes the problem with the columns.
     pub(crate) fn restored(self, source: &str) -> Result<CallTree, String> {
         let (calls, order) = self.checked()?;
         let mut trace = Trace { source: source.to_owned(), ..Trace::default() };
         let texts: Vec<TextId> = self.texts.iter().map(|text| trace.texts.intern(text)).collect();
         let text =
-            |at: u32| texts.get(at as usize).copied().ok_or(format!("there is no text {at}"));
+            |at: u32| texts.get(at as usize).copied().ok_or(format!("text {at} does not exist"));
         for [pid, tid, name] in &self.threads {
             let thread = Thread { pid: text(*pid)?, tid: text(*tid)?, name: text(*name)? };
             trace.threads.push(thread);
@@ -35,8 +35,8 @@ impl StoredTree {
         trace.all_streams =
             self.streams.iter().map(|&(device, number)| Stream { device, number }).collect();
         let times = times(&calls, &self.kinds, &self.starts, &self.durations);
-        // The events are ordered: calls of the trace itself in preorder, annotations, captured
-        // calls.
+        // The events are ordered: first the trace's own calls in preorder, then annotations, then
+        // captured calls.
         let mut event_of = vec![NONE; calls.parents.len()];
         let own = order.len() - self.captured.at.len();
         for (number, &call) in order.iter().enumerate() {
@@ -50,14 +50,14 @@ impl StoredTree {
             trace.names.push(text(self.names[call])?);
             let thread = self.thread_of[call];
             if thread as usize >= trace.threads.len() {
-                return Err(format!("there is no thread {thread}"));
+                return Err(format!("thread {thread} does not exist"));
             }
             trace.event_threads.push(ThreadId(thread));
             trace.starts.push(Nanos(times[call].0));
             trace.durations.push(Nanos(times[call].1));
             let arguments = self.arguments_of[call].wrapping_sub(1);
             if arguments != NONE && arguments as usize >= trace.arguments.len() {
-                return Err(format!("there are no arguments {arguments}"));
+                return Err(format!("arguments {arguments} do not exist"));
             }
             trace.event_arguments.push(arguments);
         }
@@ -76,7 +76,7 @@ impl StoredTree {
         let count = calls.parents.len();
         let streams = trace.all_streams.len() as u32;
         trace.streams = sparse(self.stream_of, &event_of, |at| {
-            if at < streams { Ok(at) } else { Err(format!("there is no stream {at}")) }
+            if at < streams { Ok(at) } else { Err(format!("stream {at} does not exist")) }
         })?;
         trace.gpu_bytes = sparse(self.bytes, &event_of, Ok)?;
         trace.grids = sparse(self.grids, &event_of, |[grid, block]| {
@@ -132,9 +132,9 @@ impl StoredTree {
     fn add_annotations(&self, trace: &mut Trace, texts: &[TextId]) -> Result<(), String> {
         let mut last = 0_i64;
         for &(name, thread, start, duration) in &self.annotations {
-            let name = texts.get(name as usize).ok_or(format!("there is no text {name}"))?;
+            let name = texts.get(name as usize).ok_or(format!("text {name} does not exist"))?;
             if thread as usize >= trace.threads.len() {
-                return Err(format!("there is no thread {thread}"));
+                return Err(format!("thread {thread} does not exist"));
             }
             last = last.saturating_add(start).clamp(-LONGEST, LONGEST);
             trace.uids.push(Uid(trace.uids.len() as u32));
@@ -148,7 +148,7 @@ impl StoredTree {
         Ok(())
     }
 
-    /// The nesting of the calls, and the calls that are events in event order.
+    /// The nesting of the calls, and the calls that are events, in event order.
     fn checked(&self) -> Result<(Nesting, Vec<usize>), String> {
         let count = self.depths.len();
         let lengths = [
@@ -199,7 +199,7 @@ impl StoredTree {
     }
 }
 
-/// The parent of each call, and the end of its subtree.
+/// The parent and the end of the subtree of each call.
 struct Nesting {
     parents: Vec<u32>,
     ends: Vec<u32>,
@@ -211,7 +211,7 @@ fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Ve
         kinds[call] < THREAD && CallKind::of(KINDS[usize::from(kinds[call])]) != CallKind::Gpu
     };
     let is_open = |call: usize| kinds[call] == 0 && starts[call] == 0 && durations[call] == 0;
-    // The start of the previous call, and the start of the thread's last host call with times.
+    // The start of the previous call, and the start of the thread's last host call that has times.
     let (mut last, mut host) = (0_i64, None);
     let mut times: Vec<(i64, i64)> = Vec::with_capacity(starts.len());
     for (call, (&start, &duration)) in starts.iter().zip(durations).enumerate() {
@@ -224,7 +224,7 @@ fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Ve
         let start = if is_open(call) { host.unwrap_or(last) } else { last };
         times.push((start, duration.clamp(0, LONGEST)));
     }
-    // Reverse preorder visits inner frames before outer ones.
+    // In reverse preorder, inner frames are visited before outer frames.
     for call in (0..starts.len()).rev() {
         let mut below = (call + 1..calls.ends[call] as usize).filter(|&at| is_host(at));
         if !is_open(call) {
@@ -259,7 +259,7 @@ fn in_order<U>(entries: Vec<(usize, U)>, event_of: &[u32]) -> Result<Sparse<U>, 
     let mut of_events: Vec<(u32, U)> = Vec::with_capacity(entries.len());
     for (at, value) in entries {
         match event_of[at] {
-            NONE => return Err(format!("call {at} is a root, and has a value")),
+            NONE => return Err(format!("call {at} is a root but has a value")),
             event => of_events.push((event, value)),
         }
     }
@@ -269,7 +269,8 @@ fn in_order<U>(entries: Vec<(usize, U)>, event_of: &[u32]) -> Result<Sparse<U>, 
     Ok(column)
 }
 
-/// Adds the graph launch above each captured call, and the GPU events that the call launched.
+/// Adds the graph launch above each captured call, and the GPU events that the captured call
+/// launched.
 fn add_captured(trace: &mut Trace, calls: &Nesting, captured: &Column<u8>, event_of: &[u32]) {
     let mut known: Vec<Option<CapturedAs>> = vec![None; event_of.len()];
     for (call, &code) in captured.calls().zip(&captured.values) {
@@ -281,8 +282,8 @@ fn add_captured(trace: &mut Trace, calls: &Nesting, captured: &Column<u8>, event
     trace.capture_sources = vec![trace.source.clone()];
     let mut of_events: Vec<(u32, CapturedCall)> = Vec::new();
     let mut launched: Vec<(u32, Uid)> = Vec::new();
-    // The launch above the current call, and the position of the next captured call below that
-    // launch.
+    // The graph launch above the current call, and the position of the next captured call below
+    // that launch.
     let (mut launch, mut position) = (NONE, 0);
     for call in 0..event_of.len() {
         let parent = calls.parents[call];

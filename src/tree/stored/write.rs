@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 impl CallTree {
-    /// The columns of the calls for which `is_kept` is true, and of all annotations. If a call is
-    /// kept, all its ancestors must be kept too. Frames for which `is_timed` is true keep their
-    /// times. `time` returns start and duration of an event, and `name` returns the name to store
-    /// for a frame.
+    /// Returns columns with the calls for which `is_kept` is true, and with all annotations. If a
+    /// call is kept, all its ancestors must be kept too. The times of frames are kept if `is_timed`
+    /// is true for the frame. `time` returns start and duration of an event, and `name` returns the
+    /// name that is stored for a frame.
     pub(crate) fn stored(
         &self,
         is_kept: impl Fn(CallId) -> bool,
@@ -174,7 +174,7 @@ impl<'t> Writer<'t> {
         stored.arguments_of.push(arguments);
     }
 
-    /// Adds the values that only a few events have.
+    /// Adds the values of columns in which only a few events have values.
     fn add_few(&mut self, event: EventId) {
         let trace = &*self.tree.trace;
         if let Some(call) = trace.captured(event) {
@@ -224,7 +224,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Number of calls between the last value of a column and the current call.
+    /// Number of calls between the last call with a value in a column and the current call.
     fn distance(&mut self, column: usize) -> u32 {
         let here = self.stored.depths.len() as u32;
         here - 1 - std::mem::replace(&mut self.ends[column], here)

@@ -1,4 +1,4 @@
-// Turns the embedded columns into the tree with sums, and the rows.
+// Turns the embedded columns into rows and a tree with sums.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const tree = readTree(page.tree);
@@ -28,20 +28,20 @@ function readTree(columns) {
   return result;
 }
 
-// Turns differences between numbers into the numbers.
+// Turns differences between consecutive numbers into the numbers.
 function fromSteps(steps, first) {
   let last = first;
   return Float64Array.from(steps, (step) => (last += step));
 }
 
-// Turns differences between uids into the uids; 0 means a node without a uid.
+// Turns differences between consecutive uids into the uids; 0 means a node without a uid.
 function uidsOf(steps) {
   let last = -1;
   return Int32Array.from(steps, (step) => (step ? (last += step) : -1));
 }
 
 // The times at which a side's GPU events start and were launched, in units of 0.1 µs, by node; -1
-// for no launch.
+// if the launch is unknown.
 const gpuTimes = [null, null];
 function gpuTimesOf(side) {
   if (gpuTimes[side - 1]) return gpuTimes[side - 1];
@@ -60,7 +60,7 @@ function gpuTimesOf(side) {
   return gpuTimes[side - 1];
 }
 
-// Turns depths in preorder into parents and ends of subtrees.
+// Turns the depths of nodes in preorder into their parents and the ends of their subtrees.
 function nest(t) {
   const above = [];
   for (let at = 0; at < t.size; at++) {
@@ -70,7 +70,7 @@ function nest(t) {
   }
 }
 
-// Sums over subtrees, computed in reverse preorder.
+// Sums times over subtrees, in reverse preorder.
 function addUp(t) {
   for (let at = t.size - 1; at >= 0; at--) {
     t.all1[at] += t.own1[at];
@@ -86,7 +86,7 @@ function addUp(t) {
   }
 }
 
-// Adds up idle time, including the nodes below. Idle time is not GPU time, so it has a separate
+// Adds the idle time of a node to its ancestors. Idle time is not GPU time, so it has a separate
 // column.
 function addIdle(t, entries) {
   t.idle1 = new Float64Array(t.size);
@@ -101,7 +101,7 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether an unmatched call was replaced by other calls. A call was replaced if its nearest
+// Whether an unmatched call was replaced by different calls. A call was replaced if its nearest
 // ancestor that both sides have contains unmatched work on both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
@@ -119,7 +119,7 @@ function hasBoth(at) {
   return one && two;
 }
 
-// The direct children of a node; -1 returns the roots.
+// The direct children of a node; for -1, the roots.
 function childrenOf(at) {
   const list = [];
   const end = at < 0 ? tree.size : tree.end[at];
@@ -127,15 +127,14 @@ function childrenOf(at) {
   return list;
 }
 
-// A node and its ancestors, outermost first.
+// A node with its ancestors, outermost first.
 function pathTo(at) {
   const path = [];
   for (let node = at; node >= 0; node = tree.parent[node]) path.push(node);
   return path.reverse();
 }
 
-// The id of a node in the merged tree, and the node of an id; -1 if this page does not contain the
-// node.
+// Converts between a node and its id in the merged tree; -1 if this page does not contain the node.
 function idOf(at) {
   return tree.id.length ? tree.id[at] : at;
 }

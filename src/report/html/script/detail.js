@@ -1,11 +1,11 @@
-// The details of a group or row of the table, shown below it when it is open.
+// Shows the details of a group or row of the table below it when it is open.
 
 const MEMBERS_SHOWN = 30;
 // Maximum number of names and shapes listed in a comparison.
 const KERNELS_SHOWN = 12;
 const ARGUMENTS = ["shapes", "concrete inputs", "strides", "types"];
 
-// A comparison of everything in a group, followed by the group's rows one by one.
+// A comparison of all rows in a group, followed by the rows one by one.
 function groupDetail(group) {
   const cell = element("td", { colspan: HEADS.length });
   if (group.members.length === 1) {
@@ -23,7 +23,7 @@ function groupDetail(group) {
   return element("tr", { class: "detail" }, cell);
 }
 
-// Compares the kernels of both sides with counts and medians, the modeled work and rate, the
+// Compares the kernels of both sides (with counts and medians), the modeled work and rate, the
 // shapes, and the lowering.
 function aggregate(members) {
   const box = element("div", { class: "detail aggregate" });
@@ -67,8 +67,8 @@ function smallTable(titles, lines) {
     element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
 }
 
-// Kernels grouped by name, most time first. A row contains only the mean time of its launches of a
-// kernel, so the median treats every launch as taking its row's mean.
+// Kernels grouped by name, longest total time first. A row contains only the mean time of its
+// launches of a kernel, so the median treats every launch as if it took the mean time of its row.
 function kernelsOf(members, side) {
   const known = new Map();
   for (const row of members) {
@@ -87,7 +87,7 @@ function kernelsOf(members, side) {
   return list;
 }
 
-// The weighted median of values.
+// The median of values with weights.
 function weightedMedian(values) {
   const sorted = [...values].sort((a, b) => a[0] - b[0]);
   const total = sorted.reduce((sum, [, count]) => sum + count, 0);
@@ -98,8 +98,8 @@ function weightedMedian(values) {
   return total === 0 ? 0 : (at(Math.ceil(total / 2) - 1) + at(Math.floor(total / 2))) / 2;
 }
 
-// Text such as `, 163 TFLOP/s`: modeled work divided by time. The text is empty unless all rows
-// have a model.
+// A rate such as `, 163 TFLOP/s`: modeled work divided by time. The text is empty unless a model of
+// the work exists for all rows.
 function rateOf(members, side) {
   const sums = [0, 0, 0];
   for (const row of members) {
@@ -117,8 +117,8 @@ function rateOf(members, side) {
   return rate.toFixed(2) === "0.00" ? "" : `, ${rate} ${unit}`;
 }
 
-// A table of the rows by shape, largest difference first; null if there is only one group and it
-// has no shape.
+// A table of the rows by shape, largest difference first; null if all rows belong to one group
+// without a shape.
 function shapeTable(members) {
   const known = new Map();
   for (const row of members) {
@@ -135,7 +135,7 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
-// The ops below the rows where the traces diverge, as [name, times].
+// The ops below the rows at which the traces diverge, as [name, times].
 function lowering(members) {
   const known = new Map();
   for (const row of members) {
@@ -155,7 +155,7 @@ function lowering(members) {
   return [...known].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, KERNELS_SHOWN);
 }
 
-// The rows of a group, largest difference first, of which one can be open.
+// The rows of a group, largest difference first; one row can be open.
 function memberList(group) {
   const size = (row) => Math.abs(rows.time2[row] - rows.time1[row]);
   const members = [...group.members].sort((a, b) => size(b) - size(a) || a - b);
@@ -194,7 +194,7 @@ function memberLine(row, open) {
     element("span", { class: "dim title" }, folded(text)));
 }
 
-// The properties that distinguish a row from other rows with its name.
+// The properties that distinguish a row from the rows with the same name.
 function rowTitle(row) {
   const facets = rows.facets
     .map((facet) => [facet.title, page.texts[facet.value[row]]])
@@ -250,7 +250,7 @@ function argumentTable(row) {
   return list;
 }
 
-// The call stack of a row, innermost first, with the lowest common node marked.
+// The call stack of a row, innermost call first, with the lowest common node marked.
 function stack(row) {
   const at = rows.node[row];
   if (at < 0) return element("p", { class: "dim" }, "omitted from this page; see merged_tree_output.txt");

@@ -1,4 +1,4 @@
-// The table of call sites in groups, which can be filtered, searched, sorted and expanded.
+// Shows the call sites in a table of groups that can be filtered, searched, sorted and expanded.
 
 const PAGE_OF_GROUPS = 30;
 const COLUMNS = [
@@ -36,7 +36,7 @@ function groupings() {
   ];
 }
 
-// The ids of the rows of the change that the table is limited to; null for all.
+// The row ids of the change to which the table is limited; null if it shows all rows.
 function rowsOfChange() {
   const change = page.changes[stateNumber("change") ?? -1];
   return change ? new Set(change.rows) : null;
@@ -55,8 +55,8 @@ function passes(row, ofChange, search) {
   return search.words.every((word) => searchText(row).includes(word));
 }
 
-// Name, kernels, shapes and modules of each row, in lower case. Rows of one op below one module
-// share this text.
+// The names, kernels, shapes and modules of each row, in lower case. Rows of one op below one
+// module share this text.
 const searchTexts = [];
 const modulesAbove = new Map();
 function searchText(row) {
@@ -141,11 +141,11 @@ function drawFilters() {
   document.getElementById("filters").replaceChildren(...controls.filter(Boolean));
 }
 
-// Clickable column titles. The column `difference` sorts by magnitude and by sign.
+// Clickable column titles. The column `difference` is sorted by magnitude or by sign.
 const HEADS = COLUMNS.filter((column) => column.key !== "signed");
 
-// A click on a column title reverses the order. On the difference, clicks cycle through three
-// orders: by magnitude, largest increase first, largest decrease first.
+// A click on any other column title reverses the order. Clicks on the title of this column cycle
+// through three orders: by magnitude, largest increase first, largest decrease first.
 function nextOrder(column, current, up) {
   if (column.key !== "diff") return { sort: column.key, dir: (current ? !up : column.key === "name") ? "up" : "down" };
   if (!current) return { sort: "diff", dir: "down" };
@@ -153,7 +153,7 @@ function nextOrder(column, current, up) {
   return up ? { sort: "diff", dir: "down" } : { sort: "signed", dir: "up" };
 }
 
-// A change as a choice in a list: its number and its sentence.
+// A change as a list option: its number and its sentence.
 function changeName(at) {
   const sentence = document.querySelector(`[data-change="${at}"] .sentence`)?.textContent ?? "a smaller change";
   return `${at + 1}. ${sentence.length > 60 ? sentence.slice(0, 59) + "…" : sentence}`;
@@ -198,7 +198,7 @@ function drawRows() {
   if (groups.length > shown.length) line.append(element("button", { type: "button", onclick: more }, "show more"));
 }
 
-// Rows of kernels without an op are named after their kernel.
+// Rows of kernels without an op are named after their kernels.
 function groupLabel(group) {
   return tree.kind[rows.node[group.members[0]]] === "g" ? kernelName(group.name) : name(group.name);
 }
@@ -215,8 +215,8 @@ function groupRow(group, open) {
   const button = element("button", {
     type: "button", "aria-expanded": String(open), "data-open": rows.id[group.members[0]], onclick: toggle,
   }, element("span", { class: "open-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), groupLabel(group));
-  // A click anywhere on the line opens it; the button is for the keyboard. Selecting text on the
-  // line does not open it.
+  // A click anywhere on a line opens it; the button makes this possible with the keyboard.
+  // Selecting text on a line does not open the line.
   const openLine = (event) => {
     if (!event.target.closest("button, a, summary, details") && getSelection().isCollapsed) toggle();
   };

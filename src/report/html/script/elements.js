@@ -1,5 +1,5 @@
-// Helpers that turn values into text and page elements. Names from traces only ever become text
-// nodes.
+// Helpers that turn values into text and page elements. Names from traces are only ever inserted as
+// text nodes.
 
 // Creates an element with properties (class, dataset, on…, aria-…) and children (elements or text).
 function element(tag, properties, ...children) {
@@ -17,13 +17,13 @@ function name(text) {
   return element("bdi", { class: "name" }, text);
 }
 
-// The name of a kernel in short form, with the full name on hover and in copies.
+// A kernel name in short form, with the full name in the tooltip and in copied text.
 function kernelName(text) {
   const short = shortKernel(text);
   return short === text ? name(text) : element("bdi", { class: "name", title: text, "data-full": text }, short);
 }
 
-// A labeled select; choices are [value, text].
+// A labeled list of choices, each given as [value, text].
 function choice(label, key, choices, preset, changed) {
   const select = element("select", { "data-key": key, onchange: () => changed(select.value) });
   for (const [value, text] of choices) select.append(element("option", { value }, text));
@@ -32,7 +32,7 @@ function choice(label, key, choices, preset, changed) {
   return element("label", {}, label, select);
 }
 
-// A labeled text field; `changed` is called shortly after the last key press.
+// A labeled text field; `changed` is called shortly after the last keystroke.
 function field(label, key, changed) {
   let waiting = 0;
   const input = element("input", {
@@ -56,8 +56,8 @@ function copyButton(what, text) {
   return button;
 }
 
-// A page that was opened from a file may have no clipboard, so it falls back to a selection and the
-// copy command.
+// A page that was opened from a file may have no clipboard, so the button then selects the text and
+// runs the copy command.
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

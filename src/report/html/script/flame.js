@@ -1,7 +1,7 @@
-// Draws the merged tree as icicles: calls with the same stack of names are one frame, and width is
-// time. In the two-sided view, the baseline is above and the candidate below, in the same order and
-// scale; the differential view is a single icicle. A frame with a single child of the same time is
-// merged with it, since the stack does not branch there.
+// Draws the merged tree as icicles: calls with the same stack of names form one frame, and the
+// width of a frame is its time. In the two-sided view, the baseline is above the candidate, in the
+// same order and scale; the differential view is a single icicle. A frame is merged with its only
+// child if the child has the same time, because the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
 const GAP = 30;
@@ -14,7 +14,7 @@ const IDLE = "(idle)";
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");
 
-// The view that the state selects, read once per drawing.
+// The view that the page state selects, read once per drawing.
 let flame = readFlame();
 function readFlame() {
   const known = VIEWS.some(([value]) => value === state.get("view"));
@@ -29,9 +29,9 @@ function view() {
   return flame.view;
 }
 
-// A frame: pairs of [node, node whose own time counts]. From the thread down, the two nodes are the
-// same, and all time below the node counts. From the kernels up, the first node moves toward the
-// thread. The root frame contains all nodes.
+// A frame with its pairs of [node, node whose own time counts]. In the view from the thread down,
+// the two nodes of a pair are the same, and all time below the node counts. In the view from the
+// kernels up, the first node moves toward the thread. The root frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -50,7 +50,7 @@ function frameOf(key, nodes, parent, up = flame.up) {
 
 function rootFrame() {
   const nodes = flame.up ? leaves() : childrenOf(-1).map((node) => [node, node]);
-  return { ...frameOf(flame.up ? "everything that took time" : "all threads", nodes, null), root: true };
+  return { ...frameOf(flame.up ? "all calls that took time" : "all threads", nodes, null), root: true };
 }
 
 // The nodes that have time of their own.
@@ -60,7 +60,7 @@ function leaves() {
   return list;
 }
 
-// The key that calls must share to become one frame. If layers are merged, instances of one module
+// The key that calls must share to form one frame. If layers are merged, instances of one module
 // class share a key.
 function keyOf(node) {
   const text = nodeName(node);
@@ -71,7 +71,7 @@ function keyOf(node) {
 // The child frames of a frame, in call order.
 function framesBelow(frame) {
   const groups = new Map();
-  // Name ids compare faster than names.
+  // Comparing name ids is faster than comparing names.
   const key = flame.layers ? keyOf : (node) => tree.name[node];
   const add = (node, leaf) => {
     const known = groups.get(key(node));
@@ -103,12 +103,12 @@ function framesBelow(frame) {
   return frames;
 }
 
-// The child frames of a frame, computed once.
+// The child frames of a frame, computed only once.
 function below(frame) {
   return (frame.below ??= framesBelow(frame));
 }
 
-// When a frame is drawn, merges it with the chain of only children that have the same time.
+// When a frame is drawn, it is merged with its chain of only children that have the same time.
 function collapse(frame) {
   if (frame.isCollapsed || flame.whole) return;
   frame.isCollapsed = true;
@@ -133,8 +133,8 @@ function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
 
-// The frame of a node's stack. In the view from the kernels up, this is the frame with the node's
-// name.
+// The frame that represents a node's stack. In the view from the kernels up, this is the frame that
+// has the node's name.
 function frameAt(node) {
   let frame = rootFrame();
   if (flame.up) return below(frame).find((one) => one.key === keyOf(node)) || frame;
@@ -157,8 +157,8 @@ function zoomedFrame() {
 
 // ---- drawing
 
-// The icicles of a view: { top, side, from }, with the frames above the zoomed one. All icicles are
-// drawn to the scale of the largest.
+// The icicles of a view as { top, side, from }, with the frames above the zoomed frame. All icicles
+// of a view are drawn to the same scale.
 function drawings() {
   if (view() === "sandwich") return sandwich();
   const top = zoomedFrame();
@@ -187,10 +187,11 @@ function drawFlame() {
   flameView.style.height = y + "px";
   flameView.replaceChildren(...made);
   markFlame();
-  if (whole === 0) flameInfo.textContent = "There is no time here.";
+  if (whole === 0) flameInfo.textContent = "No time in this view.";
 }
 
-// Draws one icicle from `y` down. In the sandwich view, callers grow upward from the selected op.
+// Draws one icicle downward from `y`. In the sandwich view, callers grow upward from the selected
+// op.
 function drawIcicle({ top, side, above, up }, whole, y, made, drawing) {
   const ancestors = [];
   if (above) for (let frame = top.parent; frame; frame = frame.parent) ancestors.unshift(frame);
@@ -225,9 +226,9 @@ function placeBelow(frame, left, whole, side) {
   return placed;
 }
 
-// A frame's part in the change of its parent: its difference as a fraction of the differences of
-// all siblings. In this view, red leads from the top to whatever became slower, even if everything
-// became slower.
+// The frame's share of its parent's change: the frame's difference divided by the sum of the
+// absolute differences of all siblings. This share lets red lead from the top to the frames that
+// became slower, even if every frame became slower.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;
@@ -242,7 +243,7 @@ function frameChange(frame) {
 function drawFlameLegend() {
   const sample = (style, text) => element("span", { class: style }, text);
   document.getElementById("flame-legend").replaceChildren(
-    "Part in the change of the frame above: ",
+    "Share of the parent frame's change: ",
     sample("more1", "▲ below 10%"), " ", sample("more2", "▲ 10–50%"), " ", sample("more3", "▲ above 50%"), " more time; ",
     sample("less1", "▼ below 10%"), " ", sample("less2", "▼ 10–50%"), " ", sample("less3", "▼ above 50%"), " less; ",
     sample("same0", "· no change"), " ", sample("replaced", "◇ replaces or is replaced"));
@@ -275,7 +276,7 @@ function sandwich() {
   const nodes = [];
   const fits = flame.layers ? (at) => keyOf(at) === key : (at) => tree.name[at] === number;
   const number = page.texts.indexOf(key);
-  // Among nested calls with this name, only the outermost counts.
+  // Among nested calls of the selected op, only the outermost counts.
   for (let at = 0; at < tree.size; at++) {
     if (!fits(at)) continue;
     nodes.push([at, at]);
@@ -288,7 +289,7 @@ function sandwich() {
   return [{ top: callers, title: `Callers of ${shortName(key)}, ${word}`, side, up: true }, { top: callees, title: `Callees of ${shortName(key)}, ${word}`, side }];
 }
 
-// The outermost op with the largest difference.
+// The outermost op that has the largest difference.
 let biggest = null;
 function biggestOp() {
   return (biggest ??= findBiggestOp());
@@ -312,8 +313,8 @@ function zoomOf(frame) {
   return frame.root || !frame.nodes.length ? "" : idOf(frame.nodes[0][0]);
 }
 
-// Whether all calls of the frame replaced other calls or were replaced: a new call is not a slower
-// one.
+// Whether all calls of the frame replaced calls or were replaced, because a new call is not a
+// slower call.
 function isReplacedFrame(frame) {
   return !frame.root && frame.nodes.length > 0 && frame.nodes.every(([node]) => isReplaced(node));
 }
@@ -323,8 +324,8 @@ function isFound(frame) {
   return wanted !== "" && frame.chain.some((title) => title.toLowerCase().includes(wanted));
 }
 
-// The most informative part of a name: without folders and without the prefix that all modules
-// have.
+// The most informative part of a name: without folders, and without the prefix that all modules
+// share.
 function shortName(title) {
   return title.replace(/^nn\.Module: /, "").replace(/^(?:[^\s():]*\/)+(?=[^\s():]+\(\d+\): )/, "");
 }
@@ -338,7 +339,7 @@ function describe(frame, how) {
   flameInfo.replaceChildren(element("span", { class: "line" }, name(names.join(" › "))), element("span", { class: "line" }, `${figures}${factor ? ", " + factor : ""}, ${calls}${replaced}`));
 }
 
-// Both times of the nearest ancestor that both sides have.
+// The baseline and candidate times of the nearest ancestor that both sides have.
 function bothTimes(frame) {
   let above = frame.nodes[0][0];
   while (above >= 0 && "12".includes(tree.relation[above])) above = tree.parent[above];
@@ -367,8 +368,8 @@ function showSandwich(key) {
   drawFlame();
 }
 
-// Handles keys: arrow keys move between frames spatially, + and - zoom, Escape zooms out, s shows
-// callers and callees.
+// Handles keys in the flame graph: arrow keys move between frames spatially, + and - zoom, Escape
+// zooms out, s shows callers and callees.
 function flameKey(event) {
   const current = event.target.closest(".frame");
   if (!current || event.ctrlKey || event.metaKey || event.altKey) return;

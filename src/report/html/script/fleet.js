@@ -1,5 +1,5 @@
-// Draws a fleet: its ranks as dots, and heat maps with one row per rank and one column per step or
-// collective.
+// Draws the ranks of a fleet as dots, and heat maps with one row per rank and one column per step
+// or collective.
 const { maps, dots } = JSON.parse(document.getElementById("data").textContent);
 
 // ---- dots
@@ -84,7 +84,8 @@ addEventListener("resize", drawDots);
 
 // ---- heat maps
 
-// The scale ends at the 99th percentile so that a single outlier does not hide the other cells.
+// The color scale ends at the 99th percentile, so a single outlier does not hide the differences
+// between all other cells.
 function scale(values) {
   const sizes = values.filter((value) => value !== null).map(Math.abs).sort((a, b) => a - b);
   return sizes[Math.floor(sizes.length * 0.99)] || sizes[sizes.length - 1] || 1;

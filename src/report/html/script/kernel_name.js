@@ -1,4 +1,5 @@
-// Shortens the name of a kernel to a readable form. The full name stays in `title` and in copies.
+// Shortens the name of a kernel to a readable form. The full name stays in the `title` attribute
+// and in copied text.
 //
 //   void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8>(…)
 //   cutlass::Kernel2<bf16, 256×128>
@@ -9,10 +10,10 @@ const TYPES = [
   [/^float$/, "fp32"], [/^double$/, "fp64"], [/^(long|long long)$/, "int64"], [/^int$/, "int32"], [/^bool$/, "bool"],
 ];
 const QUALIFIERS = /^(?:void|static|const|std::enable_if<.*?>::type)\s+/;
-// Parts of namespaces that carry no information.
+// Namespace parts that carry no information.
 const ANONYMOUS = "(anonymous namespace)::";
 const NAMESPACES = /\b(?:at::native|at_cuda_detail|at::cuda|c10|detail|impl|[A-Z]+_\d+_NS|ROCPRIM_\d+_NS)::/g;
-// Kernels that run the function named by their arguments.
+// Kernels that run the function that their template arguments name.
 const LAUNCHERS = /(?:elementwise\w*|reduce|multi_tensor_apply|trampoline|index\w*|scatter_gather\w*|distribution\w*|CatArray\w*)_?[kK]ernel\w*$|^elementwise|_kernel_with_index$/;
 const WORD = /\b([A-Za-z_]\w*?(?:Functor|Op|Ops|_functor|kernel_cuda|_kernel_impl|kernel_impl|_kernel))\b/g;
 const DULL = /^(?:gpu_kernel_impl(?:_nocast)?|ReduceOp|TensorListOp|func_wrapper_t|BinaryFunctor|AUnaryFunctor|BUnaryFunctor|gpu_index_kernel)$/;
@@ -42,7 +43,7 @@ function shortened(name) {
   return cutShort(kept.length ? `${base}<${kept.join(", ")}>` : base);
 }
 
-// Parses names that list their type and tile:
+// Parses a name that lists its type and tile, such as
 // sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x128x32_…
 function tuned(base) {
   const xmma = /^((?:sm\d+|cask\w*)_xmma_\w*?(?:gemm|fprop|dgrad|wgrad)\w*?)_((?:[a-z]*f\d+){2,}_?\w*?)_.*tilesize(\d+)x(\d+)/.exec(base);
@@ -89,7 +90,7 @@ function splitName(text) {
   return { stem: stem.trim().split(" ").pop(), inside };
 }
 
-// The arguments between two brackets, without anything nested in them.
+// The arguments between two brackets, without nested arguments.
 function argumentsOf(inside) {
   const list = [];
   let depth = 0, from = 0;
@@ -106,8 +107,8 @@ function argumentsOf(inside) {
 }
 
 // Turns _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64E… into
-// aiter::add_rmsnorm_quant_kernel<DF16b,DF16b>: the nested name, and the simple types among its
-// template arguments.
+// aiter::add_rmsnorm_quant_kernel<DF16b,DF16b>, which consists of the nested name and the simple
+// types among its template arguments.
 function demangled(name) {
   let at = name.startsWith("_ZN") ? 3 : 2;
   const parts = [];

@@ -1,5 +1,5 @@
 // Draws the kernels of a call on both sides as two lanes to scale, with the times of their
-// launches, and says how certain the call's match is.
+// launches, and shows how certain the call's match is.
 //
 // baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launched   [] ran candidate  ╷ ╷ [wgrad_alg0
 // ]
@@ -9,7 +9,7 @@ const LANE_BAR = 16;
 const LANES_MOST = 2000;
 const LANES_LISTED = 12;
 
-// The GPU events at or below a node on a side, by start.
+// The GPU events of a side at or below a node, sorted by start.
 function eventsBelow(at, side) {
   const { start, launch } = gpuTimesOf(side);
   const list = [];
@@ -21,7 +21,7 @@ function eventsBelow(at, side) {
   return list.sort((a, b) => a.start - b.start || a.node - b.node);
 }
 
-// Stacks events so that events that overlap are in different rows.
+// Puts overlapping events into different rows.
 function stackEvents(events) {
   const ends = [];
   for (const event of events) {
@@ -40,7 +40,7 @@ function svg(tag, properties, ...children) {
   return made;
 }
 
-// The lanes of a call; null if neither side has GPU events below it.
+// The lanes of a call; null if the call has no GPU events on either side.
 function kernelLanes(at) {
   const sides = [1, 2].map((side) => ({ side, events: eventsBelow(at, side) }));
   if (sides.every(({ events }) => !events.length)) return null;
@@ -83,19 +83,19 @@ function kernelLane({ side, events, from, length, rows: count }, longest) {
     events.length ? element("details", {}, element("summary", {}, "kernels, longest first"), list, more > 0 ? element("p", { class: "dim" }, `${more} more`) : "") : "");
 }
 
-// Whether an event is longer or shorter than its counterpart; neutral without one.
+// Whether an event is longer or shorter than its counterpart; neutral if it has no counterpart.
 function laneStyle(node) {
   if ("12".includes(tree.relation[node])) return "replaced";
   return changeOf(tree.own1[node], tree.own2[node], false).style;
 }
 
 const CONFIDENCES = {
-  firm: ["firm match", "Both sides have equally many such calls here, in one order."],
-  likely: ["likely match", "The best match found; the calls around it do not exclude another one."],
-  interchangeable: ["interchangeable match", "One side has more calls with exactly this content here, and nothing says which of them is the counterpart."],
+  firm: ["firm match", "Both sides have equally many such calls here, in the same order."],
+  likely: ["likely match", "This is the best match found, but other matches are possible."],
+  interchangeable: ["interchangeable match", "One side has more calls with exactly this content here, and nothing shows which of them is the counterpart."],
 };
 
-// Returns `firm`, `likely`, `interchangeable`, or empty text without a counterpart.
+// Returns `firm`, `likely` or `interchangeable`; for a call without a counterpart, an empty text.
 function confidenceOf(at) {
   if ("12".includes(tree.relation[at])) return "";
   const group = tree.unsure.get(at);
@@ -108,7 +108,8 @@ function confidenceTag(at) {
     : element("span", { class: "tag confidence" }, `only in ${page.names[Number(tree.relation[at]) - 1]}`);
 }
 
-// The panel next to the tree: the selected call with its times, its match and its kernels.
+// The panel next to the tree, which shows the times, the match and the kernels of the selected
+// call.
 function drawCall(at) {
   const box = document.getElementById("call");
   if (at < 0 || at === undefined) {

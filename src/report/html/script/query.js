@@ -1,10 +1,11 @@
-// Finds the nodes that a path query matches on either side, with the grammar of `tracetree tree
-// --find`. Any other text is a word search.
+// Finds the nodes that a path query matches on either side, with the grammar of
+// `tracetree tree --find`. A search text of any other form is a word search.
 
 const QUERY_WORDS = ["module", "frame", "op", "call", "kernel"];
 const QUERY_BEGINS = /^\s*(module|frame|op|call|kernel)\s*\(/;
 
-// The parts of a query; { error } for a syntax error; null if the text does not start like a query.
+// The parsed parts of a query; { error } for a syntax error; null if the text does not start like a
+// query.
 function parseQuery(text) {
   if (!QUERY_BEGINS.test(text)) return null;
   const parts = [];
@@ -28,7 +29,8 @@ function globOf(pattern) {
   return (name) => choices.some((choice) => isLike([...name], choice));
 }
 
-// Backtracks to the last * on a mismatch, so it takes at most name length × pattern length steps.
+// On a mismatch, the search backtracks to the last *, so it takes at most name length × pattern
+// length steps.
 function isLike(letters, pattern) {
   let at = 0, inPattern = 0, star = null;
   while (at < letters.length) {
@@ -56,7 +58,7 @@ function isModule(at) {
   return tree.kind[at] === "f" && nodeName(at).startsWith(MODULE_PREFIX);
 }
 
-// The name of a node on a side; null if the side does not have the node.
+// The name of a node on one side; null if that side does not have the node.
 function sideName(at, side) {
   const relation = tree.relation[at];
   if (relation === (side === 1 ? "2" : "1")) return null;
@@ -118,7 +120,7 @@ function findNodes(parts, sides = [1, 2]) {
   return [...found].sort((a, b) => a - b);
 }
 
-// Whether a node is in this list, or above or below a node that is.
+// Whether the list contains the node, one of its ancestors or one of its descendants.
 function touches(nodes, at) {
   if (at < 0) return false;
   for (let above = at; above >= 0; above = tree.parent[above]) if (nodes.set.has(above)) return true;
@@ -132,7 +134,7 @@ function touches(nodes, at) {
   return low < list.length && list[low] < tree.end[at];
 }
 
-// What a search text asks for: { nodes } for a query, { words } for a word search, or { error }.
+// Parses a search text: { nodes } for a query, { words } for a word search, or { error }.
 let askedText = null, askedAnswer = null;
 function searchOf(text) {
   if (text === askedText) return askedAnswer;
@@ -146,7 +148,7 @@ function searchOf(text) {
   return askedAnswer;
 }
 
-// The path query that selects a node: the enclosing modules, and the node itself.
+// The path query that selects a node: its enclosing modules, then the node itself.
 function queryOf(at) {
   const side = tree.relation[at] === "2" ? 2 : 1;
   const part = (node) => {

@@ -1,4 +1,4 @@
-// Shortcut keys that work everywhere on the page, and the list of all keys.
+// Handles shortcut keys that work everywhere on the page, and lists all keys.
 
 const KEYS = [
   ["/", "search in this section"],
@@ -8,7 +8,7 @@ const KEYS = [
   ["u", "times per step, or in total"],
   ["?", "this list"],
   ["Tree: arrows, Enter", "move, expand and collapse"],
-  ["Tree: *", "expand this call, its siblings and the calls directly below"],
+  ["Tree: *", "expand this call, its siblings and the calls directly below them"],
   ["Tree: letters", "go to the next line with this text"],
   ["Flame graph: arrows, + −, 0, s", "move, zoom, show all, callers and callees"],
   ["Timeline: arrows, + −, 0", "move, zoom, show all; with Shift, go from call to call"],
@@ -31,7 +31,7 @@ function currentPanel() {
   return panels.find((panel) => !panel.hidden);
 }
 
-// The lines that the keys j and k move between.
+// The lines through which the keys j and k move.
 function walkable() {
   const list = [...currentPanel().querySelectorAll("#rows tbody tr.line th button, #tree-view [role=treeitem], [data-change], #timeline-list li button, tbody th[scope=row]")];
   return list.filter((line) => line.offsetParent && !(line.matches("th") && line.querySelector("button")));
@@ -47,8 +47,8 @@ function walk(by) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// Goes to the next or previous change, in the section that is shown: its row, its call sites, or
-// its first call.
+// Goes to the next or previous change in the section that is shown: to the change's row, its call
+// sites, or its first call.
 function goToChange(by) {
   if (!page.changes.length) return;
   const now = stateNumber("change");

@@ -1,10 +1,10 @@
-// Shows one section at a time, draws it when it first becomes visible, and follows the address
-// fragment.
+// Shows one section at a time, draws a section when it first becomes visible, and follows the
+// address fragment.
 
 const panels = [...document.querySelectorAll(".panel")];
 const links = [...document.querySelectorAll("nav a")];
 
-// The drawing function of each panel. A panel is drawn when it is shown and its content has
+// The drawing function of each panel. A panel is redrawn when it is shown and its content has
 // changed.
 const DRAWINGS = {
   differences: () => { groupsShown = PAGE_OF_GROUPS; drawFilters(); drawRows(); },
@@ -18,7 +18,7 @@ function panelOf(id) {
   return document.getElementById(id)?.closest(".panel") ?? panels[0];
 }
 
-// Opens the panel of a section; the Back button returns to the previous one.
+// Opens the panel of a section; the Back button returns to the previous section.
 function openPanel(id, changes = {}) {
   goTo({ at: id, y: "", ...changes });
   if (panelOf(id).hidden) scrollTo({ top: 0, behavior: "instant" });
@@ -57,7 +57,7 @@ function drawAll() {
   else showPlace(id);
 }
 
-// Scrolls to the section of a link, or to the saved offset in it.
+// Scrolls to the section of a link, or to the saved scroll offset in the section.
 function showPlace(id) {
   const part = document.getElementById(id);
   const below = Number(state.get("y"));
@@ -94,7 +94,7 @@ function followLink(event) {
   part.querySelector("h2")?.focus({ preventScroll: true });
 }
 
-// Adds the links of a change: its call sites, the timeline, a copy button.
+// Adds the links of a change: to its call sites and the timeline, and a copy button.
 function addChangeLinks() {
   for (const row of document.querySelectorAll("[data-change]")) {
     const at = Number(row.dataset.change);
@@ -110,7 +110,7 @@ function addChangeLinks() {
   for (const code of document.querySelectorAll("code.command")) code.after(" ", copyButton("command", code.textContent));
 }
 
-// Shortens kernel names in tables that are part of the page.
+// Shortens kernel names in the tables that are part of the page's HTML.
 function shortenKernels() {
   for (const cell of document.querySelectorAll("#same-kernels .name")) cell.replaceWith(kernelName(cell.textContent));
 }

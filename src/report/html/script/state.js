@@ -1,10 +1,10 @@
-// Keeps the state of the view in the address fragment, so that a link shows what its sender saw.
-// Keys: at, y, unit, change, q, only, group, sort, dir, presence, f.<facet>, open, row, show,
+// Keeps the view's state in the address fragment, so a link shows the view that its sender saw.
+// State keys: at, y, unit, change, q, only, group, sort, dir, presence, f.<facet>, open, row, show,
 // order, find, node, zoom, width, view, of, chains, layers, idle, seek, t, slice.
 
 const state = new URLSearchParams();
 
-// Reads the fragment. A bare name such as #tree is the section to show.
+// Reads the fragment. A bare name such as #tree selects the section to show.
 function readState() {
   for (const key of [...state.keys()]) state.delete(key);
   const text = location.hash.slice(1);
@@ -15,12 +15,13 @@ function readState() {
   for (const [key, value] of new URLSearchParams(text)) state.set(key, value);
 }
 
-// Changes the state; an empty value removes its key.
+// Changes the state; an empty value removes the key.
 function setState(changes) {
   keepState(changes, "replaceState");
 }
 
-// Changes the state in a step that the Back button undoes: a new tab, an order, a filter, a zoom.
+// Changes the state in a way that the Back button undoes: a new tab, a sort order, a filter, a
+// zoom.
 function goTo(changes) {
   keepState(changes, "pushState");
 }
@@ -34,7 +35,7 @@ function keepState(changes, how) {
   history[text === location.hash ? "replaceState" : how](null, "", text);
 }
 
-// A number from the state, or null.
+// A number from the state, or null if the state has none.
 function stateNumber(key) {
   const text = state.get(key);
   return text !== null && /^\d+$/.test(text) ? Number(text) : null;

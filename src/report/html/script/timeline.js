@@ -1,5 +1,5 @@
-// Draws one step of both sides as lanes on a canvas, each side from the start of its step.
-// Everything that can be pointed at can also be reached by keyboard, and is in a list.
+// Draws one step of both sides as lanes on a canvas; each side starts at the start of its step.
+// Everything that a pointer can reach can also be reached by keyboard, and is in a list.
 
 const SLICE_HEIGHT = 13;
 const LANE_HEAD = 15;
@@ -13,8 +13,8 @@ const timelineView = document.getElementById("timeline-view");
 const timelineInfo = document.getElementById("timeline-info");
 let pointed = -1;
 
-// Computes the position of each lane, the slices of each row by start, and the slices of each node
-// by side.
+// Computes the position of each lane, the slices of each row by start, and each node's slices by
+// side.
 function layTimeline(data) {
   const slices = data.slices;
   const rowsOf = data.lanes.map((lane) => Array.from({ length: lane.rows }, () => []));
@@ -40,7 +40,7 @@ function sliceSide(at) {
   return timeline.lanes[timeline.slices.lane[at]].side;
 }
 
-// The matching slice on the other side, or -1.
+// The matching slice on the opposite side, or -1 if there is none.
 function partnerOf(at) {
   return timeline.byNode.get(timeline.slices.node[at]).find((other) => sliceSide(other) !== sliceSide(at)) ?? -1;
 }
@@ -53,7 +53,7 @@ function sliceLabel(at) {
   return timeline.slices.kind[at] === "g" ? shortKernel(sliceName(at)) : shortName(sliceName(at));
 }
 
-// The visible range: [from, to] in ns since the start of the step.
+// The visible range as [from, to], in ns since the start of the step.
 function timelineRange() {
   const found = /^(-?\d+)\.\.(-?\d+)$/.exec(state.get("t") || "");
   const [from, to] = found ? [Number(found[1]), Number(found[2])] : [0, timeline.whole];
@@ -70,7 +70,7 @@ function setRange(from, to) {
   askForTimeline();
 }
 
-// Zooms by a factor around a point in time, by default the middle.
+// Zooms by a factor around a point in time (by default the middle).
 function zoomTimeline(factor, around) {
   const [from, to] = timelineRange();
   const at = around ?? (from + to) / 2;
@@ -153,7 +153,7 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// Formats a time in a unit that suits the time itself or the distance between two marks.
+// Formats a time in the unit that suits the time itself or the distance between two axis marks.
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];
@@ -198,8 +198,8 @@ function sideText(side, room = Infinity) {
   return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
 }
 
-// Marks where the host left the step on each side; GPU work to the right of the mark runs after
-// that.
+// Marks the time at which the host left the step on each side; GPU work to the right of the mark
+// runs after that time.
 function drawEnds({ pen, colours, x }) {
   timeline.lanes.forEach((lane, at) => {
     pen.fillStyle = colours.dim;
@@ -208,7 +208,7 @@ function drawEnds({ pen, colours, x }) {
   });
 }
 
-// Draws the leading causes: their number in the list, at their calls on both sides.
+// Draws the leading causes: each cause's number in the list, at the cause's calls on both sides.
 function drawCauses(view) {
   const { pen, colours, width } = view;
   pen.font = "600 10px system-ui, sans-serif";
@@ -261,16 +261,16 @@ function drawPair(view, at) {
 function timelineText() {
   const [from, to] = timelineRange();
   const shown = from === 0 && to === timeline.whole ? "everything" : `${span(from)} to ${span(to)}`;
-  return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move, plus and minus zoom, 0 shows everything. With Shift, the arrow keys go from call to call; Enter zooms to the call, Escape deselects it. The list below has the same calls.`;
+  return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move the view, plus and minus zoom, 0 shows everything. With Shift, the arrow keys move from call to call; Enter zooms to the call, Escape deselects it. The list below contains the same calls.`;
 }
 
-// Both times of a matched pair, or the side of an unmatched call.
+// Both times of a matched pair, or the only side that has an unmatched call.
 function sliceFigures(at) {
   const { start, time: times, relation } = timeline.slices;
   const other = partnerOf(at);
   if (relation[at] === "o") return `${span(times[at])} at ${span(start[at])}, launched outside this step`;
   if (other < 0) {
-    const paired = "12".includes(relation[at]) ? `only in ${page.names[sliceSide(at) - 1]}` : "its counterpart is not in view";
+    const paired = "12".includes(relation[at]) ? `only in ${page.names[sliceSide(at) - 1]}` : "its counterpart is outside the visible range";
     return `${span(times[at])} at ${span(start[at])}, ${paired}`;
   }
   const [one, two] = sliceSide(at) === 1 ? [at, other] : [other, at];
@@ -296,7 +296,7 @@ function chooseSlice(at) {
   drawTimeline();
 }
 
-// The visible calls, one line per pair, largest difference first.
+// The visible calls, one line per matched pair, largest difference first.
 function listedPairs() {
   const [from, to] = timelineRange();
   const { start, time: times } = timeline.slices;
@@ -378,8 +378,8 @@ function point(at) {
   askForTimeline();
 }
 
-// The wheel zooms at the pointer, and scrolls sideways. If zooming out is not possible, the page
-// scrolls.
+// The wheel zooms around the pointer and scrolls sideways. If the timeline cannot zoom out any
+// further, the page scrolls.
 function timelineWheel(event) {
   const box = timelineView.getBoundingClientRect();
   const [from, to] = timelineRange();
@@ -392,7 +392,7 @@ function timelineWheel(event) {
   event.preventDefault();
 }
 
-// Moves from call to call: to the neighbor in the same row, or to the nearest one in the next
+// Moves from call to call: to the neighbor in the same row, or to the nearest call in the next
 // non-empty row.
 function stepSlice(key) {
   const at = chosenSlice();
@@ -408,7 +408,7 @@ function stepSlice(key) {
     ArrowUp: here > 0 ? nearest(rows[here - 1]) : undefined,
     ArrowDown: here + 1 < rows.length ? nearest(rows[here + 1]) : undefined }[key];
   if (next === undefined) return;
-  // The state names a pair, so the chosen side is put first.
+  // The state names a matched pair, so the chosen side comes first.
   const node = timeline.slices.node[next];
   timeline.byNode.set(node, [next, ...timeline.byNode.get(node).filter((other) => other !== next)]);
   chooseSlice(next);
@@ -449,12 +449,12 @@ function timelineKey(event) {
 
 // ---- causes and controls
 
-// The node to compare for a cause: its GPU event if both sides have it, otherwise the call.
+// The node that represents a cause: its GPU event if both sides have it, otherwise the call.
 function causeNode({ node, event }) {
   return (timeline.byNode.get(event) || []).length > 1 ? event : node;
 }
 
-// Zooms to a cause, with a margin of half its length on each side.
+// Zooms to a cause, with a margin of half the cause's length on each side.
 function showInTimeline(place) {
   const { from, to } = place;
   openPanel("timeline", { slice: causeNode(place) });
@@ -464,7 +464,7 @@ function showInTimeline(place) {
   timelineView.focus({ preventScroll: true });
 }
 
-// The slice of a node, or of the first drawn call below it; -1 if there is none.
+// The slice of a node, or of the first drawn call below the node; -1 if neither is drawn.
 function sliceOf(at) {
   for (let node = at; node < tree.end[at]; node++) {
     const slices = timeline.byNode.get(idOf(node));
@@ -503,7 +503,7 @@ function causeName(at) {
   return document.querySelectorAll("[data-cause]")[at]?.querySelector(".name").textContent ?? "";
 }
 
-// Registers the event handlers of the canvas, and adds a button to each cause shown in it. Called
+// Registers the event handlers of the canvas, and adds a button for each cause shown on it. Called
 // once.
 function startTimeline() {
   if (!timeline) return;

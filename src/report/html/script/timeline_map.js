@@ -1,10 +1,10 @@
-// Draws a small picture of the whole step below the timeline, with the visible range marked.
+// Draws a small picture of the whole step below the timeline and marks the visible range in it.
 
 const MAP_HEIGHT = 34;
 let mapPicture = null;
 
-// The picture of all GPU events in the step, on both sides; kept until the width or the colors
-// change.
+// The picture of all GPU events in the step on both sides, which is kept until the width or the
+// colors change.
 function pictureOfMap(width, colours) {
   const key = width + colours.card + devicePixelRatio;
   if (mapPicture?.key === key) return mapPicture.canvas;
@@ -42,7 +42,7 @@ function drawMap({ width, from, to, colours }) {
   pen.strokeRect(Math.max(left, 1), 1, Math.min(right, width - 1) - Math.max(left, 1), MAP_HEIGHT - 2);
 }
 
-// Pressing or dragging in the small picture moves the visible range there.
+// Pressing or dragging in the small picture moves the visible range to the pointer.
 let isOnMap = false;
 function mapPointer(event) {
   if (event.type === "pointerdown") {

@@ -1,14 +1,14 @@
-// Shows the merged tree as lines that are created on demand, so a tree of 100,000 calls costs only
-// what is open.
+// Shows the merged tree as lines that are created on demand, so the cost of a tree with 100,000
+// calls depends only on the expanded calls.
 
 const CHILDREN_SHOWN = 100;
 const SHOWS = [["work", "calls with attributed work"], ["changed", "calls that differ"], ["all", "all calls"]];
 const ORDERS = [["", "call order"], ["diff", "largest difference first"]];
 
 const treeView = document.getElementById("tree-view");
-// For each node, its line and the box with the lines below it.
+// For each node, its line and the element that contains the lines below it.
 const lines = new Map();
-// Nodes requested by a link or a search, which are shown regardless of the filter.
+// Nodes that a link or a search requested, which are shown regardless of the filter.
 const asked = new Set();
 
 function isShown(at) {
@@ -43,14 +43,14 @@ function isCaptured(at) {
   return [1, 2].some((side) => capturedRange(side, tree["uid" + side][at]));
 }
 
-// The uid as shown on the command line: the position of the launch and the position in the
-// capture's file.
+// The uid as shown on the command line: the launch's position, then the position in the capture
+// file.
 function uidText(side, uid) {
   const range = capturedRange(side, uid);
   return range ? `${range[1]}:${uid - range[0]}` : String(uid);
 }
 
-// The name of a node as an element, with kernels in short form.
+// The name of a node as an element, with kernel names in short form.
 function nodeLabel(at) {
   return tree.kind[at] === "g" ? kernelName(nodeName(at)) : name(nodeName(at));
 }
@@ -81,7 +81,7 @@ function fill(box, at, limit) {
   box.append(...children.slice(made, limit).map(branch));
   if (rest > 0) {
     const more = () => fill(box, at, limit + 5 * CHILDREN_SHOWN);
-    // A tree may contain only tree items, so the button has that role.
+    // A tree element may contain only tree items, so the button has that role.
     box.append(element("button", { type: "button", role: "treeitem", class: "show-more", onclick: more }, `${rest} more calls`));
   }
 }
@@ -98,7 +98,7 @@ function branch(at) {
   return element("div", { class: "branch", role: "presentation" }, line, below);
 }
 
-// Each level is indented, deep levels less, so that chains of a hundred frames stay on the page.
+// Each level is indented (deep levels less), so chains of a hundred frames stay on the page.
 const STEEP = 14;
 function indentOf(depth) {
   return Math.min(depth, STEEP) * 0.8 + Math.min(Math.max(depth - STEEP, 0), 60) * 0.12;
@@ -114,14 +114,14 @@ function label(at, opens) {
   return box;
 }
 
-// The call that has the focus is the selected one.
+// The call that has the focus is the selected call.
 function select(at) {
   setState({ node: idOf(at) });
   drawCrumbs(at);
   drawCall(at);
 }
 
-// Shows the ancestors of the selected call.
+// Lists the ancestors of the selected call.
 function drawCrumbs(at) {
   const box = document.getElementById("crumbs");
   if (at < 0) return box.replaceChildren(element("span", { class: "dim" }, "no call selected"));
@@ -155,7 +155,7 @@ function isOpen(at) {
   return lines.has(at) && lines.get(at).line.getAttribute("aria-expanded") === "true";
 }
 
-// Expands a call and its chain of only children down to the next branch, or collapses it.
+// Expands a call and its chain of only children down to the next branch, or collapses the call.
 function toggle(at) {
   const open = !isOpen(at);
   setOpen(at, open);
@@ -173,7 +173,7 @@ function focusLine(at) {
   lines.get(at).line.focus({ preventScroll: true });
 }
 
-// Expands all ancestors of a node and scrolls to it.
+// Expands all ancestors of a node and scrolls to the node.
 function reveal(at) {
   const path = pathTo(at);
   if (!path.every(isShown)) {
@@ -198,7 +198,7 @@ function showInTree(at) {
   reveal(at);
 }
 
-// Finds the next node after the current one that the text or path query matches.
+// Finds the next node, after the current node, that matches the text or path query.
 const lowerNames = new Map();
 function lowerName(at) {
   const text = tree.name[at];
@@ -213,7 +213,7 @@ function findNext(text) {
   if (foundText !== text) {
     foundText = text;
     const wanted = text.toLowerCase();
-    // Each distinct name is compared only once.
+    // Each distinct name is compared with the text only once.
     const fits = new Uint8Array(page.texts.length);
     if (!search.nodes && !search.error) page.texts.forEach((name, at) => { fits[at] = name.toLowerCase().includes(wanted) ? 1 : 0; });
     foundList = search.nodes ? search.nodes.list : [];

@@ -1,5 +1,5 @@
-//! Chooses as many calls of a step as fit in a page: half of them the longest overall, half the
-//! longest near the causes. Both calls of a matched node are kept or dropped together.
+//! Chooses as many calls of a step as fit on a page: half of them are the longest overall, half the
+//! longest near the causes. The two calls of a matched node are kept or dropped together.
 
 use super::Slice;
 use super::places::CausePlace;
@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 /// takes about 40 bytes.
 const NODES: usize = 1_500;
 
-/// The calls of the step to draw, in order, the baseline's first.
+/// The calls of the step to draw, in order, with the baseline's calls first.
 pub(super) fn choose(
     analysis: &Analysis,
     shown: &Shown,
@@ -41,7 +41,7 @@ pub(super) fn choose(
         let of_kind = if is_gpu { &mut gpu } else { &mut host };
         of_kind.offer(id, longest, is_any_near);
     };
-    // Nodes whose candidate call has not been processed yet.
+    // Matched nodes whose candidate call has not been processed yet.
     let mut is_left = vec![false; merged.len()];
     for &call in &calls.candidate {
         is_left[merged.of(Side::Candidate, call).index()] = true;
@@ -72,7 +72,7 @@ pub(super) fn choose(
     slices
 }
 
-/// The time intervals around the causes, extended by each cause's length on both sides.
+/// The time interval around each cause, extended on both sides by the cause's length.
 fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     let around = |cause: &CausePlace| {
         let length = cause.to - cause.from;
@@ -81,12 +81,12 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     causes.iter().map(around).collect()
 }
 
-/// The longest nodes. Half of the places are for the longest overall, half for the longest near the
-/// causes; places left in the second half go to other nodes.
+/// The longest nodes. Half of the nodes are the longest overall, half the longest near the causes;
+/// if too few nodes are near the causes, longer nodes elsewhere take their place.
 struct Longest {
     /// The longest nodes overall, by time and id. The flag is true if a node is near a cause.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
-    /// The longest nodes that are not in `of_all`. Nodes that are not near a cause come last.
+    /// The longest nodes that `of_all` does not contain. Nodes that are not near a cause come last.
     of_rest: First<(bool, Reverse<Nanos>, MergedId)>,
 }
 
@@ -107,7 +107,7 @@ impl Longest {
     }
 }
 
-/// The first `room` of the offered keys, in key order.
+/// Keeps the smallest `room` keys of those offered.
 struct First<K> {
     room: usize,
     keys: BinaryHeap<K>,
@@ -118,8 +118,8 @@ impl<K: Ord> First<K> {
         First { room, keys: BinaryHeap::with_capacity(room) }
     }
 
-    /// Offers a key. Returns the key that no longer fits: either the last one so far or the new
-    /// one.
+    /// Offers a key. Returns the key that no longer fits: either the largest key so far or the new
+    /// key.
     fn offer(&mut self, key: K) -> Option<K> {
         if self.keys.len() < self.room {
             self.keys.push(key);

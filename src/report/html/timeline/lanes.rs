@@ -1,4 +1,4 @@
-//! Puts the chosen slices into lanes, one per thread or stream, with rows in which slices do not
+//! Puts the chosen slices into lanes (one per thread or stream) with rows in which slices do not
 //! overlap.
 
 use super::Slice;
@@ -10,9 +10,9 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of threads, and of streams, per side.
+/// Maximum number of threads, and of streams, that are shown per side.
 const LANES: usize = 6;
-/// Maximum number of rows in a lane. Deeper calls are drawn in the last row.
+/// Maximum number of rows in a lane. Calls that are nested more deeply are drawn in the last row.
 const ROWS: usize = 24;
 
 /// A lane: a host thread or a GPU stream.
@@ -31,10 +31,10 @@ pub(super) struct Placed<'s> {
     pub(super) row: usize,
 }
 
-/// Identifies and orders lanes: the host threads of a side, then its streams.
+/// Identifies and orders lanes: first the host threads of a side, then its streams.
 type Key = (Side, bool, Option<Stream>, ThreadId);
 
-/// Returns the lanes, the slices in them, and the number of omitted threads and streams per side.
+/// Returns the lanes, their slices, and the number of omitted threads and streams per side.
 pub(super) fn place<'s>(
     analysis: &Analysis,
     slices: &'s [Slice],

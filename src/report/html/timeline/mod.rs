@@ -1,4 +1,5 @@
-//! Builds the timeline of the page: one step of both sides, from its start, as slices in lanes.
+//! Builds the timeline of the page: one step of both sides, from the start of the step, as slices
+//! in lanes.
 //!
 //! ```text
 //! MI300X  main thread   ├ Conv2d_0 ───────┤├ Linear_0 ──┤
@@ -6,9 +7,9 @@
 //! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
-//! Times are nanoseconds since the start of the step on that side. The size is bounded for any
-//! trace: the timeline shows the longest calls of the step, and the longest near the largest
-//! causes.
+//! Times are in nanoseconds since the start of the step on the same side. The size is bounded for
+//! any trace: the timeline shows the longest calls of the step overall, and the longest calls near
+//! the largest causes.
 
 mod choice;
 mod kept;
@@ -29,8 +30,8 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// Marks a GPU event that runs in the step but was launched outside of it, so its relation is not
-/// meaningful.
+/// Marks a GPU event that runs in the step but was launched outside of it, so its relation has no
+/// meaning.
 const OUTSIDE: char = 'o';
 
 /// The timeline data that the script draws.
@@ -40,18 +41,18 @@ pub(super) struct Timeline {
     steps: [String; 2],
     /// Host time in the step on each side, in ns.
     host: [i64; 2],
-    /// End of the last event launched in the step, for each side, in ns.
+    /// End of the last event that the step launched, for each side, in ns.
     end: [i64; 2],
     lanes: Vec<Lane>,
     slices: Slices,
-    /// Positions of the leading causes in the step.
+    /// Where the leading causes are in the step.
     causes: Vec<CausePlace>,
     #[serde(skip)]
     remark: String,
 }
 
 impl Timeline {
-    /// A sentence about what is shown and what is omitted.
+    /// A sentence about the calls that are shown and omitted.
     pub(super) fn remark(&self) -> &str {
         &self.remark
     }
@@ -67,17 +68,17 @@ struct Slices {
     start: Vec<i64>,
     time: Vec<i64>,
     name: Vec<PageText>,
-    /// Node of each slice in the merged tree. The slice of the other side with the same node is its
-    /// counterpart.
+    /// Node of each slice in the merged tree. The slice of the opposite side with the same node is
+    /// the counterpart.
     node: Vec<usize>,
-    /// The kind of each slice as one letter, as in the page's tree.
+    /// The kind of each slice as one letter, with the same letters as in the page's tree.
     kind: String,
-    /// The relation of each slice as one letter, as in the page's tree; `o` for events launched
-    /// outside of the step.
+    /// The relation of each slice as one letter, with the same letters as in the page's tree; `o`
+    /// for events launched outside of the step.
     relation: String,
 }
 
-/// A call that is drawn.
+/// A call that the timeline draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slice {
     side: Side,
@@ -98,7 +99,7 @@ impl Slice {
     }
 }
 
-/// Builds the timeline; `None` if there is nothing to show.
+/// Builds the timeline; `None` if there is no step to show.
 pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
     let shown = Shown::choose(analysis);
     let causes = places::of(analysis, &shown);
@@ -158,7 +159,7 @@ fn is_host(analysis: &Analysis) -> bool {
     }
 }
 
-/// A sentence about what is shown, and how much of the step that is.
+/// A sentence about what is shown, and which share of the step that is.
 fn remark(
     analysis: &Analysis,
     shown: &Shown,
@@ -170,7 +171,7 @@ fn remark(
         None => "Both traces in full, each drawn from its own start, because there are no steps."
             .to_owned(),
     };
-    text += " Omitted: calls that do almost nothing but call one other";
+    text += " Omitted: calls that spend nearly all their time in one child";
     if drawn < of {
         text += &format!(
             "; {} of {of} events, the shortest ones away from the largest causes",

@@ -1,5 +1,5 @@
-//! Finds the positions of the leading causes in the step that is shown. For each cause, the
-//! instance that differs most is chosen.
+//! Finds where the leading causes are in the step that is shown. For each cause, the instance with
+//! the largest difference is chosen.
 
 use super::shown::Shown;
 use crate::analysis::{Analysis, Cause, IdleKind, Part};
@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 /// The position of a cause in the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct CausePlace {
-    /// Index in the list of causes.
+    /// Index of the cause in the list of causes.
     cause: usize,
     /// Node of the cause in the merged tree.
     pub(super) node: usize,
-    /// For a cause in GPU time, the GPU event below the node that differs most.
+    /// For a cause in GPU time, the GPU event below the node with the largest difference.
     pub(super) event: Option<usize>,
-    /// Start of the cause on the earlier side, in ns since the start of the step.
+    /// Start of the cause on the side where it starts earlier, in ns since the start of the step.
     pub(super) from: i64,
-    /// End of the cause on the later side, including the GPU events that it launched.
+    /// End of the cause on the side where it ends later, including the GPU events that it launched.
     pub(super) to: i64,
 }
 
@@ -52,23 +52,25 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// How to measure a cause: its kind of idle time (`None` for work), and whether nodes below count.
+/// How to measure a cause: the kind of idle time (`None` for GPU work), and whether nodes below
+/// count.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-    // A cause without a node is the sum of many small causes. Call sites of such a sum count only
-    // with their own time.
+    // A cause without a node is the sum of many small causes. The call sites of such a sum count
+    // only with their own time.
     (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
 
-/// Whether the time of a node includes the nodes below it.
+/// Whether the time of the cause's node includes the nodes below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Extent {
     Own,
     Below,
 }
 
-/// Time difference, candidate − baseline, of each node, with or without the nodes below it. The
-/// time is idle time of one kind or attributed time; for host-only traces it is the sum of both.
+/// Time difference of each node, candidate − baseline, with or without the nodes below it. The time
+/// is idle time of one kind or attributed time; for host-only traces, the sum of idle and
+/// attributed time.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let mut differences: Vec<i64> = vec![0; merged.len()];
@@ -97,7 +99,7 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
     differences
 }
 
-/// The node of the GPU event below a node whose time differs most, on either side.
+/// The GPU event below a node with the largest time difference on either side, as a node.
 fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     let merged = analysis.diff().merged();
     let node = merged.node(id);
@@ -115,7 +117,7 @@ fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     events.min_by_key(|&id| (Reverse(difference(id)), id)).map(|id| id.index())
 }
 
-/// Whether an event of a node, on either side, is in the step.
+/// Whether an event of the node is in the step on either side.
 fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
     let node = analysis.diff().merged().node(id);
     Side::BOTH.iter().any(|&side| {
@@ -125,8 +127,8 @@ fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
     })
 }
 
-/// From the first start to the last end of a node's calls, including GPU events below, relative to
-/// the start of the step. `None` if none of its calls was made in the step.
+/// The interval from the first start to the last end of a node's calls, including GPU events below,
+/// relative to the start of the step. Returns `None` if no call of the node was made in the step.
 fn span(analysis: &Analysis, shown: &Shown, id: MergedId) -> Option<(Nanos, Nanos)> {
     let node = analysis.diff().merged().node(id);
     let of_side = |side: Side| {

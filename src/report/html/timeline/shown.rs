@@ -1,7 +1,8 @@
 //! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! The step must exist on both sides. Steps with the largest share of the leading causes come
-//! first. Among these, the step is chosen whose difference is closest to the median difference.
+//! The chosen step must have a counterpart on the opposite side. Steps with the largest share of
+//! the leading causes come first. Of these steps, the one whose time difference is closest to the
+//! median difference is chosen.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -11,7 +12,7 @@ use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
-/// A matched pair of steps or, if a side has no steps, the windows of both sides.
+/// A matched pair of steps; if a side has no steps, the windows of both sides.
 pub(super) struct Shown {
     step: Option<PerSide<StepId>>,
     start: PerSide<Nanos>,
@@ -39,7 +40,7 @@ impl Shown {
         Shown { step: Some(step), start, host_end, end }
     }
 
-    /// The number that identifies the step to users.
+    /// The number by which users identify the step.
     pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
         self.step.map(|step| analysis.told_step(step.baseline))
     }
@@ -61,7 +62,7 @@ impl Shown {
         self.end[side] - self.start[side]
     }
 
-    /// A time of a side, relative to the start of the step.
+    /// Converts a time of one side to a time relative to the start of the step.
     pub(super) fn since(&self, side: Side, time: Nanos) -> Nanos {
         time - self.start[side]
     }
@@ -74,8 +75,8 @@ impl Shown {
         }
     }
 
-    /// The calls of one side in the step, in order: calls made in it, and GPU events that ran
-    /// during it. Captured calls are excluded because they took no time during the step.
+    /// The calls of one side in the step, in order: calls that the step made, and GPU events that
+    /// ran during the step. Captured calls are excluded because they took no time during the step.
     pub(super) fn ran(&self, analysis: &Analysis, side: Side) -> Vec<CallId> {
         let tree = analysis.tree(side);
         let mut is_inside = vec![self.step.is_none(); tree.len()];
@@ -98,7 +99,7 @@ impl Shown {
 
     /// Start of a call relative to the start of the step, and duration of the call.
     pub(super) fn span(&self, tree: &CallTree, side: Side, call: CallId) -> (Nanos, Nanos) {
-        let event = tree.event(call).expect("what runs is an event");
+        let event = tree.event(call).expect("a call that runs is an event");
         (self.since(side, tree.trace().start(event)), tree.trace().duration(event))
     }
 
@@ -110,7 +111,7 @@ impl Shown {
         Slice {
             side,
             call,
-            event: tree.event(call).expect("what runs is an event"),
+            event: tree.event(call).expect("a call that runs is an event"),
             node: analysis.diff().merged().of(side, call),
             start,
             time,
@@ -137,7 +138,7 @@ fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
 }
 
 /// For each pair of steps, the sum of the absolute differences of the leading causes that have a
-/// call in it.
+/// call in the step.
 fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let places = PerSide::from_fn(|side| {
@@ -164,7 +165,7 @@ fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec
     told
 }
 
-/// For each pair of steps, how far its difference is from the median difference.
+/// For each pair of steps, how far its time difference is from the median difference.
 fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
     let mut sorted = differences.clone();

@@ -8,9 +8,9 @@ use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Step times that differ by less than this fraction are reported as unchanged.
+/// Threshold below which a relative difference in step time is reported as unchanged.
 const UNCHANGED: f64 = 0.005;
-/// If less than this fraction of the ops is matched, the list of changes is not useful.
+/// Fraction of matched ops below which the list of changes is not useful.
 const LITTLE_IN_COMMON: f64 = 0.5;
 
 /// The mean wall time of a compared step on each side, in ns.
@@ -46,7 +46,8 @@ fn is_unchanged(time: PerSide<f64>) -> bool {
     (time.candidate - time.baseline).abs() <= UNCHANGED * time.baseline
 }
 
-/// Text such as `37% slower`, `2.7 times as long`, `12% faster`, `19 times as fast`, `unchanged`.
+/// A relative change such as `37% slower`, `2.7 times as long`, `12% faster`, `19 times as fast`,
+/// `unchanged`.
 fn compared(time: PerSide<f64>) -> String {
     let ratio = time.candidate / time.baseline;
     let percent = |share: f64| match 100.0 * share {
@@ -67,7 +68,7 @@ fn compared(time: PerSide<f64>) -> String {
     }
 }
 
-/// `GPU busy +4.72 ms, GPU idle −1.17 ms; the device was idle 31 → 13% of the step`.
+/// An example is `GPU busy +4.72 ms, GPU idle −1.17 ms; the device was idle 31 → 13% of the step`.
 pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let what = match analysis.wall().basis() {
@@ -93,7 +94,7 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     text
 }
 
-/// Whether the difference is significant, and relative to which noise.
+/// Whether the difference is significant, and compared with which noise.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {
@@ -118,6 +119,7 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     format!("medians of {runs}, spread {a} and {b}{verdict}")
 }
 
+/// An example is
 /// `the changes explain +0.63 of +6.52 ms; one run per side, so the rest may be noise`.
 fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     let changes = analysis.changes();
@@ -139,7 +141,7 @@ fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     }
 }
 
-/// Whether the programs are identical, have little in common, or run nothing.
+/// Whether the programs are identical, have little in common, or run nothing at all.
 pub(super) fn state(analysis: &Analysis) -> Option<String> {
     let changes = analysis.changes();
     if !changes.has_work() {
@@ -166,7 +168,7 @@ fn identical(analysis: &Analysis) -> String {
     format!("The programs are identical: {what}")
 }
 
-/// `Convolutions run in FP32 instead of TF32 at 22 ops per step: +2.65 ms`.
+/// An example is `Convolutions run in FP32 instead of TF32 at 22 ops per step: +2.65 ms`.
 pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
     if let Some(state) = state(analysis) {
         return state;
@@ -178,8 +180,7 @@ pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
     }
 }
 
-/// The display names of the sides, or the file names if the sides are only called `baseline` and
-/// `candidate`.
+/// The display names of the sides; if these are only `baseline` and `candidate`, the file names.
 pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     let names = PerSide::from_fn(|side| analysis.side_name(side).to_owned());
     if Side::BOTH.iter().any(|&side| names[side] != side.word()) {
@@ -193,7 +194,7 @@ pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     }
 }
 
-/// A file name without the extensions of traces.
+/// A file name without the file extensions of traces.
 fn file_name(path: &str) -> &str {
     let mut name = path.rsplit('/').next().unwrap_or(path);
     let endings = [".gz", ".zst", ".json", ".pt.trace", ".trace"];

@@ -1,5 +1,5 @@
-//! Divides the parts of the step-time difference into layers: what changed for certain, what
-//! exceeds the noise, and the rest.
+//! Divides the parts of the step-time difference into layers: parts caused by changes, parts that
+//! exceed the noise, and the remaining parts.
 
 use super::super::step_figures::Figures;
 use super::{Layer, Line};
@@ -12,15 +12,15 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::cmp::Reverse;
 
-/// Kernels whose times differ by less than this fraction are not mentioned.
+/// Threshold below which a relative difference in kernel time is not mentioned.
 const SAME_SPEED: f64 = 0.03;
 
-/// The layers of a comparison.
+/// The layers of a comparison's step-time difference.
 pub(super) struct Layers {
     pub(super) certain: Layer,
     pub(super) other_speed: Layer,
     pub(super) within_noise: Layer,
-    /// Why the changes have no effects, if there are changes.
+    /// The reason why the changes have no effects by replay, if there are changes.
     pub(super) no_effects: Option<String>,
 }
 
@@ -61,11 +61,11 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The noise to which the parts without a change are compared.
+/// The noise with which the parts that no change causes are compared.
 struct Noise {
-    /// Parts larger than this exceed the noise; `None` if the noise is unknown.
+    /// Threshold above which a part exceeds the noise; `None` if the noise is unknown.
     spread: Option<Nanos>,
-    /// Titles of the layers beyond and within the noise.
+    /// Titles of the layers for parts beyond and within the noise.
     beyond: String,
     within: String,
 }
@@ -98,11 +98,11 @@ impl Noise {
         let shown = figures.with_unit(spread_us * 1e3);
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
         Noise {
-            // If the step time is within noise, so is each part of its difference that no change
+            // If the step time is within noise, so is each part of the difference that no change
             // explains.
             spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
             beyond: format!(
-                "Same program, different speed: more than runs of a side differ ({shown})"
+                "Same program, different speed: more than the runs of a side differ ({shown})"
             ),
             within: format!("Same program, different speed: within noise (runs differ by {shown})"),
         }
@@ -130,8 +130,8 @@ fn plain(figures: Figures, cost: Nanos, sentence: String) -> Line {
     }
 }
 
-/// A line for a change, with its effect if known. GPU time that overlaps host time costs nothing,
-/// and work that delays other work costs more.
+/// Formats a line for a change, with its effect if known. GPU time that overlaps host time costs
+/// nothing, whereas work that delays other work costs more than its own time.
 fn of_change(
     analysis: &Analysis,
     figures: Figures,
@@ -142,7 +142,7 @@ fn of_change(
     let shown = |time: Nanos| figures.signed(time.0 as f64);
     let cost = effect.map_or(change.cost, |effect| effect.alone);
     let sentence = one_line(&change.sentence).into_owned();
-    // Sentences about calls at a single position already name that position.
+    // Sentences about calls at a single position already name the position.
     let place = if sentence.contains(&change.place) { "" } else { change.place.as_str() };
     Line {
         number: Some(at),
@@ -165,14 +165,15 @@ fn of_change(
     }
 }
 
-/// Whether a change is a fact about the recording that takes no time itself.
+/// Whether a change is a fact about the recording, such as a different device, that takes no time
+/// itself.
 fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     let is_fact = matches!(change.kind, ChangeKind::Environment | ChangeKind::Recording);
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
 }
 
-/// The usual cause of a change. The result is empty if kernels at a graph launch differ, because a
-/// different capture is likelier than the usual cause.
+/// The usual cause of a kind of change. The usual cause is omitted if kernels at a graph launch
+/// differ, because a different capture is more likely.
 fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
     let call = node.and_then(|node| node.calls().next());
@@ -184,7 +185,7 @@ fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     }
 }
 
-/// The combined effect of all changes beyond the sum of their single effects.
+/// The combined effect of all changes, minus the sum of their individual effects.
 fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     let sum: Nanos = effects.of_changes.iter().map(|effect| effect.alone).sum();
     let more = effects.joint.alone - sum;
@@ -196,12 +197,12 @@ fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     is_shown(&line).then_some(line)
 }
 
-/// The step-time difference that remains without the changes.
+/// The step-time difference that remains if the effects of all changes are subtracted.
 fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) -> Option<Line> {
     let changes = analysis.changes();
     let left = changes.difference() - effects.joint.alone;
     let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
-    // On another device, the other speed belongs to the change of the device.
+    // If the devices differ, a different kernel speed is part of the change of the device.
     let is_other = changes.list().iter().any(|change| change.kind == ChangeKind::Environment);
     let kernels = match is_other {
         true => String::new(),
@@ -228,7 +229,7 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     is_shown(&line).then_some(line)
 }
 
-/// `the same kernels take 1.36 times as long`, if that is worth mentioning.
+/// An example is `the same kernels take 1.36 times as long`, if the ratio is worth mentioning.
 fn kernel_speed(analysis: &Analysis) -> Option<String> {
     let is_other_speed =
         |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
@@ -236,13 +237,12 @@ fn kernel_speed(analysis: &Analysis) -> Option<String> {
     Some(format!("the same kernels take {ratio:.2} times as long"))
 }
 
-/// Whether the cost does not round to zero.
+/// Whether the cost is shown, because it does not round to zero.
 fn is_shown(line: &Line) -> bool {
     !line.shown.starts_with('±')
 }
 
-/// A sentence such as `The GPU waits more for the host between calls, most of it before
-/// aten::slice`.
+/// An example is `The GPU waits more for the host between calls, most of it before aten::slice`.
 fn between_calls(changes: &Changes, device: &str) -> String {
     let more = if changes.between_calls() > Nanos::ZERO { "more" } else { "less" };
     let most = changes.between_calls_before().map(|op| format!(", most of it before {op}"));
@@ -251,7 +251,7 @@ fn between_calls(changes: &Changes, device: &str) -> String {
         .into_owned()
 }
 
-/// The parts of the difference that no change causes, unless they are too small to show.
+/// The parts of the difference that no change causes, without parts that are too small to show.
 fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
     let changes = analysis.changes();
     let is_gpu = analysis.measure() == Measure::GpuTime;

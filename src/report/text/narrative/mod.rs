@@ -1,4 +1,4 @@
-//! Builds the answer in words and figures, once per comparison; every format renders it.
+//! Builds the answer in words and figures once per comparison; every output format renders it.
 //!
 //! ```text
 //! headline        37% slower: 9.48 → 13.03 ms per step
@@ -8,8 +8,8 @@
 //! within noise    the same program, other speed: within noise, or not tested
 //! next            what to do
 //! ```
-//! The layers add up: the effects of the changes by replay and the other two layers sum to the
-//! step-time difference, and so do the attributed times.
+//! The layers add up: the changes' effects by replay and the parts in the other two layers sum to
+//! the step-time difference, and so do the attributed times.
 
 mod headline;
 mod layers;
@@ -22,26 +22,27 @@ use crate::diff::MergedId;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// The explanation of a comparison for people.
+/// The explanation of a comparison for human readers.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Narrative {
-    /// Display names of the sides.
+    /// Display names of the two sides.
     pub names: PerSide<String>,
-    /// The inputs, such as `NVIDIA H100 80GB HBM3, 2 steps, 1 run per side`.
+    /// A description of the inputs, such as `NVIDIA H100 80GB HBM3, 2 steps, 1 run per side`.
     pub inputs: String,
     /// The headline, such as `37% slower: 9.48 → 13.03 ms per step`.
     pub headline: String,
-    /// Whether the difference is significant, and relative to which noise; or why that is unknown.
+    /// Whether the difference is significant, and compared with which noise; otherwise the reason
+    /// why this is unknown.
     pub confidence: String,
-    /// The leading change with its cost, or a statement that there is none.
+    /// The leading change with its cost, or a statement that no change was found.
     pub leading: String,
-    /// How much of the difference is busy time and how much is idle time; empty if the times are
-    /// equal.
+    /// The shares of busy time and idle time in the difference; empty if the times are equal.
     pub split: String,
-    /// Whether the programs are identical, have little in common, or run nothing; `None` otherwise.
+    /// Whether the programs are identical, have little in common, or run nothing at all; `None` if
+    /// none of these applies.
     pub state: Option<String>,
-    /// The changes of the program, largest first.
+    /// The changes of the program, most expensive first.
     pub certain: Layer,
     /// Differences in the speed of the same program, beyond the noise of the runs.
     pub other_speed: Layer,
@@ -49,31 +50,32 @@ pub struct Narrative {
     pub within_noise: Layer,
     /// Whether the figures of the changes are effects by replay.
     pub has_effects: bool,
-    /// Why there are no effects; `None` if there are effects, or if no change needs one.
+    /// The reason why there are no effects by replay; `None` if there are effects, or if no change
+    /// needs an effect.
     pub no_effects: Option<String>,
-    /// Remarks about what the figures omit.
+    /// Remarks about anything that the figures omit.
     pub remarks: Vec<String>,
-    /// If there are several runs, how much the runs of each side vary.
+    /// For a comparison of several runs, how much the runs of each side vary.
     pub runs: Vec<String>,
-    /// Suggested actions, the most useful first; at most three.
+    /// Suggested actions, at most three, most useful first.
     pub next: Vec<Action>,
     figures: Figures,
 }
 
-/// Parts of the step-time difference that are equally certain.
+/// A layer of the narrative: parts of the step-time difference that are equally certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// A description of what the parts have in common.
+    /// A description of the property that the parts share.
     pub title: String,
     /// The parts of the layer, largest first.
     pub lines: Vec<Line>,
 }
 
-/// A part of the step-time difference, with its cost.
+/// A part of the step-time difference and its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Line {
-    /// Position in [`Changes::list`](crate::analysis::Changes::list), if the part is a change.
+    /// Position in [`Changes::list`](crate::analysis::Changes::list) if the part is a change.
     pub number: Option<usize>,
     /// What changed.
     pub sentence: String,
@@ -85,34 +87,34 @@ pub struct Line {
     pub shown: String,
     /// The attributed time with sign and unit, if the cost is an effect that differs from it.
     pub attributed: Option<String>,
-    /// The effect on the candidate's step, which has all other changes, if it differs from the
+    /// The effect on the candidate's step, which contains all other changes, if it differs from the
     /// cost.
     pub last: Option<String>,
-    /// First call site of the change; empty if unknown or named in the sentence.
+    /// First call site of the change; empty if unknown or if the sentence names it.
     pub place: String,
-    /// The usual cause of the change; empty if unknown.
+    /// The usual cause of this kind of change; empty if unknown.
     pub usual: String,
     /// Additional remarks, such as the parts of a sum; may be empty.
     pub remark: String,
-    /// Whether the change was read from the trace or inferred.
+    /// Whether the change was read from the trace directly or inferred.
     pub certainty: Certainty,
     /// Number of changed calls in all compared steps.
     pub sites: usize,
-    /// The first node of the merged tree with this change; `None` if the change has no call.
+    /// The first node of the merged tree with this change; `None` if no call belongs to the change.
     pub node: Option<MergedId>,
 }
 
 /// A suggested action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// What to do, in words.
+    /// The suggested action, in words.
     pub text: String,
     /// The command that performs the action; empty if there is none.
     pub command: String,
 }
 
 impl Narrative {
-    /// Builds the answer of a comparison.
+    /// Builds the narrative of a comparison.
     pub fn of(analysis: &Analysis) -> Narrative {
         let figures = Figures::of_steps(analysis);
         let layers = layers::of(analysis, figures);
@@ -136,8 +138,8 @@ impl Narrative {
         }
     }
 
-    /// The headline, the split into busy and idle time, and the support by several runs, in one
-    /// sentence.
+    /// A sentence with the headline, the split into busy and idle time, and the support by several
+    /// runs.
     pub fn answer(&self) -> String {
         let runs = match self.runs.is_empty() {
             true => String::new(),
@@ -152,8 +154,8 @@ impl Narrative {
         all.into_iter().filter(|layer| !layer.lines.is_empty())
     }
 
-    /// Text such as `and 3 smaller, together +0.10 ms`, for the lines of a layer after the first
-    /// `shown`; `None` if there are none.
+    /// A text such as `and 3 smaller, together +0.10 ms` for the lines of a layer after the first
+    /// `shown` lines; `None` if there are no such lines.
     pub fn rest(&self, layer: &Layer, shown: usize) -> Option<String> {
         let others = layer.lines.get(shown..).filter(|others| !others.is_empty())?;
         let sum: Nanos = others.iter().map(|line| line.cost).sum();
@@ -161,8 +163,8 @@ impl Narrative {
         Some(format!("and {} smaller, together {sum}", others.len()))
     }
 
-    /// A description of the changes' figures, such as `effect on the step by replay (attributed
-    /// time)`.
+    /// A description of the changes' figures, such as
+    /// `effect on the step by replay (attributed time)`.
     pub fn measure(&self) -> &'static str {
         match self.has_effects {
             true => "effect on the step, by replay (attributed time)",
@@ -172,7 +174,8 @@ impl Narrative {
 }
 
 impl Line {
-    /// The range of the effect, the call site, the usual cause and the certainty; may be empty.
+    /// A text with the range of the effect, the call site, the usual cause and the certainty; may
+    /// be empty.
     pub fn detail(&self) -> String {
         let last = self.last.as_ref().map_or_else(String::new, |last| {
             format!("{} in the baseline, {last} in the candidate", self.shown)

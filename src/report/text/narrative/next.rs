@@ -1,11 +1,11 @@
-//! Suggests what to do next: at most three actions, with commands where possible.
+//! Suggests at most three actions, with commands where possible.
 
 use super::layers::Layers;
 use super::{Action, Line};
 use crate::analysis::Analysis;
 use crate::side::Side;
 
-/// Maximum number of actions.
+/// Maximum number of suggested actions.
 const MOST: usize = 3;
 
 pub(super) fn actions(analysis: &Analysis, layers: &Layers) -> Vec<Action> {
@@ -58,7 +58,7 @@ fn more_runs(analysis: &Analysis) -> Action {
     }
 }
 
-/// The command that compares the same traces.
+/// The command that compares the same traces again.
 fn diff(analysis: &Analysis) -> String {
     let [a, b] = Side::BOTH.map(|side| runs_of(analysis, side));
     match Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
@@ -67,7 +67,7 @@ fn diff(analysis: &Analysis) -> String {
     }
 }
 
-/// The files of a side, the median run first.
+/// The files of a side, with the median run first.
 fn runs_of(analysis: &Analysis, side: Side) -> String {
     let median = analysis.tree(side).trace().source();
     let others = analysis.runs(side).iter().map(|run| run.name.as_str());

@@ -1,4 +1,4 @@
-//! Appends the fields of one event to the columns.
+//! Appends the fields of an event to the columns of a trace.
 
 use super::super::cursor::Value;
 use super::super::decode::Marks;
@@ -44,7 +44,7 @@ impl Builder {
         event
     }
 
-    /// Fills the columns in which not every event has a value; returns the argument record of the
+    /// Fills the columns in which only some events have values; returns the argument record of the
     /// event.
     fn push_args(
         &mut self,
@@ -144,7 +144,7 @@ impl Builder {
         }
     }
 
-    /// Stores the message sizes of a collective, if the library recorded them.
+    /// Stores the message sizes of a collective, if the communication library recorded them.
     fn push_message(&mut self, args: &Args<'_>, event: EventId, place: Place) {
         let (Some(sent), Some(received)) = (args.sent_elements, args.received_elements) else {
             return;

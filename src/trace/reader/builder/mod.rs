@@ -1,4 +1,4 @@
-//! Builds the columns of a [`Trace`] from the fields of its events, one event after the other.
+//! Builds the columns of a [`Trace`] from the fields of one event after the other.
 
 mod fill;
 
@@ -46,8 +46,8 @@ struct Spot {
     place: Place,
 }
 
-/// Number of events for which space is reserved at the start. Smaller columns would be copied while
-/// they grow, whereas larger ones are only given more pages.
+/// Number of events for which columns reserve space at the start. Small columns are copied while
+/// they grow, whereas large columns only get additional pages.
 const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {
@@ -97,7 +97,7 @@ impl Builder {
         self.left_out.add_label(label);
     }
 
-    /// Counts `count` unreadable events in the `bytes` bytes from `offset` on.
+    /// Counts `count` unreadable events in the `bytes` bytes that start at `offset`.
     pub(super) fn add_lost(&mut self, oddity: Oddity, count: u32, bytes: u64, offset: u64) {
         let place = Place { offset, event: Some(self.trace.total_events) };
         self.trace.total_events += u64::from(count);
@@ -175,7 +175,8 @@ impl Builder {
         self.push(fields, category, (start, duration), spot);
     }
 
-    /// The category of an event, from its `cat` field or, without one, from its process.
+    /// The category of an event, determined from its `cat` field or, without `cat`, from its
+    /// process.
     #[inline]
     fn category(&mut self, fields: &Fields<'_>) -> Option<Category> {
         match fields.category {
@@ -202,8 +203,8 @@ impl Builder {
         start
     }
 
-    /// The duration of an event, or 0 if it is impossible; the recorded value is then kept
-    /// separately.
+    /// The duration of an event, or 0 if the recorded duration is impossible; the recorded value is
+    /// then kept separately.
     #[inline]
     fn checked_duration(&mut self, recorded: Nanos, event: EventId, place: Place) -> Nanos {
         match clocks::impossible(recorded) {
@@ -269,7 +270,7 @@ impl Builder {
         }
     }
 
-    /// Adds an allocation or a free. Allocations and frees, like flow arrows, count as events that
+    /// Adds an allocation or a free. Like flow arrows, allocations and frees count as events that
     /// take no part in the alignment.
     fn add_memory(&mut self, fields: &Fields<'_>, spot: Spot) {
         self.leave_out(fields);

@@ -1,8 +1,8 @@
 //! Walks over indexed text and returns its keys and values, one after the other.
 //!
-//! Nothing is allocated or decoded here: values are slices of the text. Every token is checked
-//! against the grammar. An unescaped quote swaps the inside and the outside of strings, and the
-//! first irregular token is the only sign of it.
+//! The cursor allocates and decodes nothing: values are slices of the text. Every token is checked
+//! against the JSON grammar. An unescaped quote swaps the inside and the outside of strings, and
+//! the first irregular token is the only sign of this.
 
 mod skip;
 
@@ -13,20 +13,20 @@ pub(super) enum Stop {
     Incomplete,
     /// The text at this point is not JSON.
     Broken,
-    /// Values are nested too deep.
+    /// Values are nested too deeply.
     TooDeep,
 }
 
-/// A value, as it is in the text.
+/// A value as it is written in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Value<'a> {
     #[default]
     Absent,
-    /// The content of a string, without its quotes.
+    /// The content of a string without its quotes.
     Text(&'a [u8]),
     /// A number, `true`, `false`, or a word that JSON does not define.
     Scalar(&'a [u8]),
-    /// An object or a list, with its brackets.
+    /// An object or list including its brackets.
     Composite(&'a [u8]),
     Null,
 }
@@ -50,7 +50,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the first indexed position that is not before `from`.
+    /// Creates a cursor at the first indexed position that is not before `from`.
     pub(super) fn new(text: &'a [u8], index: &'a [u32], from: usize) -> Self {
         let at = index.partition_point(|&position| (position as usize) < from);
         Cursor { text, index, at, bare_words: 0 }
@@ -62,13 +62,13 @@ impl<'a> Cursor<'a> {
         self.index.get(self.at).map(|&position| position as usize).ok_or(Stop::Incomplete)
     }
 
-    /// Position up to which all text was consumed: that of the next token, or the end of the last
-    /// one.
+    /// Position up to which all text was consumed: that of the next token or, if there is none, the
+    /// end of the last token.
     pub(super) fn consumed(&self) -> usize {
         match self.index.get(self.at) {
             Some(&position) => position as usize,
-            // A string or number is only read together with the token after it, so the last token
-            // must be one byte long.
+            // A string or number is only read if the token after it is known, so the last consumed
+            // token must be one byte long.
             None => self.passed(),
         }
     }
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
         self.at += 1;
     }
 
-    /// Skips `byte` if it is next; returns whether it was.
+    /// Skips `byte` if it is the next token; returns whether it was.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> Result<bool, Stop> {
         let found = self.peek()? == byte;
@@ -98,12 +98,12 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Number of words that JSON does not define, counted since the last call.
+    /// Number of words that JSON does not define, counted since the last call of this function.
     pub(super) fn take_bare_words(&mut self) -> u32 {
         std::mem::take(&mut self.bare_words)
     }
 
-    /// Reads the next token as the key of an object, with its colon.
+    /// Reads the next token as the key of an object, including its colon.
     #[inline]
     pub(super) fn key(&mut self) -> Result<&'a [u8], Stop> {
         let &[quote, colon] = self.next_two()?;
@@ -114,10 +114,10 @@ impl<'a> Cursor<'a> {
         self.string_between(quote, colon)
     }
 
-    /// Reads the next value.
-    // The function is always inlined: if a `Value` is returned through memory, it is read back in
-    // pieces of a different size than it was written in. The resulting stall took 40% of the time
-    // to read an event.
+    /// Reads the next value of an object or list.
+    // This function is always inlined: a `Value` that is returned through memory is read in
+    // different chunks than it was written in. The resulting stall took 40% of the time for reading
+    // an event.
     #[inline(always)]
     pub(super) fn value(&mut self) -> Result<Value<'a>, Stop> {
         let &[start, next] = self.next_two()?;
@@ -143,8 +143,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves from one member of an object to the key of the next, or past the end of the object;
-    /// returns whether the object ended. Counts superfluous commas.
+    /// Moves from a member of an object to the key of the next member, or past the end of the
+    /// object; returns whether the object ended. Counts superfluous commas.
     #[inline]
     pub(super) fn members_end(&mut self, extra_commas: &mut u32) -> Result<bool, Stop> {
         let mut commas = 0;

@@ -2,11 +2,11 @@
 
 use super::{Cursor, Stop};
 
-/// Maximum nesting depth; a gigabyte of `[` is rejected after this many.
+/// Maximum nesting depth, which rejects a gigabyte of `[` after this many values.
 const MAX_DEPTH: u32 = 512;
 
 impl Cursor<'_> {
-    /// Skips the object or list that comes next, without recursion however deep it is; returns the
+    /// Skips the object or list that comes next, without recursion whatever its depth; returns the
     /// position of its end.
     pub(super) fn skip_composite(&mut self) -> Result<usize, Stop> {
         let index = &self.index[self.at..];
@@ -32,16 +32,16 @@ impl Cursor<'_> {
                 return Ok(position as usize + 1);
             }
             // The role is shifted so that the bit `ENDS` of this token coincides with the bit
-            // `STARTS` of the next one. If both bits are set, the comma or colon between two values
-            // is missing.
+            // `STARTS` of the next token. If both bits are set, the comma or colon between two
+            // values is missing.
             before = role << 1;
         }
         Err(Stop::Incomplete)
     }
 }
 
-/// The role of a token, by its first byte: it opens or closes an object or list, ends or starts a
-/// value, or is a word that must be examined.
+/// The role of a token, determined by its first byte: it opens or closes an object or list, ends or
+/// starts a value, or is a word that must be examined.
 const ROLES: [u8; 256] = {
     let mut roles = [WORD | ENDS | STARTS; 256];
     let mut digit = b'0';
@@ -62,6 +62,6 @@ const ROLES: [u8; 256] = {
 const OPENS: u8 = 1;
 const CLOSES: u8 = 2;
 const ENDS: u8 = 4;
-/// One bit above [`ENDS`], where it meets the shifted role of the previous token.
+/// One bit above [`ENDS`], where the shifted role of the previous token has its bit `ENDS`.
 const STARTS: u8 = 8;
 const WORD: u8 = 16;

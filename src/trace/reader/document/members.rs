@@ -1,4 +1,4 @@
-//! Reads the members of the top-level object into the header, and finds where the events begin.
+//! Reads the members of the top-level object into the header, and finds the list of events.
 
 use super::super::block::Window;
 use super::super::cursor::{Cursor, Stop, Value};
@@ -13,11 +13,12 @@ use super::{After, Document, State};
 /// Maximum nesting depth of skipped values.
 const MAX_DEPTH: u32 = 512;
 
-/// Number of top-level keys that are remembered, to describe the document if it is not a trace.
+/// Number of top-level keys that are remembered for an error message about a document that is not a
+/// trace.
 const KEPT_KEYS: usize = 8;
 
 impl Document {
-    /// Reads one member of the top-level object, or a comma, or the end of the object.
+    /// Reads a member of the top-level object, a comma, or the end of the object.
     pub(super) fn member(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -74,7 +75,7 @@ impl Document {
         self.state = State::Skipping { depth: 0 };
     }
 
-    /// Counts the faults in the content of a string outside of events.
+    /// Counts the faults in a string outside of events.
     fn check_string(&mut self, content: &[u8], offset: u64) {
         let mut faults = Faults::default();
         faults.add_string(content);
@@ -152,7 +153,7 @@ impl Document {
         }
     }
 
-    /// Skips one token of an unwanted member.
+    /// Skips one token of a member that is not needed.
     pub(super) fn skip_token(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -194,8 +195,8 @@ impl Document {
         Ok(())
     }
 
-    /// Skips a text, number or word. The key of the event list ends any value that was not closed
-    /// before it.
+    /// Skips a text, number or word. The key of the event list ends any earlier value that was not
+    /// closed.
     fn skip_value(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<(), Stop> {
         let value = cursor.value()?;
         let next = cursor.peek()?;

@@ -1,5 +1,5 @@
-//! Reads the members and events of the document from windows of indexed text, and passes them to
-//! the [`Builder`].
+//! Reads the members and events of a document from windows of indexed text, and passes them to the
+//! [`Builder`].
 //!
 //! ```text
 //! {                            Members
@@ -12,9 +12,9 @@
 //! ```
 //!
 //! A walk ends where the window ends, or where the text is not JSON. A walk reports how much text
-//! it used, so the next window starts at an element, never inside a string. Events that look like
-//! earlier ones need neither a walk nor a window: [`Document::skim`] reads such events as long as
-//! they follow each other directly.
+//! it used, so the next window starts at an element, never inside a string. Events that resemble
+//! earlier events need neither a walk nor a window: [`Document::skim`] reads them while they
+//! directly follow each other.
 
 mod members;
 
@@ -31,29 +31,29 @@ use super::repair;
 use super::sound::{self, Faults};
 use crate::error::Place;
 
-/// Maximum length of an event; anything longer is treated as broken text.
+/// Maximum length of an event; a longer event is treated as broken text.
 pub(super) const MAX_ELEMENT: usize = 16 * 1024 * 1024;
 
-/// An event longer than this that seems to contain another event is treated as not closed. The
-/// limit bounds how much text is read twice, however many such events there are.
+/// Length above which an event that seems to contain another event is treated as not closed. The
+/// limit bounds how much text is read twice, however many long events there are.
 pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 
-/// The place in the document where the next token is.
+/// Where in the document the next token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// The position is before the first `{` or `[`.
+    /// The next token is before the first `{` or `[`.
     Opening,
-    /// The position is in the top-level object.
+    /// The next token is in the top-level object.
     Members,
-    /// The position is in an unwanted member of that object, at this nesting depth.
+    /// The next token is in a top-level member that is not needed, at this nesting depth.
     Skipping { depth: u32 },
-    /// The position is in `traceEvents`.
+    /// The next token is in `traceEvents`.
     Elements(After),
-    /// The position is after the end of the document.
+    /// The next token is after the end of the document.
     Done,
 }
 
-/// What was read last in `traceEvents`.
+/// The token that was read last in `traceEvents`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Start,
@@ -67,48 +67,49 @@ pub(super) struct Document {
     known: Known,
     state: State,
     frame: Frame,
-    /// Whether the list of events was closed and then continued, so that a bracket may be missing
-    /// at its end.
+    /// Whether the list of events was closed and then continued, so a bracket may be missing at its
+    /// end.
     was_closed: bool,
     has_trace_events: bool,
-    /// What was read last in the top-level object.
+    /// The token that was read last in the top-level object.
     member: After,
-    /// The grammar check of the member being skipped, and whether the member is JSON so far.
+    /// The grammar check of the member that is being skipped, and whether the member is JSON so
+    /// far.
     skipped: Grammar,
     skipped_is_sound: bool,
-    /// Number of events found in other members, and the offset of the first of them. These events
-    /// are lost if the text is damaged.
+    /// Number of events found in members other than `traceEvents`, and the offset of the first such
+    /// event. Events in other members count as lost if the text is damaged.
     passed: Option<(u32, u64)>,
     keys: Vec<String>,
     events_value: Option<String>,
 }
 
-/// The structure around the events.
+/// The structure that contains the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// The events are in an object with `traceEvents`.
+    /// The events are in the member `traceEvents` of an object.
     Object,
-    /// The events are in a list.
+    /// The events are in a top-level list.
     List,
-    /// Nothing surrounds the events: the file has one event per line.
+    /// The events are not in a list: the file has one event per line.
     Lines,
 }
 
-/// How a walk ended.
+/// The result of a walk over a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walked {
     /// Number of bytes of the window that are no longer needed.
     pub(super) used: usize,
-    /// Why the walk ended.
+    /// The reason why the walk ended.
     pub(super) end: End,
 }
 
-/// Why a walk ended.
+/// The reason why a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// The document ends.
     Document,
-    /// The walk read an element of unknown shape. The next elements may have known shapes.
+    /// The walk read an element whose shape was unknown. The next elements may have known shapes.
     Miss,
     /// The text or the window ends, or the text is irregular.
     Stop(Stop),
@@ -132,7 +133,7 @@ impl Document {
         }
     }
 
-    /// The place in the document where the next token is.
+    /// Where in the document the next token is.
     pub(super) fn state(&self) -> State {
         self.state
     }
@@ -152,11 +153,12 @@ impl Document {
         self.events_value.as_deref()
     }
 
-    /// Reads the events at the beginning of `text` that look like earlier ones, without an index.
+    /// Reads the events at the beginning of `text` that resemble earlier events, without an index.
     /// Returns the number of bytes read; the text starts at offset `base` of the file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
-        // The text between the last two events, including the opening brace, which usually repeats.
+        // The text between the two last events, up to the opening brace of the second event,
+        // because this text usually repeats.
         let mut gap = &text[..0];
         while let State::Elements(after) = self.state
             && self.known.is_useful()
@@ -179,8 +181,8 @@ impl Document {
         used
     }
 
-    /// Reads everything that is complete in the window; stops after one event if the next events
-    /// may be known.
+    /// Reads all complete elements in the window; stops after one event if the next events may have
+    /// known shapes.
     pub(super) fn walk(&mut self, window: Window<'_>) -> Walked {
         let mut cursor = Cursor::new(window.text, window.index, 1);
         let mut used = 0;
@@ -203,7 +205,7 @@ impl Document {
         }
     }
 
-    /// Reads an event that was repaired. Returns `false` if the repaired text is still not an
+    /// Reads the repaired text of an event. Returns `false` if the repaired text is still not an
     /// event.
     pub(super) fn add_mended(&mut self, text: &[u8], offset: u64) -> bool {
         let mut positions = Vec::new();
@@ -228,15 +230,15 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Counts the events in other members as lost. The text is damaged at `offset`, so these events
-    /// may have been in the list.
+    /// Counts the events in other members as lost. The text is damaged at `offset`, so events found
+    /// before may have belonged to the list.
     fn lose_passed(&mut self, offset: u64) {
         if let Some((count, start)) = self.passed.take() {
             self.builder.add_lost(Oddity::LostEvent, count, offset - start, start);
         }
     }
 
-    /// Remembers the events in a member of the document that starts at `offset`.
+    /// Remembers the events in a top-level member that starts at `offset`.
     fn pass(&mut self, events: u32, offset: u64) {
         if events > 0 {
             self.passed.get_or_insert((0, offset)).0 += events;
@@ -257,7 +259,7 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Starts reading events that are on lines, without a list around them.
+    /// Starts reading events that are written one per line, without a list around them.
     pub(super) fn enter_lines(&mut self) {
         self.note(Oddity::BareEvents, 0);
         self.has_trace_events = true;
@@ -266,7 +268,7 @@ impl Document {
     }
 
     /// Continues inside the list of events, which was closed at `offset` although more events
-    /// follow after `bytes` bytes of other text.
+    /// follow after `bytes` bytes of different text.
     pub(super) fn enter_again(&mut self, offset: u64, bytes: u64) {
         self.count(Oddity::StrayBracket, 1, offset);
         self.lose_passed(offset);
@@ -282,13 +284,13 @@ impl Document {
         self.state = State::Members;
     }
 
-    /// Whether the events may end at the end of the file, because no bracket around them is open.
+    /// Whether the file may end after the events, because no bracket around them is open.
     pub(super) fn may_end(&self) -> bool {
         let is_open = self.was_closed || self.frame == Frame::Lines;
         is_open && matches!(self.state, State::Elements(_))
     }
 
-    /// Counts an irregularity outside of events.
+    /// Counts an irregularity that is not in an event.
     pub(super) fn note(&mut self, oddity: Oddity, offset: u64) {
         self.builder.odd_mut().add(oddity, 1, Place { offset, event: None });
     }
@@ -311,7 +313,7 @@ impl Document {
         Ok(())
     }
 
-    /// Reads one element of `traceEvents`, a comma, or the end of the list.
+    /// Reads an element of `traceEvents`, a comma, or the end of the list.
     #[inline]
     fn element(
         &mut self,
@@ -383,7 +385,8 @@ impl Document {
         Ok(())
     }
 
-    /// Counts JSON violations in an event, except extra commas, which are counted with its fields.
+    /// Counts JSON violations in an event, except extra commas, which are counted when the fields
+    /// are read.
     fn count_faults(&mut self, faults: &Faults, fields: &Fields<'_>, bare_words: u32, offset: u64) {
         let is_told = bare_words + fields.extra_commas > 0;
         self.count(Oddity::BareWord, bare_words, offset);
@@ -393,7 +396,7 @@ impl Document {
         self.count(Oddity::InvalidUtf8, faults.not_utf8, offset);
     }
 
-    /// Reads `null`, a number, a text or a list among the events.
+    /// Reads a `null`, number, text or list that is among the events.
     fn other_element(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -420,14 +423,14 @@ impl Document {
     }
 }
 
-/// Whether an event was not closed and contains the next events. If the text is damaged here or
-/// before, an event that contains another one counts as not closed.
+/// Whether an event was not closed and therefore contains the next events. If text is damaged at or
+/// before an event, an event that contains another event counts as not closed.
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))
 }
 
-/// Whether the next bracket is followed by events.
+/// Whether events follow the next bracket.
 fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
     cursor.bump();
     let next = cursor.position()?;
@@ -437,14 +440,15 @@ fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, 
     repair::starts_event(window.content(), next).ok_or(Stop::Incomplete)
 }
 
-/// Position of the next event, if it is preceded by `gap`, which ends with the brace of an event.
+/// Position of the next event if it is preceded by `gap`, which ends with the opening brace of an
+/// event.
 #[inline]
 fn behind_gap(text: &[u8], from: usize, gap: &[u8]) -> Option<usize> {
     let start = from + gap.len().checked_sub(1)?;
     known::is_same(text.get(from..=start)?, gap).then_some(start)
 }
 
-/// Position of the next event, if only a comma and blanks precede it.
+/// Position of the next event if only a comma and blanks precede it.
 #[inline]
 fn next_event(text: &[u8], from: usize, after: After) -> Option<usize> {
     let mut at = known::behind_blanks(text, from)?;

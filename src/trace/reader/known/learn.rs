@@ -4,14 +4,14 @@ use super::super::cursor::{Cursor, Value};
 use super::super::event::Slot;
 use super::{Fixed, Kind, Known, Step, Then, list_key, scan};
 
-/// Maximum number of steps, and maximum length of a step in bytes.
+/// Maximum number of known steps, and maximum length of a step in bytes.
 const MAX_STEPS: usize = 1024;
 const MAX_LENGTH: usize = 512;
 
-/// Maximum number of steps that may follow a step.
+/// Maximum number of steps that are remembered as followers of a step.
 const MAX_AFTER: usize = 16;
 
-/// An event that is being learned, up to the first irregularity in it.
+/// An event whose steps are being learned, up to its first irregularity.
 struct Lesson<'a, 'k> {
     known: &'k mut Known,
     text: &'a [u8],
@@ -32,8 +32,8 @@ impl Known {
         Lesson { known: self, text, cursor, in_args, last, start, fixed, name }.event();
     }
 
-    /// The number of a step, which is added if it is new and recorded as a follower of `before`.
-    /// Returns `None` if there are too many steps, or if the new step is too long.
+    /// Returns the number of a step; adds the step if it is new, and records it as a follower of
+    /// `before`. Returns `None` if there are too many steps, or if the new step is too long.
     fn step(&mut self, step: Step, before: u32) -> Option<u32> {
         let after = &self.steps[before as usize].after;
         if let Some(&number) = after.iter().find(|&&at| self.steps[at as usize].is_same(&step)) {
@@ -89,8 +89,8 @@ impl Lesson<'_, '_> {
         }
     }
 
-    /// Enters the arguments, unless they are empty. Returns `None` if the arguments are not an
-    /// object.
+    /// Enters the object `args`, unless it is empty. Returns `None` if the value of `args` is not
+    /// an object.
     fn args(&mut self) -> Option<()> {
         self.fixed.push(Fixed { slot: Slot::Args, kind: Kind::Null, start: 0, end: 0 });
         self.cursor.eat(b'{').ok()?.then_some(())?;
@@ -98,7 +98,7 @@ impl Lesson<'_, '_> {
         Some(())
     }
 
-    /// Reads the next value, which either ends a step or is part of one.
+    /// Reads the next value, which either ends a step or is part of a step.
     fn value(&mut self, slot: Slot, is_fixed: bool) -> Option<()> {
         let start = self.cursor.position().ok()?;
         let value = self.cursor.value().ok()?;
@@ -143,7 +143,7 @@ impl Lesson<'_, '_> {
     }
 }
 
-/// Whether a value rarely changes between events, so that it is treated as part of a step.
+/// Whether a value rarely changes between events, so it is treated as part of a step.
 fn is_same_in_all(slot: Slot, key: &[u8]) -> bool {
     matches!(
         slot,

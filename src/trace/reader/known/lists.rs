@@ -1,29 +1,29 @@
-//! Remembers lists, so that a list that occurs again is recognized.
+//! Remembers lists of numbers and texts in order to recognize a list that occurs again.
 
 /// Number of buckets, a power of two. Lists with the same beginning share a bucket.
 const BUCKETS: usize = 1024;
 
-/// Number of lists kept per bucket, the latest first.
+/// Number of lists that are kept per bucket, latest first.
 const WAYS: usize = 4;
 
 /// Number of bytes at the beginning of a list that determine its bucket.
 const HEAD: usize = 24;
 
-/// Maximum length of a list that is kept, in bytes.
+/// Maximum length in bytes of a list that is kept.
 const MAX_LIST: usize = 4 * 1024;
 
-/// Maximum total size of the lists, in bytes. All lists are dropped when their size would exceed
-/// this limit.
+/// Maximum total size of the kept lists, in bytes. All kept lists are dropped when their total size
+/// would exceed the limit.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Lists as written in the text.
+/// Kept lists as written in the text.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     bytes: Vec<u8>,
     buckets: Vec<[Place; WAYS]>,
 }
 
-/// The range of a list in the stored bytes; an empty range means no list.
+/// The range of a list in the stored bytes; an empty range represents no list.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     start: u32,
@@ -31,7 +31,8 @@ struct Place {
 }
 
 impl Lists {
-    /// The length of the list that `text` starts with, if it was seen before with the same `key`.
+    /// The length of the list that `text` starts with, if the list was seen before with the same
+    /// `key`.
     #[inline]
     pub(super) fn length(&self, key: u64, text: &[u8]) -> Option<usize> {
         let bucket = self.buckets.get(bucket(key, text)?)?;
@@ -65,8 +66,8 @@ impl Lists {
     }
 }
 
-/// The bucket of the list with which `text` starts. Most lists that differ do so at their
-/// beginning. Returns `None` if the text is too short.
+/// The bucket of the list with which `text` starts. Most lists that differ from each other differ
+/// at their beginning. Returns `None` if the text is too short.
 #[inline]
 fn bucket(key: u64, text: &[u8]) -> Option<usize> {
     let (words, _) = text.first_chunk::<HEAD>()?.as_chunks::<8>();

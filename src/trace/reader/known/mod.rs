@@ -1,19 +1,19 @@
-//! Reads events that look like earlier ones, without an index of their structure.
+//! Reads events that resemble earlier events, without an index of their structure.
 //!
-//! Profilers write events in few shapes: the same keys in the same order with the same blanks. The
-//! text between two values that vary is a *step*. Steps follow each other in the same order as in
-//! earlier events:
+//! Profilers write events in few shapes, which have the same keys in the same order with the same
+//! blanks. The text between two variable values is called a *step*. In events of the same shape,
+//! the same steps follow each other:
 //!
 //! ```text
 //! {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 12.5, …
 //! └────────────── step ────────────────┘└─ text ──┘└──────── step ───────────┘└ number
 //! ```
 //!
-//! An event is known if its text consists of known steps, each after a step that it followed
-//! before. Between the steps there may be strings, plain numbers, and lists that are plain or were
-//! seen before byte for byte. The tokens of an event depend only on the text from its `{` on, so
-//! they are the same as those that the index would give. Any other event is read with the index,
-//! and its steps are learned.
+//! An event is known if its text consists of known steps, each after a step that it followed in an
+//! earlier event. Between the steps there may be strings, plain numbers, and lists that are plain
+//! or were seen before with the same bytes. The tokens of an event depend only on the text from its
+//! `{` on, so they are the same as the tokens that the index would give. All other events are read
+//! with the index, and their steps are learned.
 
 mod learn;
 mod lists;
@@ -33,22 +33,22 @@ pub(super) struct Known {
     /// All known steps. The first step precedes the event and has no text.
     steps: Vec<Step>,
     lists: Lists,
-    /// How long known events are still searched for; see [`PATIENCE`].
+    /// Remaining patience for searching for known events; see [`PATIENCE`].
     patience: u32,
 }
 
-/// The text between two values that differ from event to event.
+/// The text between two variable values of an event.
 #[derive(Debug)]
 struct Step {
     text: Box<[u8]>,
-    /// The values in the step's text, in order.
+    /// The values that are part of the step's text, in order.
     fixed: Vec<Fixed>,
     then: Then,
-    /// What may begin after the step's text: one of the bits in [`BEGINNINGS`].
+    /// The bytes that may follow the step's text: one of the bits in [`BEGINNINGS`].
     beginning: u8,
     /// Whether the text after the step belongs to `args`.
     in_args: bool,
-    /// The steps that were seen after the value, most likely first.
+    /// The steps that were seen after the value that follows, most likely step first.
     after: Vec<u32>,
 }
 
@@ -76,12 +76,12 @@ enum Then {
     End,
 }
 
-/// Upper limit of the patience with which known events are searched for. The search for known
-/// events is given up if it does not pay: a miss costs about ten times as much as a known event
-/// saves. A known event adds 1 to the patience, up to this limit. A miss subtracts [`MISS`], and at
-/// 0 all events are read with the index.
+/// Maximum patience for searching for known events. The search for known events is given up if it
+/// is not worthwhile: a miss costs about ten times as much as a known event saves. A known event
+/// adds 1 to the patience, up to this limit. A miss subtracts [`MISS`] from the patience; once it
+/// is 0, all events are read with the index.
 const PATIENCE: u32 = 16 * 1024;
-/// The patience that a miss costs.
+/// The amount by which a miss reduces the patience.
 const MISS: u32 = 8;
 
 impl Known {
@@ -97,12 +97,12 @@ impl Known {
         Known { steps: vec![start], lists: Lists::default(), patience: PATIENCE }
     }
 
-    /// Whether events are known often enough to search for known events.
+    /// Whether searching for known events is still worthwhile.
     pub(super) fn is_useful(&self) -> bool {
         self.patience > 0
     }
 
-    /// Counts an element that was not known.
+    /// Counts an element whose shape was not known.
     pub(super) fn miss(&mut self) {
         self.patience = self.patience.saturating_sub(MISS);
     }
@@ -132,8 +132,8 @@ impl Known {
                 }
             }
             at += between.len();
-            // The same three lines are repeated for each kind, because a shared path for all kinds
-            // makes reading 3% slower.
+            // The same three lines are repeated for each kind of value, because a shared path for
+            // all kinds makes reading 3% slower.
             at = match *then {
                 Then::Value(slot, Kind::Text) => {
                     let end = scan::string_end(text, at)?;
@@ -167,7 +167,7 @@ impl Known {
         }
     }
 
-    /// The end of the list that starts at `at`, if it was seen before or is plain.
+    /// The end of the list that starts at `at`, if the list was seen before or is plain.
     #[inline]
     fn list_end(&mut self, key: u64, text: &[u8], at: usize) -> Option<usize> {
         if let Some(length) = self.lists.length(key, &text[at..]) {
@@ -178,7 +178,7 @@ impl Known {
         Some(end)
     }
 
-    /// The step with which `text` starts, after the value that follows `step`.
+    /// Finds the step with which `text` starts, after the value that follows `step`.
     #[inline]
     fn next(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let likeliest = *self.steps[step].after.first()?;
@@ -188,8 +188,8 @@ impl Known {
         }
     }
 
-    /// Slow path for a text that does not start with the most likely step. Moves the step that it
-    /// finds forward by one position.
+    /// The slow path for a text that does not start with the most likely step. Moves the found step
+    /// forward by one position.
     #[inline(never)]
     fn next_of_others(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let others = &self.steps[step].after[1..];
@@ -200,7 +200,7 @@ impl Known {
     }
 }
 
-/// Reads the time that starts at `at`; returns its end.
+/// Reads the time that starts at `at`; returns the end of the time.
 #[inline]
 fn time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     match numbers::nanos_at(text, at) {
@@ -212,7 +212,7 @@ fn time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     }
 }
 
-/// Slow path for a time that is not in the common form.
+/// The slow path for a time that is not in the common form.
 #[inline(never)]
 fn uncommon_time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     let end = scan::number_end(text, at)?;
@@ -220,7 +220,7 @@ fn uncommon_time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<us
     Some(end)
 }
 
-/// Whether a trace keeps the value of a slot. The arguments of some events are ignored.
+/// Whether a trace stores the value of a slot. The arguments of some kinds of events are ignored.
 #[inline]
 fn is_kept(slot: Slot, skips_args: bool) -> bool {
     slot != Slot::Other && !(skips_args && slot.is_argument())
@@ -240,10 +240,10 @@ impl Kind {
 }
 
 impl Step {
-    /// Whether `text` starts with the step and a non-empty value. Empty values are part of a step,
-    /// so no text starts with two different steps.
-    // The function is always inlined, because a call for each step costs 2% more instructions of
-    // reading.
+    /// Whether `text` starts with this step, followed by a non-empty value. Empty values are part
+    /// of a step, so no text starts with two different steps.
+    // This function is always inlined, because calling it for each step makes reading take 2% more
+    // instructions.
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
@@ -260,13 +260,15 @@ impl Step {
     }
 }
 
-/// The bits of [`BEGINNINGS`]: a non-empty string, a number, a list or object, and anything.
+/// The bits of [`BEGINNINGS`] represent a non-empty string, a number, a list or object, and
+/// anything.
 const TEXT: u8 = 1;
 const NUMBER: u8 = 2;
 const LIST: u8 = 4;
 const ANY: u8 = 8;
 
-/// The kinds of values that may begin with each byte. A string begins after its quote.
+/// For each byte, the kinds of values that may begin with it. Strings count by the byte after the
+/// opening quote.
 const BEGINNINGS: [u8; 256] = {
     let mut beginnings = [ANY | TEXT; 256];
     let mut digit = b'0';
@@ -282,7 +284,7 @@ const BEGINNINGS: [u8; 256] = {
 };
 
 impl Then {
-    /// How the text after the step begins.
+    /// The kinds of values that may follow the step, as bits of [`BEGINNINGS`].
     fn beginning(self) -> u8 {
         match self {
             Then::Value(_, Kind::Text) => TEXT,
@@ -294,8 +296,8 @@ impl Then {
     }
 }
 
-/// The key under which a list is remembered. Lists that follow different steps, or belong to ops of
-/// different names, usually have different keys.
+/// The key under which [`Lists`] remembers a list. Lists that follow different steps, or belong to
+/// ops of different names, usually have different keys.
 #[inline]
 fn list_key(step: u32, name: Value<'_>) -> u64 {
     let name = name.bytes().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Finds where a string, number or list ends in text that has no index.
+//! Finds the end of a string, number or list in text without an index.
 
 use super::super::words::{self, WORD, each};
 
@@ -7,7 +7,7 @@ use super::super::words::{self, WORD, each};
 const CHUNK: usize = 32;
 
 /// Position of the quote that closes the string whose content starts at `at`, if it is a valid JSON
-/// string: no byte below 0x20, no escape that JSON does not define, and only UTF-8.
+/// string, which has no byte below 0x20, no escape that JSON does not define, and only UTF-8.
 #[inline]
 pub(in super::super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -21,7 +21,7 @@ pub(in super::super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> 
     }
 }
 
-/// Position after the escape whose backslash is at `at`, if JSON defines it.
+/// Position after the escape sequence whose backslash is at `at`, if JSON defines the escape.
 fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at + 1)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 2),
@@ -33,13 +33,14 @@ fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Position after the non-ASCII characters that start at `at`, if they are UTF-8.
+/// Position after the non-ASCII characters that start at `at`, if they are valid UTF-8.
 fn behind_characters(text: &[u8], at: usize) -> Option<usize> {
     let length = text[at..].iter().position(u8::is_ascii)?;
     std::str::from_utf8(&text[at..at + length]).ok().map(|_| at + length)
 }
 
-/// Position of the first quote, backslash, byte below 0x20, or non-ASCII byte.
+/// Position of the first special byte: a quote, a backslash, a byte below 0x20, or a non-ASCII
+/// byte.
 #[inline]
 fn first_special(text: &[u8]) -> Option<usize> {
     let head = text.len().min(CHUNK);
@@ -54,13 +55,13 @@ fn first_special(text: &[u8]) -> Option<usize> {
 }
 
 fn has_special(chunk: &[u8; CHUNK]) -> bool {
-    // The fold uses bytes instead of `bool`s so that the compiler can vectorize it.
+    // The fold uses bytes instead of `bool`s, so the compiler can vectorize it.
     chunk.iter().fold(0, |found, &byte| found | u8::from(is_special(byte))) != 0
 }
 
 #[inline]
 fn is_special(byte: u8) -> bool {
-    // As signed bytes, non-ASCII bytes are below 0x20 as well.
+    // Interpreted as signed bytes, non-ASCII bytes are below 0x20 as well.
     (byte == b'"') | (byte == b'\\') | (byte.cast_signed() < 0x20)
 }
 
@@ -77,7 +78,8 @@ fn first_special_in_words(text: &[u8]) -> Option<usize> {
     Some(words.len() * WORD + at)
 }
 
-/// The high bit of each special byte; above the lowest of them, other bits may be set as well.
+/// The high bit of each special byte in a word; bits above the lowest special byte may be set by
+/// mistake.
 #[inline]
 fn special_bytes(word: u64) -> u64 {
     let quotes = (word ^ each(b'"')).wrapping_sub(each(1));
@@ -87,15 +89,15 @@ fn special_bytes(word: u64) -> u64 {
 }
 
 /// Position after the number that starts at `start`: an optional sign, digits, and optionally a
-/// point with more digits. Returns `None` if there is no number, or one that JSON does not allow
-/// (`020`, `20.`). Whether the number really ends there depends on what follows, which the caller
-/// must check.
+/// decimal point with more digits. Returns `None` if the text has no number there, or a number that
+/// JSON does not allow (`020`, `20.`). Whether the number ends at this position depends on the next
+/// byte, which the caller must check.
 #[inline]
 pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
     short_number_end(text, start).or_else(|| any_number_end(text, start))
 }
 
-/// Fast path: whole numbers that are shorter than a word, as most are.
+/// The fast path is for whole numbers that are shorter than a word, as most numbers are.
 #[inline]
 fn short_number_end(text: &[u8], start: usize) -> Option<usize> {
     let word = words::at(text, start)?;
@@ -124,7 +126,7 @@ fn any_number_end(text: &[u8], start: usize) -> Option<usize> {
     digits_end(text, fraction).filter(|&end| end > fraction)
 }
 
-/// Position of the first byte from `at` on that is not a digit.
+/// Position of the first byte at or after `at` that is not a digit.
 #[inline]
 fn digits_end(text: &[u8], mut at: usize) -> Option<usize> {
     while let Some(word) = words::at(text, at) {
@@ -137,17 +139,17 @@ fn digits_end(text: &[u8], mut at: usize) -> Option<usize> {
     last_digits_end(text, at)
 }
 
-/// Slow path for the end of the text, where less than a word remains.
+/// The slow path is for the end of the text, where less than a word remains.
 #[cold]
 fn last_digits_end(text: &[u8], at: usize) -> Option<usize> {
     Some(at + text.get(at..)?.iter().position(|byte| !byte.is_ascii_digit())?)
 }
 
-/// Maximum nesting depth of lists on this path; deeper lists are read with the index.
+/// Maximum nesting depth of plain lists; deeper lists are read with the index.
 const MAX_DEPTH: usize = 64;
 
-/// Position after the list that starts at `start`, if it contains only strings, plain numbers and
-/// such lists.
+/// Position after the list that starts at `start`, if it is plain: it contains only strings, plain
+/// numbers and plain lists.
 pub(super) fn list_end(text: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     let mut depth = 0;
@@ -179,7 +181,7 @@ pub(super) fn list_end(text: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Position of the first non-blank byte from `at` on.
+/// Position of the first non-blank byte at or after `at`.
 #[inline]
 pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -191,18 +193,19 @@ pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usiz
     }
 }
 
-/// Position after the spaces that start at `at`, but at most seven spaces. Lines are indented by
-/// many spaces, so a whole word is tested at once.
+/// Position after the spaces that start at `at`, counting at most seven spaces. Lines are indented
+/// by many spaces, so a whole word of bytes is tested at once.
 #[inline]
 fn behind_spaces(text: &[u8], at: usize) -> usize {
     let Some(word) = words::at(text, at) else { return at };
     // The bit in `1 << 63` limits the result to seven. If all bytes of the word are spaces, the
-    // caller examines the last one again.
+    // caller examines the last byte again.
     at + words::first((word ^ words::each(b' ')) | 1 << 63)
 }
 
-/// Whether two texts of equal length are the same. For the few bytes of a step, this takes half the
-/// time of a call to `memcmp`. For the total gain, see `strings::Recent`.
+/// Whether two texts of equal length are equal. For a step, which has only a few bytes, this
+/// comparison takes half the time of a call to `memcmp`. For the effect on the total reading time,
+/// see `strings::Recent`.
 #[inline]
 pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     match a.len() {
@@ -214,8 +217,8 @@ pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Whether two texts of at least `PIECE` bytes and equal length are the same. The last piece may
-/// overlap the previous one. The last piece is compared first, because most differences are there.
+/// Whether two texts of equal length, at least `PIECE` bytes, are equal. The last chunk may overlap
+/// the previous chunk. The last chunk is compared first, because most texts differ there.
 #[inline]
 fn is_same_in<const PIECE: usize>(a: &[u8], b: &[u8]) -> bool {
     let (pieces_a, _) = a.as_chunks::<PIECE>();

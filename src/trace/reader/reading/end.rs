@@ -1,4 +1,4 @@
-//! Finishes reading a text, either with a trace or with the reason why the text is not a trace.
+//! Finishes reading a text, with a trace or with the reason why the text is not a trace.
 
 use super::super::document::State;
 use super::super::oddity::Oddity;
@@ -8,7 +8,7 @@ use crate::trace::columns::Trace;
 use crate::trace::notes::Notes;
 
 impl Reading<'_, '_> {
-    /// Finishes the trace after all events are read.
+    /// Completes the trace after all events are read.
     pub(super) fn finish(mut self) -> Result<Trace> {
         let mut notes = Notes::default();
         let may_end = self.document.may_end() && self.block.content().is_empty();
@@ -35,7 +35,7 @@ impl Reading<'_, '_> {
         Ok(trace)
     }
 
-    /// Notes that the text ends before the document does, which is an error under `--strict`.
+    /// Adds a note that the text ends before the document does, which is an error under `--strict`.
     fn note_truncation(&mut self, notes: &mut Notes) -> Result<()> {
         let total = self.document.builder.total_events();
         let kept = self.block.base();
@@ -43,7 +43,7 @@ impl Reading<'_, '_> {
         if self.strict {
             return Err(self
                 .error(ErrorKind::Malformed, why)
-                .remedy("without --strict, all complete events before it are kept"));
+                .remedy("without --strict, all complete events before this point are kept"));
         }
         let share = self.feed.source().share_read()?;
         let hint = "the profiler was stopped while writing, or the copy is incomplete; profile or \
@@ -62,7 +62,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Checks that the text was a trace at all.
+    /// Checks that the text is a trace.
     fn check_is_trace(&self) -> Result<()> {
         let name = self.feed.name();
         let refuse = |message: String| {
@@ -77,7 +77,7 @@ impl Reading<'_, '_> {
             let message = "this is a timeline written by tracetree (perfetto.json.gz), not a trace";
             return Err(Error::new(ErrorKind::NotATrace, name, message)
                 .at(Place { offset: 0, event: None })
-                .remedy("pass one of the two traces it was made from"));
+                .remedy("pass one of the two traces that the timeline was made from"));
         }
         if let (false, Some(value)) =
             (self.document.has_trace_events(), self.document.events_value())

@@ -8,11 +8,11 @@ use super::super::sound;
 use super::{Reading, leading_blanks};
 use crate::error::{ErrorKind, Place, Result};
 
-/// The key of the list of events, which is searched for after damage that precedes it.
+/// The key of the event list, which is searched for after damage that precedes the list.
 const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
-/// Number of text bytes that are kept during a search, because a key may continue in the next
-/// block.
+/// Number of text bytes that are kept during a search for a key, because the key may continue in
+/// the next block.
 const KEPT: usize = 1024;
 
 impl Reading<'_, '_> {
@@ -27,7 +27,8 @@ impl Reading<'_, '_> {
     }
 
     /// Continues where the file ends before the last value does: the file is truncated, or an
-    /// unclosed event contains everything that follows it. Returns `false` if nothing follows.
+    /// unclosed event contains all text that follows it. Returns `false` if nothing follows the
+    /// text.
     pub(super) fn mend_last(&mut self) -> Result<bool> {
         match self.document.state() {
             State::Elements(after) if !self.block.content().is_empty() => self.mend_element(after),
@@ -39,7 +40,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Skips an event that is nested too deep. Returns `false` if the text there is not an event.
+    /// Skips an event that is nested too deeply. Returns `false` if the next element is not an
+    /// event.
     pub(super) fn leave_deep_event(&mut self) -> Result<bool> {
         let is_event = matches!(self.document.state(), State::Elements(_))
             && self.block.content().first() == Some(&b'{');
@@ -105,8 +107,8 @@ impl Reading<'_, '_> {
         self.block.distrust();
     }
 
-    /// Searches for the event list after damage before it, or for more events after damage that
-    /// follows the first events.
+    /// Searches for the event list after damage before the list, or for more events after damage
+    /// after the first events.
     fn mend_header(&mut self) -> Result<bool> {
         let offset = self.block.base();
         if self.document.has_trace_events() {
@@ -118,8 +120,9 @@ impl Reading<'_, '_> {
             let (content, at_end) = (self.block.content(), self.block.at_end());
             let event = repair::next_event(content, at_end);
             let list = events_start(content);
-            // The text before the list may contain an event. If the text in memory ends too early
-            // to decide, more is read; otherwise the result would depend on where the block ends.
+            // The text before the event list may contain an event. If the text in memory ends too
+            // early to decide, more text is read; otherwise the result would depend on where the
+            // block ends.
             let is_decided = |start: &usize| match event {
                 Ok(_) => true,
                 Err(kept) => *start <= kept || at_end,
@@ -136,7 +139,7 @@ impl Reading<'_, '_> {
                 return Ok(true);
             }
             let used = match list {
-                // Keeps the key of the list until the text before it is decided.
+                // The key of the list is kept until it is clear whether an event precedes it.
                 Some(_) => 0,
                 None => content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept)),
             };
@@ -151,7 +154,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Examines the text after the end of the document. Returns `false` if no more events follow.
+    /// Examines the text after the end of the document. Returns `false` if no more events follow
+    /// the document.
     pub(super) fn look_behind(&mut self) -> Result<bool> {
         loop {
             self.block.consume(leading_blanks(self.block.content()));
@@ -175,8 +179,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Continues at the next event. If there is no further event, the rest of the file is counted
-    /// as `oddity`. Events in the skipped text are counted as lost.
+    /// Continues reading at the next event. If no event follows, the rest of the file is counted as
+    /// `oddity`. Events in the skipped text are counted as lost.
     fn find_more(&mut self, oddity: Oddity) -> Result<bool> {
         let offset = self.block.base();
         let mut lost = 0;
@@ -205,7 +209,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Skips another document after the end of this one, and counts the events in it.
+    /// Skips a second document after the end of the trace, and counts the events in it.
     fn leave_document(&mut self) -> Result<bool> {
         let offset = self.block.base();
         let mut events = 0;
@@ -236,12 +240,12 @@ impl Reading<'_, '_> {
     }
 }
 
-/// Whether a byte may occur between the brackets that close a document.
+/// Whether a byte may occur between the brackets at the end of a document.
 fn may_close(byte: u8) -> bool {
     matches!(byte, b']' | b'}' | b',' | b' ' | b'\n' | b'\r' | b'\t')
 }
 
-/// Position after the `[` of `traceEvents`.
+/// Position after the `[` that starts the list `traceEvents`.
 fn events_start(text: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = decode::find(&text[from..], EVENTS_KEY) {

@@ -1,5 +1,5 @@
-//! Reads a [`Source`] into a [`Trace`], one window after the other, until the text ends or cannot
-//! be read further.
+//! Reads a [`Source`] into a [`Trace`], one window after another, until the text ends or cannot be
+//! read further.
 
 mod end;
 mod mend;
@@ -18,25 +18,25 @@ use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 use std::thread;
 
-/// Maximum size of the distinct texts of a trace and their raw forms, in bytes.
+/// Maximum size in bytes of a trace's distinct texts and their raw forms.
 const MAX_TEXT: usize = 3 << 30;
 
-/// A trace that is being read.
+/// A trace while it is being read.
 struct Reading<'scope, 'a> {
     feed: Feed<'scope, 'a>,
     block: Block,
     document: Document,
     strict: bool,
-    /// Whether reading the text after the events was given up, because it is damaged or another
-    /// document.
+    /// Whether reading the text after the events was given up, because the text is damaged or a
+    /// second document.
     gave_up: bool,
 }
 
-/// Reads all of `source`, block by block.
+/// Reads the whole `source`, block by block.
 ///
 /// # Errors
-/// Fails if reading fails, if the text is not a trace or exceeds a limit, or if it is damaged under
-/// `--strict`.
+/// Fails if reading fails, if the text is not a trace or exceeds a limit, or if the text is damaged
+/// under `--strict`.
 pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
     thread::scope(|scope| {
         let mut reading = Reading::start(Feed::new(source, scope), options)?;
@@ -45,7 +45,7 @@ pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
     })
 }
 
-/// Reads everything before the events.
+/// Reads the text before the events.
 ///
 /// # Errors
 /// Fails for the same reasons as [`read`].
@@ -77,7 +77,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         Ok(reading)
     }
 
-    /// Detects text that begins with an event, without a list around the events.
+    /// Checks whether the text begins with an event that is not in a list.
     fn look_for_lines(&mut self) -> Result<()> {
         self.block.consume(leading_blanks(self.block.content()));
         loop {
@@ -96,12 +96,12 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Rejects compressed data from which nothing can be decompressed; the file itself is not
+    /// Rejects compressed data from which nothing can be decompressed although the file is not
     /// empty.
     fn check_unpacks(&mut self) -> Result<()> {
         match self.feed.source().damage() {
             Some(damage) if self.block.content().is_empty() => {
-                let message = format!("nothing can be unpacked: {damage}");
+                let message = format!("nothing can be decompressed: {damage}");
                 let error = Error::new(ErrorKind::Malformed, self.feed.name(), message);
                 Err(error.remedy("copy the file again, or profile again"))
             }
@@ -133,12 +133,12 @@ impl<'scope, 'a> Reading<'scope, 'a> {
             End::Stop(Stop::Incomplete | Stop::Broken) => self.mend(),
             End::Stop(Stop::TooDeep) if self.leave_deep_event()? => Ok(true),
             End::Stop(Stop::TooDeep) => Err(self
-                .error(ErrorKind::LimitExceeded, "values are nested too deep".to_owned())
+                .error(ErrorKind::LimitExceeded, "values are nested too deeply".to_owned())
                 .remedy("the file is not a profiler trace")),
         }
     }
 
-    /// Whether an incomplete element may just need more text.
+    /// Whether an element may be incomplete only because more text must be read.
     fn may_go_on(&self) -> bool {
         let content = self.block.content();
         let is_event = matches!(self.document.state(), State::Elements(_));
@@ -147,7 +147,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         self.block.is_part() || (content.len() < MAX_ELEMENT && !is_not_closed())
     }
 
-    /// Stops at damage under `--strict`, and at the size limits of the columns.
+    /// Stops at damage under `--strict`, and when columns reach their size limits.
     fn check(&self) -> Result<()> {
         if let (true, Some((oddity, place))) =
             (self.strict, self.document.builder.odd().first_damage())
@@ -174,7 +174,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
             .remedy("without --strict, it is repaired or skipped, and counted")
     }
 
-    /// Creates an error at the position of the next text.
+    /// Creates an error at the position of the text that comes next.
     fn error(&self, kind: ErrorKind, message: String) -> Error {
         let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
         Error::new(kind, self.feed.name(), message).at(Place { offset: self.block.base(), event })
@@ -182,7 +182,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
 }
 
 /// Number of JSON blanks at the beginning of a text. A form feed is not a JSON blank, although
-/// `trim_ascii_start` strips it.
+/// `trim_ascii_start` strips form feeds.
 fn leading_blanks(text: &[u8]) -> usize {
     let is_blank = |&&byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
     text.iter().take_while(is_blank).count()

@@ -1,4 +1,5 @@
-//! Repairs an event that is not JSON by escaping its quotes, or finds where to continue after it.
+//! Repairs an event that is not JSON by escaping the quotes in it, or finds where to continue after
+//! the event.
 //!
 //! Names of Python frames can contain quotes that the profiler did not escape:
 //!
@@ -7,20 +8,20 @@
 //!                     └ opens               closes ┘ └ the next key of an event follows
 //! ```
 //!
-//! So a quote is considered to close a string only if the next key, or the end, of an event follows
-//! it. If the repaired text is still not an event, the event is lost. Neither step looks beyond the
-//! next text that looks like the start of an event, and both give the same result however much text
-//! is in memory.
+//! So a quote counts as the end of a string only if it is followed by the next key of an event or
+//! by the event's end. If the repaired text is still not an event, the event is lost. Neither step
+//! looks beyond the next text that looks like the start of an event, and the result does not depend
+//! on how much text is in memory.
 
 mod rewrite;
 
 use super::decode;
 use rewrite::{Quotes, rewritten};
 
-/// Maximum number of bytes of one event that are examined.
+/// Maximum number of bytes of an event that are examined.
 const REACH: usize = 64 * 1024;
 
-/// Number of bytes within which the phase of an event is searched for.
+/// Number of bytes at the start of an event in which its phase is searched for.
 const PHASE_REACH: usize = 4 * 1024;
 
 /// The key of the phase, which every event has.
@@ -59,8 +60,8 @@ const TOP_KEYS: [&[u8]; 9] = [
 ];
 
 /// Length of the broken element at the beginning of `text`: up to the start of the next event, or
-/// the end of the list. Returns all of `text` if nothing follows (`at_end`), and `None` if more
-/// text is needed to decide.
+/// the end of the list. Returns the length of `text` if nothing follows it (`at_end`), and `None`
+/// if more text is needed to decide.
 pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     for at in 1..text.len() {
         let found = match text[at] {
@@ -77,8 +78,8 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Position of the next event. If there is none, the position from which `text` must be kept, so
-/// that an event can be recognized when more text follows (not `at_end`): the text before a `{`
+/// Position of the next event. If there is no event, returns the position from which `text` must be
+/// kept, so an event can be recognized when more text follows (not `at_end`): the text before a `{`
 /// shows whether it is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
@@ -97,14 +98,14 @@ fn before(text: &[u8], at: usize) -> usize {
 }
 
 /// Whether an event starts inside the element, which means that the element was not closed and
-/// contains other events.
+/// contains the events after it.
 pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
 
 /// Whether `text` begins with an event that is not in a list. An object that contains events is a
-/// document, whatever else it contains. Returns `None` if the text ends (not `at_end`) before that
-/// is known.
+/// document, whatever else it contains. Returns `None` if the text ends (and not `at_end`) before
+/// this is known.
 pub(super) fn starts_lines(text: &[u8], at_end: bool) -> Option<bool> {
     if text.first() != Some(&b'{') {
         return Some(false);
@@ -139,17 +140,17 @@ fn object_end(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether `text` begins with a key of the trace's top-level object, which means that the list of
-/// events was not closed. Returns `None` if `text` ends before that is known.
+/// events was not closed. Returns `None` if `text` ends before this is known.
 pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
 
-/// Number of events in a text that cannot be read, as far as they can be counted, and at least one.
+/// Number of events in a text that cannot be read, as far as they can be counted, but at least one.
 pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }
 
-/// Number of events that start before `end` in the text, counted by the phase key that each event
+/// Number of events that start before `end` in the text, counted by the phase key, which each event
 /// has.
 pub(super) fn phases(text: &[u8], end: usize) -> u32 {
     let phases = decode::finds(text, PHASE)
@@ -165,8 +166,8 @@ pub(super) fn escaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     rewritten(reach, Quotes::Unescaped).or_else(|| rewritten(reach, Quotes::All))
 }
 
-/// Whether the `{` at `at` starts an event: it is not the value of a key, its first key is a key of
-/// events, and it has a phase. Returns `None` if the text ends too early to decide.
+/// Whether the `{` at `at` starts an event: it is not the value of a key, it has a phase, and its
+/// first key is a key of events. Returns `None` if the text ends too early to decide.
 pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     if text[..at].trim_ascii_end().last() == Some(&b':') {
         return Some(false);
@@ -178,8 +179,8 @@ pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     }
 }
 
-/// Whether the object at the beginning of `text` has a phase among its own keys, within
-/// [`PHASE_REACH`]. Returns `None` if the text ends too early to decide.
+/// Whether the object at the beginning of `text` has its own phase key within [`PHASE_REACH`].
+/// Returns `None` if the text ends too early to decide.
 fn has_phase(text: &[u8]) -> Option<bool> {
     let reach = &text[..text.len().min(PHASE_REACH)];
     let mut depth = 0u32;
@@ -222,8 +223,8 @@ fn is_top_key(key: &[u8]) -> bool {
     TOP_KEYS.contains(&key) || key.ends_with(b"_version") || key.starts_with(b"with_")
 }
 
-/// The key at the beginning of `text`, if there is one and a colon follows it. The outer `None`
-/// means that `text` ends before that is known.
+/// The key at the beginning of `text`, if there is a key and a colon follows it. The outer `None`
+/// means that `text` ends before this is known.
 fn member_key(text: &[u8]) -> Option<Option<&[u8]>> {
     const LONGEST_KEY: usize = 64;
     let start = text.trim_ascii_start();
@@ -312,7 +313,7 @@ mod tests {
         assert_eq!(next_event(br#""args": "#, false), Err(6));
         assert_eq!(next_event(b"]}]", false), Err(2));
         // At the end of the file, the truncated object is not an event, but an object inside it may
-        // be one.
+        // be an event.
         let cut = br#"{"id": 0, "na": [ {"ph": "X"}"#;
         assert_eq!((next_event(cut, false), next_event(cut, true)), (Err(0), Ok(18)));
         assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));

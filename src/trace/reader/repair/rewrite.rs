@@ -2,7 +2,7 @@
 
 use super::{EVENT_KEYS, member_key};
 
-/// Which quotes may close a string.
+/// The quotes that may close a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     /// Quotes that are not escaped by a backslash.
@@ -11,17 +11,17 @@ pub(super) enum Quotes {
     All,
 }
 
-/// The structure that contains a string.
+/// The structure that directly contains a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Event,
-    /// A field of an event that contains no user text, so its first quote closes it.
+    /// A field of an event that contains no user text, so the next quote closes it.
     Field,
     Args,
     List,
 }
 
-/// An event that is being rewritten.
+/// An event while it is being rewritten.
 struct Rewriter<'a> {
     text: &'a [u8],
     at: usize,
@@ -56,7 +56,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// Writes an event, or the arguments of an event.
+    /// Writes an event or the arguments of an event.
     fn object(&mut self, within: Within) -> Option<()> {
         self.take(b'{')?;
         while self.take(b'}').is_none() {
@@ -166,8 +166,8 @@ fn next_key(text: &[u8]) -> Option<&[u8]> {
     member_key(&text[1..]).flatten()
 }
 
-/// Whether the `}` at the start of `text` ends an event: another event, or the end of the list,
-/// follows.
+/// Whether the `}` at the start of `text` ends an event, because another event or the end of the
+/// list follows it.
 fn event_ends(text: &[u8]) -> bool {
     let rest = text[1..].trim_ascii_start();
     match rest.first() {
