@@ -452,7 +452,7 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_their_label() {
         run(&["explain", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
     assert!(why.contains(&format!("aten::add [{label}, captured]")), "{why}");
     let (_, info, _) = run(&["info", &replay, "--capture", &capture]);
-    assert!(info.contains("3 of 3 replayed kernels captured"), "{info}");
+    assert!(info.contains("3 of 3 replayed kernels attributed to captured calls"), "{info}");
     let (code, _, said) = run(&["tree", &replay, "--capture", &eager, "--strict"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("CAPTURE_WITHOUT_GRAPH"), "{said}");

@@ -131,7 +131,7 @@ fn info_prints_one_line_per_trace() {
     for part in ["a.json · 1 x AMD Instinct MI300X", "rank 3 of 8", "amd", "2 steps", "decode"] {
         assert!(out.contains(part), "{part}: {out}");
     }
-    assert!(out.contains("80.0% of GPU time launched in the trace"), "{out}");
+    assert!(out.contains("launches in the trace for 80.0% of GPU time"), "{out}");
     assert_eq!(run(&["a.json", "a.json"]).0, out.repeat(2));
 }
 

@@ -165,6 +165,9 @@ fn template(text: &str) -> Vec<Passage> {
         ("{%", "%}", ""),
         ("<style", "</style>", ""),
         ("<script", "</script>", ""),
+        // The cells of a table are separate.
+        ("<td", ">", " | "),
+        ("<th", ">", " | "),
         ("<", ">", ""),
     ];
     while let Some(next) = rest.chars().next() {
@@ -263,6 +266,11 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
         let text = rest[..length].to_owned();
         line += text.matches('\n').count();
         let started = line - text.matches('\n').count();
+        for (from, to) in expressions(&text).filter(|_| syntax == Syntax::Script) {
+            let lines = started + text[..from].matches('\n').count() - 1;
+            let inner = pieces(&text[from..to], syntax).into_iter();
+            all.extend(inner.map(|piece| Piece { line: piece.line + lines, ..piece }));
+        }
         if let Some(kind) = kind {
             all.push(Piece { kind, line: started, text, first });
         }
@@ -320,7 +328,11 @@ fn rust_literal(rest: &str, in_word: bool) -> Found {
 }
 
 fn script_literal(rest: &str, after_value: bool) -> Found {
-    let quote = ["\"", "'", "`"].into_iter().find(|quote| rest.starts_with(quote));
+    if rest.starts_with('`') {
+        let end = expressions(rest).last().map_or(1, |(_, to)| to);
+        return Some((Some(Kind::Literal), end + quoted_end(&rest[end..], "`")));
+    }
+    let quote = ["\"", "'"].into_iter().find(|quote| rest.starts_with(quote));
     if let Some(quote) = quote {
         return Some((Some(Kind::Literal), quoted(rest, quote)));
     }
@@ -330,9 +342,31 @@ fn script_literal(rest: &str, after_value: bool) -> Found {
     is_expression.then(|| (None, quoted(rest, "/")))
 }
 
+/// The ranges of the `${expressions}` in a template literal, which may contain template literals.
+fn expressions(literal: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let mut at = usize::from(literal.starts_with('`'));
+    std::iter::from_fn(move || {
+        let rest = literal.get(at..).filter(|_| literal.starts_with('`'))?;
+        let from = at + rest.find("${").filter(|&start| start < quoted_end(rest, "`"))? + 2;
+        let mut depth = 1;
+        let end = literal[from..].find(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth == 0
+        });
+        let to = from + end?;
+        at = to + 1;
+        Some((from, to))
+    })
+}
+
 /// The length of a literal, whose quotes may be escaped.
 fn quoted(rest: &str, quotes: &str) -> usize {
-    let mut at = quotes.len();
+    quotes.len() + quoted_end(&rest[quotes.len()..], quotes)
+}
+
+/// The position after the closing quotes of a literal.
+fn quoted_end(rest: &str, quotes: &str) -> usize {
+    let mut at = 0;
     while let Some(next) = rest[at..].chars().next() {
         if rest[at..].starts_with(quotes) {
             return at + quotes.len();

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// replay's kernels, is aligned.
 const LEAST_PLACED: f64 = 0.85;
 /// Maximum fraction of the kernels that may remain unaligned while equally many launches remain
-/// unaligned. Beyond this fraction, work was replaced rather than dropped, so the replay is of a
-/// different graph.
+/// unaligned. Beyond this fraction, work was replaced rather than dropped, so a different
+/// graph was replayed.
 const MOST_REPLACED: f64 = 0.02;
 /// Minimum fraction of aligned kernels whose names suit the launching op, if the capture records no
 /// kernel names. A lower fraction can be due to chance.
