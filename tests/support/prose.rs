@@ -34,12 +34,12 @@ pub enum Kind {
     Literal,
 }
 
-/// Consecutive lines that are read together.
+/// Consecutive lines of text that are read together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     /// Where the passage comes from.
     pub kind: Kind,
-    /// Line numbers, from 1, and the text of each line.
+    /// The number, from 1, and the text of each line.
     pub lines: Vec<(usize, String)>,
 }
 
@@ -136,7 +136,8 @@ fn markdown<'a>(lines: impl Iterator<Item = (usize, &'a str)>, kind: Kind) -> Ve
         let is_fence = text.starts_with("```") || text.starts_with("~~~");
         let item = ["- ", "* ", "#", "|", "> "].iter().any(|start| text.starts_with(start))
             || text.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
-        // The columns of tables are read in the sources from which they are generated.
+        // Generated lists of table columns are skipped, because their texts are read in the source
+        // code.
         generated = text.starts_with("<!-- columns:") || generated && text != "<!-- end -->";
         // Examples in docstrings end at an empty line.
         prompt = text.starts_with(">>>") || prompt && !text.is_empty();
@@ -177,7 +178,7 @@ fn template(text: &str) -> Vec<Passage> {
             (Some((.., instead)), Some(end)) => (end, *instead),
             _ => (next.len_utf8(), &rest[..next.len_utf8()]),
         };
-        // An expression counts as code.
+        // An expression in a template counts as code.
         plain.push_str(if instead == "`" { "`…`" } else { instead });
         if length > 1 {
             plain.extend(rest[..length].chars().filter(|&c| c == '\n'));
@@ -280,7 +281,7 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     all
 }
 
-/// The kind and length of the piece that starts here, if any. Text without a kind is skipped.
+/// The kind and length of the piece that starts here, if any. A piece without a kind is skipped.
 type Found = Option<(Option<Kind>, usize)>;
 
 fn slashes(rest: &str) -> Found {
@@ -336,7 +337,7 @@ fn script_literal(rest: &str, after_value: bool) -> Found {
     if let Some(quote) = quote {
         return Some((Some(Kind::Literal), quoted(rest, quote)));
     }
-    // A regular expression, unless it is a division.
+    // The slash starts a regular expression unless it divides two values.
     let line = rest.lines().next().unwrap_or_default();
     let is_expression = line.starts_with('/') && !after_value && line[1..].contains('/');
     is_expression.then(|| (None, quoted(rest, "/")))
