@@ -9,7 +9,7 @@
 
 #[path = "../tests/support/prose.rs"]
 mod prose;
-#[allow(dead_code, unreachable_pub, reason = "tests use the rest of it")]
+#[allow(dead_code, unreachable_pub, reason = "only tests use all of its functions")]
 #[path = "../tests/support/splitmix.rs"]
 mod splitmix;
 
@@ -106,7 +106,7 @@ fn without_expressions(line: &str, braces: &mut usize) -> String {
     kept
 }
 
-/// Whether a text is more than a name, a number or a pattern.
+/// Whether a text has enough words to be a sentence.
 fn is_sentence(text: &str) -> bool {
     let is_word = |word: &&str| {
         let word = word.trim_matches(|c: char| ".,:;!?()\"'*".contains(c));

@@ -230,8 +230,12 @@ fn code(text: &str, syntax: Syntax) -> Vec<Passage> {
                 .trim()
                 .to_owned()
         };
-        let lines = piece.text.lines().enumerate();
-        comment.extend(lines.map(|(at, line)| (piece.line + at, plain(line))));
+        // In the docstring of a module, indented lines are code.
+        let is_code = |line: &str| piece.text.starts_with("\"\"\"") && line.starts_with("    ");
+        let in_module = piece.text.lines().skip(1).any(|line| line.starts_with(|c| c != ' '));
+        let lines = piece.text.lines().enumerate().map(|(at, line)| (piece.line + at, line));
+        let text = |line| if in_module && is_code(line) { String::new() } else { plain(line) };
+        comment.extend(lines.map(|(at, line)| (at, text(line))));
     }
     close(&mut comment, &mut all);
     all
