@@ -108,7 +108,7 @@ impl Trial {
         self.truth.score(pairs(&diff))
     }
 
-    /// Scores for how many true pairs the UID map contains.
+    /// Precision and recall of the UID map, given the true pairs.
     pub fn scores(&self) -> Scores {
         self.truth.score(self.map.iter().copied())
     }

@@ -20,8 +20,7 @@ fn read(name: &str, text: &str) -> Result<Trace> {
     Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
 }
 
-/// The analysis of two traces given as text. `names` are the names that stand in for the files of
-/// the two traces.
+/// The analysis of two traces given as text. `names` replace the file names of the two traces.
 ///
 /// # Errors
 /// Fails if one of the texts is not a trace.
