@@ -6,13 +6,13 @@
 //! ```
 //!
 //! The traces are generated in memory: training steps of modules, ops, launches and kernels, in
-//! sizes up to MOST_EVENTS. Each trace is aligned with four candidates: an equal one (shifted in
-//! time), one in which every tenth op is renamed, one in which all names differ, and one in which
-//! all names and shapes differ, so that only the launches are alike. Times are processor time.
-//! Alignment times are the minimum of three rounds; reading times are the minimum over the four
-//! candidates.
+//! sizes up to MOST_EVENTS. Each trace is aligned with four candidates: an equal trace (shifted in
+//! time), a trace in which every tenth op is renamed, one in which all names differ, and one in
+//! which all names and shapes differ, so only the launches are similar. All times are processor
+//! times. Alignment times are the minimum of three rounds; reading times are the minimum over the
+//! four candidates.
 
-#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+#![expect(clippy::print_stdout, reason = "the example prints a table")]
 
 mod measuring;
 
@@ -26,7 +26,7 @@ use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 /// The trace sizes to measure, in events per trace.
 const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
 
-/// The ops of one layer, as name and number of launched kernels.
+/// The ops of one layer, given by name and number of launched kernels.
 const OPS: [(&str, usize); 8] = [
     ("aten::layer_norm", 1),
     ("aten::linear", 1),
@@ -110,8 +110,8 @@ fn text(size: usize, shift: usize, change: Change) -> String {
     writer.text
 }
 
-/// Writes events in the order of their start times. The duration of an outer event is known in
-/// advance.
+/// Writes events in order of start time. The duration of an outer event must be known when it
+/// starts.
 struct Writer {
     text: String,
     time: usize,
@@ -171,7 +171,7 @@ impl Writer {
              \"tid\": {thread}, \"ts\": {time}, \"dur\": {duration}, \"args\": {{\"External id\": \
              {external}, \"correlation\": {id}, \"Input Dims\": [[{rows}, 512, 768], [768]]}}}}"
         )
-        .expect("writing to a string does not fail");
+        .expect("writing to a string cannot fail");
         self.events += 1;
     }
 }

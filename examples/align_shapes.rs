@@ -4,15 +4,15 @@
 //! cargo run --release --example align_shapes -- [TIMES] [SHAPE]
 //! ```
 //!
-//! The traces are generated in memory. Each shape has three sizes: `TIMES` (default 1) times its
-//! smallest meaningful size, twice that and four times that. `SHAPE` selects the shapes whose name
-//! contains it. Times are processor time.
+//! The traces are generated in memory. Each input shape has three sizes: `TIMES` (default 1) times
+//! the smallest meaningful size, and two and four times as much. `SHAPE` selects the input shapes
+//! whose name contains this text. All times are processor times.
 //!
 //! The shapes are flat siblings that are all renamed, flat siblings in a different order, flat
 //! siblings of a few names with different tensor shapes, many threads in a different order, many
 //! threads against a single one, and many steps of many layers.
 
-#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+#![expect(clippy::print_stdout, reason = "the example prints a table")]
 
 mod measuring;
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// A shape of input: its name, its smallest size, and a function that generates both traces for a
+/// A shape of input: name, smallest size, and a function that generates both traces for a given
 /// size.
 type Shape = (&'static str, usize, fn(usize) -> PerSide<String>);
 
@@ -68,7 +68,7 @@ fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
     Ok((events, processor_seconds() - start))
 }
 
-/// Writes events one after the other.
+/// Writes events one after another.
 struct Writer {
     text: String,
     time: usize,
@@ -102,7 +102,7 @@ impl Writer {
              \"ts\":{start},\"dur\":{length},\"args\":{{\"correlation\":{id},\"Input Dims\":[[{rows},4]]}}}}",
             rows = self.rows
         )
-        .expect("writing to a string does not fail");
+        .expect("writing to a string cannot fail");
         self.events += 1;
     }
 
@@ -129,7 +129,7 @@ fn renamed(size: usize) -> PerSide<String> {
 }
 
 fn shuffled(size: usize) -> PerSide<String> {
-    // 7,919 is a prime that divides none of the sizes, so each number occurs exactly once.
+    // The prime 7,919 divides none of the sizes, so each number occurs exactly once.
     let other = move |at: usize| (at * 7_919 + 13) % size;
     PerSide::new(
         flat((0..size).map(|at| format!("op::n{at}"))),

@@ -1,19 +1,19 @@
-//! Prints a table of how much of the true matching the alignment finds, for each known change.
+//! Prints a table of the fraction of true matches that the alignment finds, for each known change.
 //!
 //! ```text
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
 //!     [--wrong N] [--below SHARE] [--write FOLDER]
 //! ```
 //! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its
-//! changed copy, with and without Python frames. The changes of `Change::hard` come last. No test
-//! requires a minimum for these changes yet.
+//! changed copy, with and without Python frames. The changes of `Change::hard`, for which no test
+//! requires a minimum yet, come last.
 //!
 //! The columns are precision and recall of the UID map (for calls on the GPU path and for all host
-//! calls), the fraction of the true matches that are found exactly (on the GPU path, or over host
-//! calls if that path is empty), the fraction of the matches that are firm, and the number of wrong
+//! calls), the fraction of true matches that are found exactly (on the GPU path, or among host
+//! calls if that path is empty), the fraction of matches that are firm, and the number of wrong
 //! firm matches.
 //!
-//! - `--to` runs all seeds from `--seed` up to the given one.
+//! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose name contains TEXT.
 //! - `--below` shows only the rows whose precision or recall is below SHARE.
 //! - `--wrong` shows the first N wrong entries of each map.
@@ -132,7 +132,7 @@ fn print_table(
     }
     writeln!(
         out,
-        "{} of {} matches are firm; {} of these are wrong\n",
+        "{} of {} matches are firm; {} of the firm matches are wrong\n",
         all.firm, all.pairs, all.wrong
     )
 }

@@ -1,4 +1,4 @@
-//! Prints, for each convolution of two traces, what it became on each side and what that costs.
+//! Prints the ops and kernels of each convolution in two traces, and their times.
 //!
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
@@ -17,16 +17,16 @@ use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
-/// The lowest ops that contain a whole convolution, forward and backward, on every platform.
+/// The lowest ops that contain a whole forward or backward convolution on every platform.
 const CONVOLUTIONS: [&str; 2] = ["aten::_convolution", "aten::convolution_backward"];
 const WIDTH: usize = 58;
 
-/// All convolutions with the same inputs.
+/// All convolutions with the same input shapes.
 #[derive(Default)]
 struct Lowering {
     rows: usize,
     time: PerSide<Nanos>,
-    /// Count and total time of each (launching op, kernel).
+    /// Count and total time of each pair (launching op, kernel).
     parts: PerSide<BTreeMap<(String, String), (usize, Nanos)>>,
 }
 
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
     for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
-        // Tensors come first; scalars and lists have the empty shape `[]` and are dropped.
+        // Tensors come first; scalars and lists, whose shape is `[]`, are dropped.
         let shapes = analysis.argument_text(row, Argument::Shape, Side::Baseline);
         let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
         let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();

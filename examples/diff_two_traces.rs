@@ -1,10 +1,10 @@
-//! Prints on one screen what differs in the GPU time of two traces, and why.
+//! Prints one screen with the differences in GPU time between two traces, and their causes.
 //!
 //! ```text
 //! cargo run --example diff_two_traces [-- BASELINE CANDIDATE [REPORT]]
 //! ```
 //! Without arguments, the example uses the ResNet pair of `examples/traces`. If REPORT is given,
-//! the report folder is also written there, as by `tracetree diff`.
+//! the example also writes a report folder with that name, like `tracetree diff`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the totals and whether the rows add up to them.
+/// Prints the totals, and whether the rows of the table add up to the totals.
 fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     let account = analysis.account();
     for side in Side::BOTH {
@@ -79,7 +79,7 @@ fn names(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prints the points of difference with GPU work, grouped by description.
+/// Prints the call sites with differing GPU work, grouped by description.
 fn points(diff: &TraceDiff, out: &mut impl Write) -> std::io::Result<()> {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for point in diff.differences().iter().filter(|point| point.gpu_events > 0) {

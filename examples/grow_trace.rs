@@ -1,22 +1,23 @@
-//! Creates a larger trace by repeating the events of a trace, with times and ids shifted each time.
+//! Creates a larger trace by repeating the events of a trace. Each repetition (round) gets shifted
+//! times and ids.
 //!
 //! ```text
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --target-mb 600
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --times 10
 //! ```
 //!
-//! INPUT is JSON, plain or gzip. OUTPUT is gzip if its name ends in `.gz`, zstd if it ends in
-//! `.zst`, and plain otherwise. Each round is as consistent as the original trace: correlations,
-//! flows and forward-backward links stay within the round, which starts after the previous round
-//! has ended.
+//! INPUT is a JSON file, plain or compressed with gzip. OUTPUT is compressed with gzip if its name
+//! ends in `.gz`, with zstd if its name ends in `.zst`, and is plain otherwise. Each round is as
+//! consistent as the original trace: correlations, flows and forward-backward links stay within the
+//! round, which starts after the previous round has ended.
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 
-/// Keys whose values are times or ids. Keys of one group share their ids, so they are shifted
-/// together.
+/// Keys whose values are times or ids. The keys of one group contain ids of one kind, which are
+/// shifted together.
 const SHIFTED: [(&str, Group); 13] = [
     ("ts", Group::Time),
     ("correlation", Group::Correlation),
@@ -48,7 +49,7 @@ enum Group {
 /// Number of groups of keys.
 const GROUPS: usize = Group::Sequence as usize + 1;
 
-/// A number in the text that is increased in each round.
+/// A number in the text of the trace that increases in each round.
 struct Number {
     place: Range<usize>,
     value: u64,
@@ -193,7 +194,7 @@ fn number_length(text: &[u8]) -> usize {
     text.iter().position(|b| !is_number(b)).unwrap_or(text.len())
 }
 
-/// All numbers to shift, in order. Negative numbers are not ids and stay unchanged.
+/// All numbers in the text to shift, in order. Negative numbers are not ids and stay unchanged.
 fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     let mut numbers = Vec::new();
     let mut group = None;
@@ -201,7 +202,7 @@ fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
         match (text[token.start], group) {
             (b':', _) => {}
             (b'0'..=b'9' | b'"', Some(known)) if whole_part(text, token.clone()).is_some() => {
-                let place = whole_part(text, token).expect("it was just found");
+                let place = whole_part(text, token).expect("the list was just found");
                 let digits = std::str::from_utf8(&text[place.clone()]).expect("digits are ASCII");
                 numbers.extend(digits.parse().ok().map(|value| Number {
                     place,
@@ -232,7 +233,7 @@ fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     (length > 0 && length < 19 && ends_well).then(|| start..start + length)
 }
 
-/// The amount added to each group in each round, which exceeds the range of the group's values.
+/// The amount that each round adds to the values of a group; it exceeds the range of these values.
 fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     let mut strides = [0; GROUPS];
     for (group, stride) in strides.iter_mut().enumerate() {
@@ -248,7 +249,8 @@ fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     strides
 }
 
-/// The longest duration in µs, rounded up. All events end within this time after the last start.
+/// The longest duration in µs, rounded up. All events end within this time after the last event
+/// starts.
 fn longest(text: &[u8]) -> u64 {
     let mut longest = 0;
     let mut after_key = false;

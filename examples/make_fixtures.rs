@@ -3,7 +3,8 @@
 //! ```text
 //! cargo run --example make_fixtures
 //! ```
-//! A test compares the files with the output of the same generator, so they cannot drift apart.
+//! A test compares the fixture files with the output of the same generator, so the two cannot drift
+//! apart.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

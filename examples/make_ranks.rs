@@ -1,11 +1,12 @@
-//! Writes the traces of many small ranks before and after a change, with faults planted after it.
+//! Writes small traces of many ranks before and after a change; the traces after the change have
+//! planted faults.
 //!
 //! ```text
 //! cargo run --example make_ranks -- FOLDER [RANKS]
 //! tracetree fleet run FOLDER/before FOLDER/after -o FOLDER/fleet
 //! ```
 //! The first command writes FOLDER/before and FOLDER/after and prints the planted faults. RANKS is
-//! a multiple of four, and at least 16 (default 64). Equal arguments write equal bytes.
+//! a multiple of four, and at least 16 (default 64). Equal arguments produce equal files.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

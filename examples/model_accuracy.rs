@@ -1,11 +1,12 @@
-//! Shows where a performance model loses its accuracy. Prints how much of a profile the model
-//! covers, and the kernel types that contribute most to its error, with the model ops to look at.
+//! Shows where a performance model loses its accuracy. Prints which part of a profile the model
+//! covers, and the kernel types that contribute most to the model's error, with the responsible
+//! ops.
 //!
 //! ```sh
 //! cargo run --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml
 //! ```
 //! Without arguments, the example reads a small sample.
-#![expect(clippy::print_stdout, reason = "the report is for the terminal")]
+#![expect(clippy::print_stdout, reason = "the example prints a report")]
 
 use std::path::PathBuf;
 
@@ -21,7 +22,7 @@ fn main() -> tracetree::Result<()> {
     Ok(())
 }
 
-/// The files named on the command line, or the sample with its two forward passes.
+/// The files named on the command line; by default a sample with two forward passes.
 fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
     if let (Some(model_trace), Some(profile)) = (files.next(), files.next()) {
         let mut scenario = Scenario::new(model_trace, profile);

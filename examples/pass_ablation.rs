@@ -4,13 +4,13 @@
 //! cargo run --release --example pass_ablation -- TRACE… [--seed N] [--only TEXT] [--without PASS,PASS,…]
 //! ```
 //! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs
-//! with all passes, and once without each pass. Each row of the table is a pass. The columns of a
-//! row count the changed traces whose lowest precision or recall falls or rises by more than 0.001
-//! without the pass, with the sum of what is lost and gained, and name the change that loses most.
+//! with all passes, and once without each pass. Each row of the table is a pass. The columns count
+//! the changed traces whose lowest precision or recall falls or rises by more than 0.001 without
+//! the pass, sum up these losses and gains, and name the change with the largest loss.
 //!
-//! Often another pass makes the same matches. With `--without`, the first row shows what is lost
-//! without all of these passes together, and each further row shows what is lost if one more pass
-//! is skipped.
+//! Often, a later pass makes the same matches as a skipped one. With `--without`, the first row
+//! shows the losses if all of the given passes are skipped, and each further row shows the losses
+//! if one more pass is skipped.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -27,20 +27,20 @@ use tracetree::diff::Pass;
 
 const USAGE: &str = "usage: pass_ablation TRACE… [--seed N] [--only TEXT] [--without PASS,…]";
 
-/// Minimum difference between scores that counts.
+/// Minimum difference between two scores that counts as a loss or gain.
 const VISIBLE: f64 = 0.001;
 
-/// Passes that all other passes depend on.
+/// Passes on which all other passes depend.
 const BASIS: [Pass; 2] = [Pass::Pinned, Pass::Threads];
 
-/// The scores that are lost and gained without one pass.
+/// The losses and gains in the scores if one pass is skipped.
 #[derive(Debug, Default)]
 struct Worth {
     worse: usize,
     lost: f64,
     better: usize,
     gained: f64,
-    /// The largest loss, and the change in which it occurs.
+    /// The largest loss, and the change for which it occurs.
     most: (f64, String),
 }
 

@@ -1,4 +1,4 @@
-//! Prints the call tree of a trace: which calls launched which GPU work, with times.
+//! Prints the call tree of a trace, with the GPU work that each call launched and its times.
 //!
 //! ```text
 //! cargo run --example print_tree [-- TRACE [LINES]]
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for note in trace.notes().iter().chain(tree.notes()) {
         writeln!(out, "{}: {}", note.code, note.message)?;
     }
-    // Call ids are in preorder, so iterating over them walks the tree.
+    // Call ids are in preorder, so iterating over the ids visits the tree in preorder.
     for call in tree.calls().filter(|&call| tree.is_gpu_path(call)).take(lines) {
         writeln!(
             out,

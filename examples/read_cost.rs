@@ -1,15 +1,16 @@
-//! Measures the cost of reading a trace: time compared with inflating alone, and peak memory.
+//! Measures the cost of reading a trace: the time, compared with the time of only inflating the
+//! file, and the peak memory.
 //!
 //! ```text
 //! cargo run --release --example read_cost -- TRACE.json.gz
 //! ```
 //!
-//! Times are processor time over all threads: the minimum of several rounds in which reading and
-//! inflating alternate. If a core is free, a second thread inflates ahead, which adds processor
-//! time. Memory is the peak of the first read, before anything else is measured, without the 2 to 3
-//! MB of the program itself.
+//! Times are processor times of all threads: the minimum of several rounds in which reading and
+//! inflating alternate. If a core is free, the reader inflates on a second thread, which adds
+//! processor time. Memory is the peak during the first read, minus the 2 to 3 MB that the program
+//! itself uses.
 
-#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+#![expect(clippy::print_stdout, reason = "the example prints a table")]
 
 mod measuring;
 
@@ -21,10 +22,10 @@ use tracetree::trace::{ReadOptions, Trace};
 /// Maximum number of rounds.
 const ROUNDS: usize = 30;
 
-/// Time in seconds after which no round starts, so large files get fewer rounds.
+/// Time in seconds after which no new round starts, so large files get fewer rounds.
 const ENOUGH_SECONDS: f64 = 5.0;
 
-/// Size of the output buffer for inflating alone, in bytes.
+/// Size in bytes of the output buffer for inflating without reading.
 const BUFFER: usize = 256 * 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,6 +1,6 @@
-//! Prints tables of replay quality on real traces: how well a replay reproduces each step, how well
-//! the graph of one trace with the durations of a second trace predicts the second one, and the
-//! effects of changes whose size is known.
+//! Prints three tables of replay quality on real traces: how well a replay reproduces each step,
+//! how well one trace's graph with a second trace's durations predicts the second trace, and the
+//! computed effects of changes whose size is known.
 //!
 //! ```text
 //! cargo run --release --all-features --example replay_quality            all tables
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// The traces of the examples and of the collection, except damaged ones and parts of other traces.
+/// All traces of the examples and of `TRACETREE_TRACES`, except damaged traces and excerpts.
 fn all_traces() -> Vec<PathBuf> {
     const LEFT_OUT: [&str; 7] =
         ["malformed", "model", "align", "capture", "efficiency", "jax", "nsys"];
@@ -235,9 +235,10 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Recorded programs with an injected change. Without Python stacks, a sleep on the host has no
-/// call, so the host time before the first op of each step is used. For programs with Python
-/// stacks, the calls without a counterpart are used.
+/// Recordings of programs into which a known delay was injected. A sleep on the host has no call in
+/// a recording without Python stacks, so its effect is the effect of the host time before the first
+/// op of each step. The effect of the remaining changes is the effect of the calls without a
+/// counterpart.
 fn known(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nKnown truths (ms per step): recorded difference, effect, injected")?;
     for (program, injected) in [
@@ -282,7 +283,7 @@ fn is_alone(analysis: &Analysis, side: Side, point: Point) -> bool {
     }
 }
 
-/// The start of the first call of each step.
+/// The starting points of the first call in each step.
 fn first_ops(replays: &Replays, side: Side) -> BTreeSet<Point> {
     let items = &replays.recorded(side).items;
     let is_first = |at: usize| at == 0 || matches!(items[at - 1].point, Point::Step(_));

@@ -9,7 +9,7 @@
 
 #[path = "../tests/support/prose.rs"]
 mod prose;
-#[allow(dead_code, unreachable_pub, reason = "tests use the rest of it")]
+#[allow(dead_code, unreachable_pub, reason = "only tests use all of its functions")]
 #[path = "../tests/support/splitmix.rs"]
 mod splitmix;
 
@@ -51,31 +51,62 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The sentences of a passage as written, each with its line.
 fn sentences(passage: &Passage) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
-    let mut ended = true;
+    let (mut ended, mut braces) = (true, 0);
+    let is_template = passage.lines.first().is_some_and(|(_, line)| line.starts_with('`'));
     for (number, line) in &passage.lines {
-        let line = match passage.kind {
-            // A line of a literal may end in an escape.
-            Kind::Literal => line.replace("\\n", " ").trim_end_matches('\\').to_owned(),
-            Kind::Comment | Kind::Prose => line.trim_start_matches(['-', '*', '#', '|']).to_owned(),
+        let is_literal = passage.kind == Kind::Literal;
+        let line = match is_literal {
+            // A `…` replaces the expressions in a template literal of a script.
+            true if is_template => without_expressions(line, &mut braces),
+            true => line.clone(),
+            false => line.trim_start_matches(['-', '*', '#']).to_owned(),
         };
-        for word in line.split_whitespace() {
-            let begins = word.starts_with(|c: char| c.is_uppercase() || "`[*(\"".contains(c));
-            match all.last_mut() {
-                Some((_, open)) if !(ended && begins) && word != "|" => {
-                    open.push(' ');
-                    open.push_str(word);
+        // In a literal, each line of output is separate.
+        let parts: Vec<&str> = if is_literal { line.split("\\n").collect() } else { vec![&line] };
+        for part in parts {
+            for word in part.trim_end_matches('\\').split_whitespace() {
+                let begins = word.starts_with(|c: char| c.is_uppercase() || "`[*(\"".contains(c));
+                let in_code =
+                    all.last().is_some_and(|(_, open)| open.matches('`').count() % 2 == 1);
+                let in_code = in_code && !is_template;
+                match all.last_mut() {
+                    Some((_, open)) if in_code || !(ended && begins) && word != "|" => {
+                        open.push(' ');
+                        open.push_str(word);
+                    }
+                    // The cells of a table row are separate.
+                    _ if word == "|" => all.push((*number, String::new())),
+                    _ => all.push((*number, word.to_owned())),
                 }
-                // The cells of a table row are separate.
-                _ if word == "|" => all.push((*number, String::new())),
-                _ => all.push((*number, word.to_owned())),
+                ended = word.trim_end_matches(['"', ')', '*', '`']).ends_with(['.', '!', '?']);
             }
-            ended = word.trim_end_matches(['"', ')', '*', '`']).ends_with(['.', '!', '?']);
+            if is_literal && !part.ends_with('\\') {
+                all.push((*number, String::new()));
+            }
         }
     }
     all
 }
 
-/// Whether a text is more than a name, a number or a pattern.
+/// A line of a template literal, given and updating the number of open braces.
+fn without_expressions(line: &str, braces: &mut usize) -> String {
+    let mut kept = String::new();
+    for character in line.chars() {
+        match character {
+            '{' if *braces > 0 || kept.ends_with('$') => *braces += 1,
+            '}' if *braces > 0 => *braces -= 1,
+            _ if *braces > 0 => continue,
+            _ => kept.push(character),
+        }
+        if *braces == 0 && character == '}' {
+            kept.truncate(kept.trim_end_matches('$').len());
+            kept.push('…');
+        }
+    }
+    kept
+}
+
+/// Whether a text has enough words to be a sentence.
 fn is_sentence(text: &str) -> bool {
     let is_word = |word: &&str| {
         let word = word.trim_matches(|c: char| ".,:;!?()\"'*".contains(c));

@@ -5,10 +5,10 @@
 //! ```
 //!
 //! All figures are medians over the rounds. Memory is the peak of the process during the stage,
-//! including what earlier stages keep, or 0 if `/proc` does not report it. The bytes are those of
-//! both traces, unpacked.
+//! including memory that earlier stages keep; 0 if `/proc` does not report the peak. The bytes are
+//! the uncompressed bytes of both traces.
 
-#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+#![expect(clippy::print_stdout, reason = "the example prints a table")]
 
 mod measuring;
 
@@ -24,7 +24,7 @@ use tracetree::{Analysis, CallTree, PerSide, Trace, TraceDiff};
 /// Default number of rounds.
 const ROUNDS: usize = 5;
 
-/// The stages, in order.
+/// The measured stages of a comparison, in order.
 const STAGES: [&str; 6] = ["read", "build", "align", "attribute", "write tables", "write page"];
 
 /// Cost of one stage in one round: seconds and bytes.
@@ -35,7 +35,7 @@ struct Cost {
     peak: u64,
 }
 
-/// Costs of one round, and the size of the compared traces.
+/// Costs of all stages in one round, and the size of the compared traces.
 struct Round {
     costs: Vec<Cost>,
     events: usize,
@@ -126,6 +126,6 @@ fn median(rounds: &[Round], stage: usize, of: fn(&Cost) -> f64) -> f64 {
 
 /// Resets the peak memory of the process to its current memory.
 fn forget_peak() {
-    // Without this file, the peak covers all stages so far, which is good enough for a figure.
+    // If the file cannot be written, the reported peak covers all stages so far.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,22 +1,22 @@
-//! Measures how far verdicts can be trusted: what they report on real traces in which nothing
-//! changed, and on traces in which one call site was slowed down by a known factor.
+//! Measures how far verdicts can be trusted: it counts false verdicts on real traces without
+//! changes, and correct verdicts on traces in which one call site is slowed down by a known factor.
 //!
 //! ```sh
 //! TRACETREE_TRACES=DIR cargo run --release --example verdict_power        # all traces with steps below DIR
 //! cargo run --release --example verdict_power -- TRACE…
 //! ```
-//! The steps of one trace are divided into two sides. The sides differ only by noise, so every
-//! `slower` or `faster` is false. Then the times of one call site on one side are multiplied by a
-//! factor, as if its kernels took that much longer, and the call site is tested. The test is
+//! The steps of one trace are divided into two sides. The two sides differ only by noise, so every
+//! verdict `slower` or `faster` is false. Then the times of one call site on one side are
+//! multiplied by a factor, as if its kernels took longer, and the call site is tested. The test is
 //! repeated for every call site and every division of the steps.
 //!
 //! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its
-//! steps with replacement. The table marks these rows as *drawn*. Results in these rows look better
-//! than they are, because a step that is drawn twice agrees with itself. Scaled times are not
-//! rounded to the clock of the trace. Call sites without work in some step follow a different rule
-//! (see `docs/reference/verdicts.md`) and are ignored.
+//! steps with replacement. The table marks rows whose steps were drawn with replacement as *drawn*.
+//! Results in rows marked as *drawn* look better than they are, because a step that is drawn twice
+//! agrees with itself. Scaled times are not rounded to the clock of the trace. Call sites without
+//! work in some step follow a different rule (see `docs/reference/verdicts.md`) and are ignored.
 
-#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+#![expect(clippy::print_stdout, reason = "the example prints a table")]
 
 use std::path::{Path, PathBuf};
 use tracetree::analysis::{Analysis, Family, Judgement, Question, Thresholds, Verdict};
@@ -25,10 +25,10 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result, Side};
 
-/// The numbers of steps per side to test.
+/// The tested numbers of steps per side.
 const STEPS: [usize; 4] = [2, 3, 5, 6];
 
-/// Factors by which a call site is slowed down. The last factor is for noisy call sites.
+/// Factors by which a call site is slowed down. The largest factor is for noisy call sites.
 const FACTORS: [f64; 4] = [1.05, 1.1, 1.5, 3.0];
 
 /// Maximum standard deviation of the logarithms of a call site's times for the call site to count
@@ -99,7 +99,8 @@ impl Recording {
         Recording { steps, places: places.into_iter().filter(has_all).collect(), total }
     }
 
-    /// Whether this many steps per side have to be drawn with replacement.
+    /// Whether a trace has too few steps for `count` steps per side, so steps must be drawn with
+    /// replacement.
     fn is_drawn(&self, count: usize) -> bool {
         self.steps < 2 * count
     }
@@ -156,7 +157,7 @@ fn question(times: &[f64], sides: &PerSide<Vec<usize>>) -> Question {
     Question { samples, ..Question::default() }
 }
 
-/// A count out of a total.
+/// Formats a count out of a total.
 #[derive(Default, Clone, Copy)]
 struct Share {
     of_all: usize,
@@ -177,7 +178,7 @@ impl Share {
     }
 }
 
-/// Counts of what the verdicts reported over all divisions.
+/// Counts of verdicts over all divisions of the steps.
 #[derive(Default)]
 struct Counts {
     false_calls: Share,

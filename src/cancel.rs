@@ -1,11 +1,12 @@
-//! A request to stop, shared between the code that may make it and the code that does the work.
+//! A request to stop, shared between the code that may request the stop and the code that does the
+//! work.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request to stop that can be made from another thread. Clones share one request.
+/// A request to stop, which any thread can make. Clones of a `Cancel` share one request.
 ///
 /// ```
 /// use tracetree::{Cancel, Comparison, ComparisonOptions, ErrorKind};
@@ -21,12 +22,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A request that has not been made yet.
+    /// Creates a `Cancel` without a request to stop.
     pub fn new() -> Cancel {
         Cancel::default()
     }
 
-    /// Asks the work to stop.
+    /// Requests that the work stop.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

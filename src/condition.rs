@@ -1,17 +1,17 @@
-//! The grammar for limits, shared by all gates: `error>20% & share>1%`, `gpu_time{phase="decode"} <
-//! 12 ms`.
+//! The grammar of conditions, shared by all gates: `error>20% & share>1%`,
+//! `gpu_time{phase="decode"} < 12 ms`.
 //!
 //! ```text
 //! condition = [subject ":"] bound { "&" bound }      all bounds must hold
 //! bound     = quantity ["{" label "=" "\"" text "\"" {"," …} "}"] relation number [unit]
 //! relation  = ">" | ">=" | "<" | "<="
 //! ```
-//! The callers define which quantities, labels and units exist.
+//! The code that uses a condition defines which quantities, labels and units exist.
 
 /// A condition as written: subject and bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition<'t> {
-    /// The text before the colon.
+    /// The subject: the text before the colon.
     pub(crate) subject: Option<&'t str>,
     pub(crate) bounds: Vec<Bound<'t>>,
 }
@@ -22,9 +22,9 @@ pub(crate) struct Bound<'t> {
     pub(crate) quantity: &'t str,
     pub(crate) labels: Vec<(&'t str, &'t str)>,
     pub(crate) relation: Relation,
-    /// The number without its unit.
+    /// The limit as a number, without its unit.
     pub(crate) number: &'t str,
-    /// The text after the number; empty if there is no unit.
+    /// The unit of the limit; empty if the limit has no unit.
     pub(crate) unit: &'t str,
 }
 
@@ -58,9 +58,9 @@ impl Relation {
 }
 
 impl<'t> Condition<'t> {
-    /// Parses a condition. On failure, returns what is wrong with the text.
+    /// Parses a condition. On failure, returns a description of the syntax error.
     pub(crate) fn parse(text: &'t str) -> Result<Condition<'t>, String> {
-        // Subjects may contain colons, as may text in quotes; quantities contain no colons.
+        // Subjects and quoted text may contain colons; quantities cannot.
         let (subject, bounds) = match last_outside_of_quotes(text, ':') {
             Some(at) => (Some(text[..at].trim()), &text[at + 1..]),
             None => (None, text),
@@ -88,8 +88,8 @@ impl<'t> Bound<'t> {
             .find_map(|(sign, relation)| Some((*relation, bound[at..].strip_prefix(sign)?.trim())));
         let (relation, limit) = split.ok_or("expected `>`, `>=`, `<` or `<=`")?;
         let (quantity, labels) = labels(bound[..at].trim())?;
-        // A limit that does not start with a number is kept whole, because only the caller knows
-        // the units and can report it.
+        // A limit that does not start with a number is kept as text, because only the caller knows
+        // the units and can report the error.
         let end = limit
             .find(|c: char| !(c.is_ascii_digit() || ".+-_".contains(c)))
             .filter(|&end| end > 0)
@@ -104,7 +104,7 @@ impl<'t> Bound<'t> {
     }
 }
 
-/// A quantity and its labels.
+/// Splits a text such as `gpu_time{phase="decode"}` into a quantity and its labels.
 type Labelled<'t> = (&'t str, Vec<(&'t str, &'t str)>);
 
 fn labels(text: &str) -> Result<Labelled<'_>, String> {

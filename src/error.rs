@@ -1,5 +1,5 @@
-//! Errors of this crate: a single opaque [`Error`] type that names the file, the position in it,
-//! and the remedy.
+//! The errors of this crate: one opaque [`Error`] type that names the file, the position in the
+//! file, and the remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// The result type of all functions in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with the file or text that it is about, the position in the file, and what the user can
-/// do.
+/// An error with its subject (a file or a text), the position in the file, and a remedy for the
+/// user.
 ///
 /// The display form is one line: `file: what happened (remedy)`.
 #[derive(Debug)]
@@ -29,34 +29,34 @@ struct Parts {
 enum Subject {
     /// A file or folder.
     File(PathBuf),
-    /// A request: a text that was to be parsed, or the name of what was requested.
+    /// A request of the user: a text to parse, or the name of a command or item.
     Text(String),
 }
 
-/// The kind of an error, for programs that react to it.
+/// The kind of an error, for programs that handle kinds differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A file or folder could not be opened, read or written.
     Io,
-    /// The bytes are not what the file should contain (not JSON, not gzip, truncated under
-    /// `--strict`).
+    /// The file is malformed (not JSON, not gzip, truncated under `--strict`).
     Malformed,
-    /// The file is well formed, but it is not a trace, or nothing in it can be compared.
+    /// The file is well formed, but it is not a trace, or it contains no event that can be
+    /// compared.
     NotATrace,
-    /// A documented limit was exceeded (unpacked size, depth, length of a name).
+    /// A documented limit was exceeded (uncompressed size, depth, length of a name).
     LimitExceeded,
-    /// The work was stopped on request (see [`Cancel`](crate::Cancel)).
+    /// The work was canceled (see [`Cancel`](crate::Cancel)).
     Cancelled,
     /// The request itself cannot be fulfilled (a uid that is not in the trace, an output that
     /// already exists).
     Usage,
 }
 
-/// A position in the input.
+/// A position in an input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Byte offset in the unpacked text, from 0.
+    /// Byte offset in the uncompressed text, from 0.
     pub offset: u64,
     /// Position in `traceEvents` (or the line of a table), from 0, if known.
     pub event: Option<u64>,
@@ -73,14 +73,14 @@ impl fmt::Display for Place {
 }
 
 impl Error {
-    /// An error about `path`. The message must be in lower case, without a full stop.
+    /// An error about `path`. The message must start in lowercase and have no final period.
     pub fn new(kind: ErrorKind, path: impl AsRef<Path>, message: impl Into<String>) -> Self {
         Error::about(kind, Subject::File(path.as_ref().to_path_buf()), message.into())
     }
 
-    /// An error about a request that cannot be fulfilled: a text that makes no sense (`9..3`), or
-    /// the name of what was requested (`gate`). The message must be in lower case, without a full
-    /// stop.
+    /// An error about a request that cannot be fulfilled. `asked` is the text that makes no sense
+    /// (`9..3`) or the name of the command (`gate`). The message must start in lowercase and have
+    /// no final period.
     pub fn usage(asked: impl Into<String>, message: impl Into<String>) -> Self {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
     }
@@ -97,14 +97,14 @@ impl Error {
         error
     }
 
-    /// Adds the position in the file.
+    /// Adds the position in the file to the error.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
         self.0.place = Some(place);
         self
     }
 
-    /// Adds what the user can do about the error.
+    /// Adds a remedy: what the user can do about the error.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.0.remedy = Some(remedy.into());
@@ -116,7 +116,8 @@ impl Error {
         self.0.kind
     }
 
-    /// The file or folder that the error is about; `None` if it is about a text or a request.
+    /// The file or folder that the error is about; `None` if the error is about a text or a
+    /// request.
     pub fn path(&self) -> Option<&Path> {
         match &self.0.subject {
             Subject::File(path) => Some(path),
@@ -124,12 +125,12 @@ impl Error {
         }
     }
 
-    /// What happened, without file, position and remedy.
+    /// The message of the error, without file, position and remedy.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The position in the file, if known.
+    /// The position of the error in the file, if known.
     pub fn place(&self) -> Option<Place> {
         self.0.place
     }

@@ -1,16 +1,16 @@
-//! Escapes control characters in untrusted text. All such escaping happens here.
+//! Escapes control characters in untrusted text. Only this module escapes such characters.
 //!
-//! Names, paths, versions and devices come from files of unknown origin. A line break in one of
-//! these texts could start a separate log line (`::error::` is a command in GitHub workflows), an
-//! escape sequence could clear the screen, and a bidirectional control could hide the text after
-//! it. Such characters are escaped as in JSON (`\\n`, `\\u001b`), so the result also means the same
+//! Names, paths, versions and devices come from files of unknown origin. In such text, a line break
+//! could start a separate log line (`::error::` is a command in GitHub workflows), an escape
+//! sequence could clear the screen, and a bidirectional control could hide the text after it.
+//! Control characters are escaped as in JSON (`\\n`, `\\u001b`), so the result has the same meaning
 //! inside a JSON string.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// The text on one line, with control characters, line separators and bidirectional controls
+/// Returns a text on one line, with control characters, line separators and bidirectional controls
 /// escaped.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     // Checks all bytes instead of stopping early, because a vectorized fold is faster than an early
@@ -22,10 +22,10 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped(text, is_disruptive))
 }
 
-/// The text on one line for a CSV cell. Text that a spreadsheet would evaluate gets a leading `'`;
-/// numbers are left unchanged.
+/// Returns a text on one line for a CSV cell. Text that a spreadsheet would evaluate gets a leading
+/// `'`; numbers are left unchanged.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
-    // Spreadsheets skip blanks before a formula.
+    // Spreadsheets ignore blanks before a formula.
     let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']);
     match is_formula && text.parse::<f64>().is_err() {
         true => Cow::Owned(format!("'{}", one_line(text))),
@@ -34,8 +34,8 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes control characters in JSON text or markup with several lines; newlines and tabs are
-/// kept. `serde_json` escapes only ASCII control characters, and nothing else escapes those of an
-/// HTML page.
+/// kept. `serde_json` escapes only ASCII control characters, and no other code escapes the control
+/// characters in an HTML page.
 pub(crate) fn in_json(text: &str) -> Cow<'_, str> {
     let acts = |letter: char| is_disruptive(letter) && !matches!(letter, '\n' | '\t');
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b'\n' | b' '..=b'~'));
@@ -56,8 +56,8 @@ fn escaped(text: &str, acts: impl Fn(char) -> bool) -> String {
     shown
 }
 
-/// A writer for JSON or HTML that escapes like [`in_json`]. `serde_json` and `write!` pass whole characters;
-/// bytes that are not valid UTF-8 pass through unchanged.
+/// A writer for JSON or HTML that escapes like [`in_json`]. `serde_json` and `write!` write whole
+/// characters at a time; invalid UTF-8 passes through unchanged.
 pub(crate) struct JsonWriter<'w>(pub(crate) &'w mut dyn Write);
 
 impl Write for JsonWriter<'_> {
@@ -74,7 +74,7 @@ impl Write for JsonWriter<'_> {
     }
 }
 
-/// Whether a character does something other than being displayed.
+/// Whether a character has an effect other than being displayed.
 pub(crate) fn is_disruptive(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}')

@@ -2,9 +2,9 @@
 //!
 //! Given two traces of the same work, before and after a change or on two platforms: *where does
 //! the GPU time differ, by how much, and which calls in the stack cause it?* Kernel names cannot
-//! answer that, because the same op launches different kernels on another platform, in another
-//! version, or under a compiler. So both traces become call trees, the trees are aligned, and every
-//! microsecond of GPU time is attributed to the lowest op that both traces have.
+//! answer that, because one op launches different kernels on different platforms, in different
+//! versions, or under a compiler. So both traces become call trees, the trees are aligned, and
+//! every microsecond of GPU time is attributed to the lowest op that is in both traces.
 //!
 //! # A tour
 //!
@@ -14,10 +14,10 @@
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┘
 //! ```
 //!
-//! The modules are the stages: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] →
-//! [`tables`] → [`report`]. Each value owns the values it was built from, so any of them can be
-//! kept, returned and sent to another thread. A value is complete once it exists. No stage changes
-//! its input or prints. [`Comparison::open`] runs the whole pipeline.
+//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] →
+//! [`analysis`] → [`tables`] → [`report`]. The value that a stage creates owns its inputs, so it
+//! can be kept, returned and sent to another thread. No stage modifies its input or prints.
+//! [`Comparison::open`] runs the whole pipeline.
 //!
 //! ```
 //! use tracetree::report::ReportOptions;
@@ -50,15 +50,15 @@
 //!
 //! | question | ask |
 //! |---|---|
-//! | which events are in the file, what was irregular about it | [`Trace::events`], [`Trace::notes`] |
+//! | which events are in the file, and how the file is irregular | [`Trace::events`], [`Trace::notes`] |
 //! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`program::Steps::step`] |
 //! | which backward op belongs to a forward op | [`CallTree::backward_links`], [`CallTree::links`] |
 //! | which event of the other trace corresponds to this one | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
 //! | where do the traces diverge, and below which common node | [`TraceDiff::differences`] |
-//! | both trees in one | [`TraceDiff::merged`] |
-//! | where does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |
+//! | both call trees merged into one | [`TraceDiff::merged`] |
+//! | at which calls does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |
 //! | what did an op become on each side | [`Analysis::lowerings`] |
-//! | do the rows add up | [`Analysis::account`] |
+//! | do the rows of a table add up | [`Analysis::account`] |
 //! | files for people and programs | [`Report::write`], [`report::summarise`] |
 //!
 //! # Terms and conventions
@@ -80,16 +80,16 @@
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
 //! | `parquet` | tables as Parquet files, and [`fleet`]: the traces of thousands of ranks |
-//! | `remote` | addresses (`s3://`, `gs://`, `az://`, `https://`) wherever the path of a trace, fleet or report is accepted; not in `cli` |
+//! | `remote` | addresses (`s3://`, `gs://`, `az://`, `https://`) wherever the path of a trace, fleet or report is accepted; not enabled by `cli` |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
 //! | `junit` | the result of a gate as JUnit XML |
 //! | `model` | the module `model` |
-//! | `cli` | the command `tracetree`, with all of the above except `remote`; on by default |
+//! | `cli` | the command `tracetree`, and all features above except `remote`; enabled by default |
 
 // Only `storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-// The command line refers to the library by the same name as other programs do.
+// The command line refers to the library as `tracetree`, like other programs.
 #[cfg(feature = "cli")]
 extern crate self as tracetree;
 
@@ -110,7 +110,10 @@ pub mod model;
 pub mod program;
 pub mod report;
 pub mod side;
-#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only fleets list and write"))]
+#[cfg_attr(
+    not(feature = "parquet"),
+    expect(dead_code, reason = "only the module `fleet` lists folders and writes objects")
+)]
 mod storage;
 pub mod tables;
 pub mod trace;
@@ -127,7 +130,7 @@ pub use storage::write_file;
 pub use trace::{Trace, Uid};
 pub use tree::CallTree;
 
-/// The documents, included so that their Rust examples are compiled and run as tests.
+/// Includes the docs, so that their Rust examples are compiled and run as tests.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../docs/guides/walkthrough.md")]

@@ -1,9 +1,9 @@
-//! The two traces of a comparison: [`Side`] identifies one of them, and [`PerSide`] contains a
-//! value for each.
+//! The two traces of a comparison: [`Side`] identifies one trace, and [`PerSide`] contains one
+//! value per trace.
 
 use std::ops::{Index, IndexMut};
 
-/// One of the two traces. The baseline always comes first; tables call it `trace1`.
+/// One of the two traces of a comparison. The baseline always comes first; tables call it `trace1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The trace to compare against: the state before a change, or the platform to migrate from.
@@ -51,7 +51,7 @@ pub struct PerSide<T> {
 }
 
 impl<T> PerSide<T> {
-    /// Both values, baseline first.
+    /// Both values, the baseline's first.
     pub fn new(baseline: T, candidate: T) -> Self {
         PerSide { baseline, candidate }
     }
@@ -78,17 +78,17 @@ impl<T> PerSide<T> {
         PerSide { baseline, candidate }
     }
 
-    /// Both values by reference.
+    /// Both values as references.
     pub fn as_ref(&self) -> PerSide<&T> {
         PerSide { baseline: &self.baseline, candidate: &self.candidate }
     }
 
-    /// Applies the same function to both values.
+    /// Applies a function to both values.
     pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerSide<U> {
         PerSide { baseline: change(self.baseline), candidate: change(self.candidate) }
     }
 
-    /// Exchanges the two values.
+    /// Exchanges the values of the two sides.
     #[must_use]
     pub fn swap(self) -> Self {
         PerSide { baseline: self.candidate, candidate: self.baseline }
@@ -115,10 +115,10 @@ impl<T> IndexMut<Side> for PerSide<T> {
     }
 }
 
-/// Which of the two sides have something.
+/// Which of the two sides have an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Presence {
-    /// Both sides, or neither.
+    /// Both sides have a nonzero count, or neither has.
     Both,
     /// Only one side.
     Only(Side),

@@ -1,4 +1,5 @@
-//! A module uses only modules that come before it in the data flow, and each dependency only where allowed.
+//! Checks that a module uses only modules that precede it in the data flow, and only dependencies
+//! that it may use.
 
 #[path = "support/imports.rs"]
 mod imports;
@@ -28,7 +29,7 @@ const LAYERS: [&str; 16] = [
     "gate",
     "fleet",
 ];
-/// The modules that `model`, which is not part of the data flow, may use.
+/// The modules that `model` may use, although `model` is not part of the data flow.
 const MODEL: [&str; 4] = ["escape", "error", "condition", "trace"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
@@ -123,7 +124,7 @@ fn imported_names(code: &str) -> Vec<String> {
         .collect()
 }
 
-/// Signatures of public functions, and public fields and types, each as one text.
+/// The source texts of public function signatures, public fields and public types.
 fn public_signatures(code: &str) -> Vec<String> {
     let starts = code.match_indices("pub ").filter(|&(at, _)| {
         code[..at].chars().next_back().is_none_or(|before| before.is_whitespace() || before == '(')
@@ -135,7 +136,8 @@ fn public_signatures(code: &str) -> Vec<String> {
             .any(|start| rest.starts_with(start));
         let ends: &[char] = match is_field {
             true => &['\n'],
-            // Tuple fields are private unless they are marked `pub`, and then they are found separately.
+            // A tuple field is private unless it is marked `pub`, in which case it is found
+            // separately.
             false if rest.starts_with("pub struct") => &['{', ';', '('],
             false => &['{', ';'],
         };
@@ -144,7 +146,7 @@ fn public_signatures(code: &str) -> Vec<String> {
     starts.map(|(at, _)| text(at)).filter(|text| !text.starts_with("pub use")).collect()
 }
 
-/// A user of the library must not depend on the versions of its dependencies.
+/// Users of the library must not depend on the versions of the library's dependencies.
 #[test]
 fn no_type_of_a_dependency_is_in_a_public_signature() {
     for file in LAYERS.iter().chain(&["model", "cli"]).flat_map(|module| module_files(module)) {
@@ -176,26 +178,27 @@ fn a_foreign_type_in_a_signature_is_found() {
     assert!(signatures[0].contains("Serialize"));
 }
 
-/// The doors of each dependency: the modules that may use it, with the reason if there are several.
+/// For each dependency, the modules that may use it (its *doors*), with the reason if there are
+/// several.
 const DOORS: [(&str, &[&str]); 42] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("arrow_array", &["report"]),
     ("arrow_schema", &["report"]),
     ("askama", &["report"]),
-    // The Parquet reader takes its buffers as `Bytes`, and requests return them.
+    // The Parquet reader takes buffers of type `Bytes`, and requests return `Bytes`.
     ("bytes", &["storage", "report"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
     ("crc32fast", &["trace"]),
-    // Tables go out through `report`; a measured profile comes in through `model`.
+    // Tables are written by `report`; a measured profile is read by `model`.
     ("csv", &["report", "model"]),
-    // Compressed input comes in through `trace`; packed output goes out through `report`.
+    // Compressed input is read by `trace`; compressed output is written by `report`.
     ("flate2", &["trace", "report"]),
     ("futures_util", &["storage"]),
     ("hashbrown", &["trace"]),
-    // The stacks of a flame graph: a tree of equal calls.
+    // The call stacks of a flame graph, stored as a tree.
     ("indextree", &["report"]),
     ("indicatif", &["cli"]),
     ("inferno", &["report"]),
@@ -205,20 +208,21 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("petgraph", &["tree"]),
     ("quick_junit", &["gate"]),
     ("parquet", &["report"]),
-    // Parallel work: loading two traces, aligning trees while facts about each tree are computed, classifying
-    // work while rows are made, writing the files of a report, comparing ranks.
+    // Parallel work: two traces are loaded, trees are aligned while facts about each tree are
+    // computed, work is classified while table rows are built, report files are written, and ranks
+    // are compared.
     (
         "rayon",
         &["side", "diff", "analysis", "storage", "comparison", "report", "gate", "fleet", "cli"],
     ),
-    // object_store connects through it; our code does not use it directly.
+    // Only object_store uses reqwest, for connections.
     ("reqwest", &[]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
-    // This hasher is for all maps whose order does not matter.
+    // All maps whose order does not matter use this hasher.
     ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate", "fleet"]),
     ("rustls", &["storage"]),
-    // Derives, for values that are read from a file or written to one.
+    // Values that are read from files or written to files derive serde's traits.
     (
         "serde",
         &[
@@ -226,7 +230,7 @@ const DOORS: [(&str, &[&str]); 42] = [
             "model",
         ],
     ),
-    // JSON inside traces (shapes, lists) and in reports.
+    // JSON occurs inside traces (shapes, lists) and in reports.
     ("serde_json", &["escape", "trace", "analysis", "tables", "report", "gate", "fleet", "model"]),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
@@ -236,19 +240,19 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("strsim", &["program"]),
     ("terminal_size", &["cli"]),
     ("tokio", &["storage"]),
-    // Files that users write: aliases, categories, rules, scenarios.
+    // Users write files of aliases, categories, rules and scenarios in TOML.
     ("toml", &["diff", "analysis", "gate", "model"]),
     ("twox_hash", &["trace", "report", "fleet"]),
-    // Compressed input comes in through `trace`; baseline files go out through `gate`.
+    // Compressed input is read by `trace`; baseline files are written by `gate`.
     ("zstd", &["trace", "gate"]),
 ];
 
-/// The dependencies that `Cargo.toml` names, as code writes them.
+/// The dependencies in `Cargo.toml`, spelled as in code.
 fn dependencies() -> Vec<String> {
     dependencies_of(include_str!("../Cargo.toml"))
 }
 
-/// Whether code names a crate at the beginning of a path.
+/// Whether code contains a path that begins with a given crate.
 fn uses(code: &str, name: &str) -> bool {
     code.match_indices(&format!("{name}::")).any(|(at, _)| {
         let before = code[..at].chars().next_back();
@@ -282,7 +286,8 @@ fn a_crate_is_found_only_at_the_beginning_of_a_path() {
     assert!(!uses("use super::csv::write;", "csv") && !uses("my_csv::a", "csv"));
 }
 
-/// The Python package only exposes the library, so its crate may use only these dependencies.
+/// The Python package only exposes the library, so the package's crate may use only these
+/// dependencies.
 const PYTHON: [&str; 4] = ["arrow_array", "pyo3", "rayon", "tracetree"];
 
 fn dependencies_of(manifest: &str) -> Vec<String> {
@@ -298,9 +303,9 @@ fn the_python_package_depends_only_on_the_library() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/src");
     for file in sources(&folder) {
         let text = fs::read_to_string(&file).expect("a readable source file");
-        // The interpreter is reached only through the safe API of pyo3.
+        // Only the safe API of pyo3 accesses the interpreter.
         assert!(!text.contains("unsafe"), "{} has unsafe code", file.display());
-        // Arrow tables are handed over in one file and not read here.
+        // Only one file passes Arrow tables to Python, and no file of the package reads them.
         let arrow = text.contains("arrow_array");
         assert!(!arrow || file.ends_with("table.rs"), "{} uses arrow_array", file.display());
         let threads = text.contains("rayon");
@@ -308,7 +313,7 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// For each circle of files, its ties, one per line.
+/// For each cycle of files that use each other, the names that they use, one use per line.
 fn circles(ties: &Ties) -> Vec<String> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
     let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

@@ -1,24 +1,24 @@
-//! The pages of `docs`: each is in the table of contents, is short, and links to what exists.
+//! Checks that each page of `docs` is short, is in the table of contents, and has no broken links.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The most words of a page.
+/// Maximum number of words on a page.
 const WORDS: usize = 1500;
 
-/// Pages that are still longer: they are to be split.
+/// Pages that are longer and need to be split.
 const LONG: [&str; 1] = ["docs/guides/python.md"];
 
-/// Folders with Markdown and with sources that name pages.
+/// Folders with Markdown files and with source files that mention pages.
 const FOLDERS: [&str; 9] =
     ["docs", "src", "tests", "examples", "benches", "python", "fuzz", "mutants", ".github"];
 
-/// Folders of dependencies and of expected output.
+/// Folders with dependencies or expected output, which are skipped.
 const SKIPPED: [&str; 5] = ["node_modules", "target", "data", "seeds", "corpus"];
 
-/// The files below a folder whose names end like this, in order.
+/// The files below a folder whose names have one of the given endings, in order.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Files of the root and of all folders.
+/// The files directly in the repository root and below all listed folders.
 fn all(endings: &[&str]) -> Vec<PathBuf> {
     let root =
         fs::read_dir(".").expect("the repository").map(|entry| entry.expect("a file").path());
@@ -62,7 +62,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// The lines of a page outside of its fenced code, with their numbers.
+/// The lines of a page outside of fenced code, with their numbers.
 fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut fence = false;
     let mut lines = Vec::new();
@@ -76,7 +76,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// The anchors of a page, as GitHub and mdBook make them from its headings.
+/// The anchors that GitHub and mdBook derive from the headings of a page.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).into_iter().filter(|(_, line)| line.starts_with('#'));
     headings.map(|(_, line)| anchor(line.trim_start_matches('#').trim())).collect()
@@ -87,14 +87,14 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
 }
 
-/// The targets of the links of a line.
+/// The targets of the links in a line.
 fn links(line: &str) -> Vec<&str> {
     let starts = line.match_indices("](").map(|(at, found)| &line[at + found.len()..]);
     let targets = starts.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
     targets.map(|target| target.split(' ').next().unwrap_or_default()).collect()
 }
 
-/// What is wrong with a link of a page, if anything.
+/// The problem with a link on a page; `None` if the link is valid.
 fn fault(page: &Path, link: &str) -> Option<&'static str> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
@@ -117,7 +117,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
     let mut faults = String::new();
     let mut checked = 0;
     for page in all(&[".md", "llms.txt"]) {
-        // Third-party notices are generated; fixtures quote what users see.
+        // The third-party notices are generated, so their links are not checked.
         if page.ends_with("THIRD-PARTY.md") {
             continue;
         }
@@ -145,7 +145,7 @@ fn a_link_to_nothing_is_found() {
     assert_eq!(links("[a](b.md) and ![c](d.png \"e\")"), ["b.md", "d.png"]);
 }
 
-/// Comments and messages name pages as `docs/…`.
+/// Source files must mention only existing pages; comments and messages refer to pages as `docs/…`.
 #[test]
 fn every_page_that_a_source_names_exists() {
     let mut faults = String::new();

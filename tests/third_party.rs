@@ -1,27 +1,27 @@
-//! `THIRD-PARTY.md` names exactly the crates in the command, with their versions. `deny.toml` has the rules
-//! for dependencies; the rules tested here do not need cargo-deny.
+//! Checks that `THIRD-PARTY.md` lists exactly the crates that the command links, with their
+//! versions, and checks some rules of `deny.toml` without cargo-deny.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Names and versions, as `serde 1.0.228`.
+/// Names and versions of crates, such as `serde 1.0.228`.
 type Crates = BTreeSet<String>;
 
 fn read(file: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect(file)
 }
 
-/// The crates that the notices name: `- serde 1.0.228 <https://…>`.
+/// The crates that the notices list, as in `- serde 1.0.228 <https://…>`.
 fn named(notices: &str) -> Crates {
     let items = notices.lines().filter_map(|line| line.strip_prefix("- "));
     let words = items.map(|item| item.split(' ').take(2).collect::<Vec<_>>().join(" "));
     words.filter(|words| words.ends_with(|end: char| end.is_ascii_digit())).collect()
 }
 
-/// The crates in the command on this machine. Cargo reads the lock file and local packages, without network
-/// access.
+/// The crates that the command links on this machine. Cargo reads the lock file and local packages,
+/// without network access.
 fn linked() -> Crates {
     let arguments = [
         "tree",
@@ -48,7 +48,7 @@ fn linked() -> Crates {
         .collect()
 }
 
-/// All crates of the lock file, including those of tests and of other systems.
+/// All crates in the lock file, including crates for tests and for other operating systems.
 fn locked() -> Crates {
     let lock = read("Cargo.lock");
     let value = |line: &str, key: &str| {
@@ -62,24 +62,24 @@ fn locked() -> Crates {
     pairs.collect()
 }
 
-/// The rules of cargo-deny.
+/// The rules in `deny.toml`.
 fn rules() -> toml::Table {
     read("deny.toml").parse().expect("TOML")
 }
 
-/// The texts of a list.
+/// The items of a TOML list of texts.
 fn texts(list: &toml::Value) -> Vec<&str> {
     let list = list.as_array().expect("a list");
     list.iter().map(|text| text.as_str().expect("a text")).collect()
 }
 
-/// The older versions that are allowed next to newer ones, such as `syn@2`.
+/// The older crate versions that are allowed next to newer versions, such as `syn@2`.
 fn allowed_duplicates(rules: &toml::Table) -> Vec<&str> {
     let skipped = rules["bans"]["skip"].as_array().expect("a list");
     skipped.iter().map(|entry| entry["crate"].as_str().expect("a text")).collect()
 }
 
-/// Whether `syn 2.0.119` is a version of `syn@2`.
+/// Whether a package such as `syn 2.0.119` is a version of `syn@2`.
 fn is_version_of(package: &str, allowed: &str) -> bool {
     let allowed = allowed.replace('@', " ");
     package.strip_prefix(&allowed).is_some_and(|rest| rest.starts_with('.'))

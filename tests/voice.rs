@@ -1,5 +1,5 @@
-//! Checks that comments, documents and texts of the program are in plain technical English, without the
-//! phrases below, which use words in senses that no engineer gives them.
+//! Checks that comments, docs and texts of the program do not contain the phrases listed below,
+//! which use words in senses that engineers do not give them.
 
 #[path = "support/prose.rs"]
 mod prose;
@@ -9,20 +9,21 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Where a phrase is banned.
+/// The kinds of text in which a phrase is banned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
     Everywhere,
-    /// Everywhere except in comments, where the word may be the name of an identifier.
+    /// The phrase is banned everywhere except in comments, where the word may be an identifier.
     OnScreen,
 }
 
 use Where::{Everywhere, OnScreen};
 
-/// Banned phrases, what to say instead, and a sentence that has the phrase.
+/// Banned phrases, each with a replacement and a sentence that contains the phrase.
 ///
-/// A phrase is a sequence of words, each with its alternatives. `*` is any word, `!a|b` is anything else, `^` is the
-/// start of a sentence that is not a question, and `$` the end of a clause.
+/// A phrase is a sequence of words with alternatives: `a|b` matches either word, `!a|b` matches any
+/// other word, `*` any word, `^` the start of a sentence that is not a question, and `$` the end of
+/// a clause.
 const PHRASES: &[(Where, &str, &str, &str)] = &[
     (
         Everywhere,
@@ -187,19 +188,19 @@ const PHRASES: &[(Where, &str, &str, &str)] = &[
     (Everywhere, "of today", "recent", "Traces of today have them."),
 ];
 
-/// Reviewed exceptions: the file, the words that it may have, and the reason.
+/// Reviewed exceptions: the file, the words that it may contain, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("docs/concepts/glossary.md", "the account", "explains the name in file formats and code"),
     ("docs/concepts/glossary.md", "partner", "explains the name in code"),
     ("src/cli/side_names.rs", "and trace2", "names the columns of the tables"),
 ];
 
-/// One word of a passage in lower case, or one of the marks below.
+/// One word of a passage in lowercase, or a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
-    /// The number of its line.
+    /// The number of the word's line.
     line: usize,
-    /// `.` and `?` end a sentence, `,` separates its parts, and `` ` `` replaces code.
+    /// The marks `.` and `?` end a sentence, `,` separates its parts, and `` ` `` replaces code.
     text: String,
 }
 
@@ -208,14 +209,14 @@ struct Hit {
     line: usize,
     phrase: &'static str,
     instead: &'static str,
-    /// The words that match.
+    /// The words that match the phrase.
     words: String,
 }
 
 /// The words of a passage, without code, link targets and placeholders.
 fn words(passage: &Passage) -> Vec<Word> {
     let mut words = Vec::new();
-    // Code that is open, by the character that ends it.
+    // While inside code, the character that ends it.
     let mut end = None;
     for (number, line) in &passage.lines {
         let mut rest = line.as_str();
@@ -236,7 +237,7 @@ fn words(passage: &Passage) -> Vec<Word> {
                 end = Some(')');
                 length = 2;
             } else if next == '\\' {
-                // An escaped line end goes on; other escapes separate.
+                // An escaped line end continues the sentence; other escapes separate words.
                 length += rest[1..].chars().next().map_or(0, char::len_utf8);
                 if length > 1 {
                     push(".");
@@ -280,7 +281,8 @@ fn word_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Whether a part of a phrase matches the word at a position. The words begin and end with a mark.
+/// Whether a part of a phrase matches the word at a position. `words` must begin and end with a
+/// mark.
 fn matches(part: &str, words: &[Word], at: usize) -> bool {
     let word = words[at].text.as_str();
     let is_mark = matches!(word, "." | "?" | ",");
@@ -300,7 +302,7 @@ fn is_question(words: &[Word]) -> bool {
         .is_some_and(|end| end.text == "?")
 }
 
-/// The banned phrases of a passage, each where it begins.
+/// The banned phrases in a passage, each at its first word.
 fn hits(passage: &Passage) -> Vec<Hit> {
     let mark = |line| Word { line, text: ".".to_owned() };
     let mut words = vec![mark(passage.lines.first().map_or(0, |&(line, _)| line))];
@@ -316,7 +318,7 @@ fn hits(passage: &Passage) -> Vec<Hit> {
         for at in 0..(words.len() + 1).saturating_sub(parts.len()) {
             if parts.iter().enumerate().all(|(offset, part)| matches(part, &words, at + offset)) {
                 let found = &words[at..at + parts.len()];
-                // The phrase is on the line of its first word, which a mark may precede.
+                // The reported line is the line of the first word, not of a mark before it.
                 let first = found.iter().find(|word| !is_mark(&word.text)).unwrap_or(&found[0]);
                 let texts: Vec<&str> = found.iter().map(|word| word.text.as_str()).collect();
                 all.push(Hit { line: first.line, phrase, instead, words: texts.join(" ") });
@@ -338,7 +340,7 @@ fn comments_documents_and_texts_have_no_banned_phrase() {
     for path in prose::files(root) {
         let text = fs::read_to_string(root.join(&path)).expect("a readable file");
         let name = path.to_string_lossy().replace('\\', "/");
-        // The sentences of this test have every phrase.
+        // This file contains an example of every phrase.
         if name == "tests/voice.rs" {
             continue;
         }
@@ -369,7 +371,7 @@ fn comments_documents_and_texts_have_no_banned_phrase() {
     assert!(report.is_empty(), "{} lines:\n{report}", report.lines().count());
 }
 
-/// The passages of a text in a file of this name.
+/// The passages of a text, as if it were in a file named `name`.
 fn passages(name: &str, text: &str) -> Vec<(Kind, usize, String)> {
     let all = prose::passages(Path::new(name), text);
     let joined = |passage: Passage| {

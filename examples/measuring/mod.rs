@@ -1,6 +1,6 @@
-//! Processor time and peak memory of this process, for the examples that measure.
+//! Reads processor time and peak memory of the process, for examples that measure costs.
 
-#![allow(dead_code, unreachable_pub, reason = "each example uses a different part")]
+#![allow(dead_code, unreachable_pub, reason = "each example uses only some functions")]
 
 /// Processor time of all threads of the process, including ended ones, in seconds.
 pub fn processor_seconds() -> f64 {

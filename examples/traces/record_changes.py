@@ -14,7 +14,7 @@
 | `clip` | `clip_grad_norm_` before the optimizer |
 | `loader` | the loader takes 4 ms longer |
 | `gelu` | the GELU is written out as separate ops |
-| `dropout` | a dropout after each attention |
+| `dropout` | a dropout layer after each attention layer |
 | `relu` | ReLU instead of GELU |
 | `five_steps` | five steps are recorded instead of two |
 """

@@ -24,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 STEPS = 2
 WARM_UP = 4
 
-# What every trace records.
+# The profiler options of every trace.
 RECORDED = {"record_shapes": True, "with_stack": True, "with_modules": True}
 
 
@@ -136,7 +136,7 @@ def profiled(step, path, activities=(ProfilerActivity.CPU,), steps=STEPS):
 
 
 def tidied(path):
-    """Replaces the trace at `path` by a gzip file without anything that identifies the machine."""
+    """Replaces the trace at `path` by a gzip file without data that identifies the machine."""
     text = path.read_text()
     text = text.replace(f"{Path(__file__).resolve().parent}/", "")
     text = re.sub(r"/[^\s\"]*?/site-packages/", "", text)
@@ -154,7 +154,7 @@ def tidied(path):
 if __name__ == "__main__":
     name, how = sys.argv[1:]
     torch.set_num_threads(1)
-    # Without this, the loops that Inductor generates are not recorded.
+    # Without this option, loops that Inductor generates are not recorded.
     torch._inductor.config.cpp.enable_kernel_profile = True
     path = Path(__file__).with_name(f"{name}_{how}.pt.trace.json")
     record(name, how, path)

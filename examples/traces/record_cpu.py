@@ -12,7 +12,7 @@ The bundled traces were recorded with PyTorch 2.15.0; a C++ compiler is needed f
 | `length` | sequences of 48 tokens instead of 32 |
 | `wider` | the MLP has six times the width of the model instead of four times |
 | `blocks` | four blocks instead of three |
-| `accumulate` | two batches per step; their gradients are added |
+| `accumulate` | each step runs two batches and adds their gradients |
 | `checkpoint` | each block is recomputed in the backward pass |
 | `hook` | a hook counts the gradients of each block that are not finite |
 | `zero_grad` | gradients are set to zero instead of removed |
@@ -23,11 +23,11 @@ The bundled traces were recorded with PyTorch 2.15.0; a C++ compiler is needed f
 | `bf16` | `torch.autocast` to bfloat16 |
 | `clip` | `clip_grad_norm_` before the optimizer |
 | `item` | the loss is read in each step: `loss.item()` |
-| `adam`, `adam_foreach` | Adam instead of SGD; the same with `foreach=True` |
+| `adam`, `adam_foreach` | Adam instead of SGD, without and with `foreach=True` |
 | `compiled`, `compiled_half`, `graph_break` | `torch.compile` of the model, of its first two blocks, and with a graph break in each block |
-| `recompiled` | `torch.compile`; the length of the sequences changes in the recorded steps |
+| `recompiled` | `torch.compile` of the model; the length of the sequences changes in the recorded steps |
 | `workers` | the loader runs in a worker process |
-| `no_stacks` | recorded without Python stacks |
+| `no_stacks` | the trace is recorded without Python stacks |
 """
 
 import sys
@@ -111,7 +111,7 @@ class Sequences(torch.utils.data.Dataset):
         return 64 * BATCH
 
     def __getitem__(self, number):
-        # The last warm-up step, and with it the steps before, have one length; recorded steps have others.
+        # All warm-up steps have one sequence length; recorded steps have different lengths.
         longer = 7 * max(0, number // BATCH - WARM_UP) if self.varies else 0
         generator = torch.Generator().manual_seed(number // BATCH)
         return torch.randint(WORDS, (self.length + longer + 1,), generator=generator)

@@ -164,7 +164,7 @@ def profiled(step, path, steps=record_compiled.STEPS):
 
 
 def captured(capture, path):
-    """Records what `capture()` does, without steps."""
+    """Records the calls that `capture()` makes, without steps."""
     with profile(activities=ACTIVITIES, **record_compiled.RECORDED) as profiler:
         capture()
         torch.cuda.synchronize()
@@ -270,10 +270,10 @@ def record(folder, program, variant):
 
 
 def record_each(script, folder, recordings):
-    """Runs `script FOLDER …` once for each recording."""
+    """Runs `script FOLDER …` once per recording."""
     failed = []
     for recording in recordings:
-        # One process each: selected algorithms and compiled code are kept until a process ends.
+        # Each recording needs a new process, because a process keeps compiled code and selected algorithms.
         done = subprocess.run([sys.executable, script, str(folder), *recording])
         print(*recording, "failed" if done.returncode else "recorded", flush=True)
         if done.returncode:
@@ -283,7 +283,7 @@ def record_each(script, folder, recordings):
 
 
 def record_given(script, record, recordings, folder, *only):
-    """Records one of them, `record(folder, *only)`, or all, each in a process of its own."""
+    """Makes one recording with `record(folder, *only)`, or all recordings, each in a separate process."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if only:

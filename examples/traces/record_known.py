@@ -3,8 +3,8 @@
     python record_known.py FOLDER                # all, each in a process of its own
     python record_known.py FOLDER host sleep     # one: FOLDER/host_sleep.pt.trace.json.gz
 
-In `host` the batch is so small that the GPU waits for the host; in `gpu` it is so large that the host waits
-for the GPU.
+In `host` the batch is so small that the GPU waits for the host; in `gpu` the batch is so large that the host
+waits for the GPU.
 
 | variant | change from `base` |
 |---|---|

@@ -1,12 +1,12 @@
-"""Records models on an NVIDIA GPU whose layers changed in ways that are hard to match, without Python stacks.
+"""Records models whose layers change in ways that are hard to match, on an NVIDIA GPU and without Python stacks.
 
     python record_layers.py FOLDER                  # all, each in a process of its own
     python record_layers.py FOLDER gpt half         # one: FOLDER/gpt_half.pt.trace.json.gz
 
 | program | variants |
 |---|---|
-| `gpt`: inference, 8 equal layers | `base`; `half`: every other layer is compiled; `more`: 12 layers; `gone`: the third layer is missing; `ranges`: `record_function` around some layers and some of their parts |
-| `experts`: inference, 6 experts of different widths | `base`; `shuffled`: they run in another order |
+| `gpt`: inference, 8 equal layers | `base`; `half`: every other layer is compiled; `more`: 12 layers; `gone`: the third layer is missing; `ranges`: `record_function` around some layers and some parts of layers |
+| `experts`: inference, 6 experts of different widths | `base`; `shuffled`: the experts run in a different order |
 | `optimizer`: training | `foreach`, `loop`: AdamW with and without multi-tensor ops |
 """
 

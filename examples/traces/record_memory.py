@@ -1,9 +1,9 @@
-"""Records the training of a small transformer on an NVIDIA GPU with its memory, each time with one change.
+"""Records the memory that the training of a small transformer uses on an NVIDIA GPU, each time with one change.
 
     python record_memory.py FOLDER             # all, each in a process of its own
     python record_memory.py FOLDER leak        # one: FOLDER/memory_leak.pt.trace.json.gz and .pickle.gz
 
-Each is recorded twice: a trace with `profile_memory=True`, and a memory snapshot of the same steps.
+Each variant is recorded twice: a trace with `profile_memory=True`, and a memory snapshot of the same steps.
 
 | variant | change from `base` |
 |---|---|
@@ -11,8 +11,8 @@ Each is recorded twice: a trace with `profile_memory=True`, and a memory snapsho
 | `checkpoint` | each block is recomputed in the backward pass (`torch.utils.checkpoint`) |
 | `batch` | twice as many sequences in a batch |
 | `empty_cache` | `torch.cuda.empty_cache()` after each step |
-| `leak` | the loss of each step is kept, and with it the tensors that its backward pass used |
-| `fragments` | tensors of many sizes are allocated before the first step, and every other one is freed |
+| `leak` | the loss of each step is kept, which keeps the tensors for its backward pass alive |
+| `fragments` | tensors of many sizes are allocated before the first step, and every second tensor is freed |
 """
 
 import gzip

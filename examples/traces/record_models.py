@@ -13,16 +13,16 @@ The bundled traces were recorded with PyTorch 2.15.0; a C++ compiler is needed f
 | | `frozen_norm` | `model.eval()`: the batch norms use their running statistics |
 | | `bf16` | `torch.autocast` to bfloat16 |
 | | `channels_last` | model and images are channels_last |
-| | `accumulate` | two batches per step; their gradients are added |
+| | `accumulate` | each step runs two batches and adds their gradients |
 | | `compiled` | `torch.compile` of the model |
 | | `schedule` | a learning rate schedule |
 | `lstm`: training | `gru` | a GRU instead of an LSTM |
 | | `bidirectional` | `bidirectional=True` |
-| `dlrm`: training | `mean` | the embedding bags average instead of adding |
+| `dlrm`: training | `mean` | the embedding bags average vectors instead of adding them |
 | | `compiled` | `torch.compile` of the model |
 | `gpt`: decoding | `plain_attention` | attention is written out as matrix products and a softmax |
 | | `inference` | `torch.inference_mode` instead of `torch.no_grad` |
-| | `top_k` | samples among the 20 best words |
+| | `top_k` | samples from the 20 most likely words |
 """
 
 import sys

@@ -3,17 +3,17 @@
     python record_serving.py FOLDER               # all, each in a process of its own
     python record_serving.py FOLDER reordered     # one: FOLDER/serving_reordered.pt.trace.json.gz
 
-Each forward pass is annotated as vLLM does it (`execute_context_N(K)_generation_M(T)`) or, in `sglang`, as
-SGLang does it (`step[DECODE bs=M]`). There are no profiler steps.
+Each forward pass is annotated like in vLLM (`execute_context_N(K)_generation_M(T)`) or, in `sglang`, like in
+SGLang (`step[DECODE bs=M]`). The traces contain no profiler steps.
 
 | variant | change from `base` |
 |---|---|
 | `base`, `again` | nothing |
-| `reordered` | the same requests arrive in another order |
-| `fewer` | two requests fewer |
-| `math` | attention by the math backend |
-| `chunked` | a long prompt is computed in chunks of 256 tokens, with the decodes in between |
-| `sglang` | annotated as SGLang does it |
+| `reordered` | the same requests arrive in a different order |
+| `fewer` | two fewer requests |
+| `math` | attention uses the math backend |
+| `chunked` | a long prompt is computed in chunks of 256 tokens, with decodes in between |
+| `sglang` | forward passes are annotated like in SGLang |
 """
 
 import sys
@@ -81,7 +81,7 @@ class Model(nn.Module):
 
 
 class Engine:
-    """Admits one request per pass while there are free slots; all admitted ones decode together."""
+    """Admits one request per pass while there are free slots; all admitted requests decode together."""
 
     def __init__(self, variant):
         self.model = Model().cuda().bfloat16().eval()

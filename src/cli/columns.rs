@@ -3,7 +3,7 @@
 use tracetree::report::{one_line, shorten};
 
 /// Shortens a name to one line of at most `room` characters. If a call was renamed, both names are
-/// shortened, first by the words that both begin with, so that both stay recognizable.
+/// shortened, first by their common leading words, so that both stay recognizable.
 pub(super) fn fit(name: &str, room: usize) -> String {
     let name = one_line(name);
     match name.split_once(" | ") {

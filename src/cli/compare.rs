@@ -9,7 +9,7 @@ use tracetree::program::RepeatDetection;
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Result};
 
-/// Comparison options for one pair of traces or many pairs.
+/// Options for a comparison, whether of one pair of traces or of many pairs.
 #[derive(Args)]
 pub(super) struct PairingArgs {
     /// Compare Python frames if the traces have them (default).
@@ -51,7 +51,7 @@ pub(super) struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// The comparison options given on the command line. This reads the alias file.
+    /// Reads the alias file, and returns the comparison options given on the command line.
     pub(super) fn options(&self) -> Result<ComparisonOptions> {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         let frames = if *no_python { Frames::LeftOut } else { Frames::Kept };

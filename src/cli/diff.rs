@@ -47,14 +47,14 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
         .remedy("pass two traces, or two folders with the traces of several ranks")
 }
 
-/// Rejects an unusable output folder before the traces are read, and warns if the report to be
+/// Before the traces are read, rejects an unusable output folder and warns if the report to be
 /// replaced is incomplete.
 fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
     options.check_target(folder)?;
     if was_interrupted(folder) {
         console.say(&format!(
-            "warning: the run that wrote the report in {} was interrupted before all files were in place, so its \
-             figures may be inconsistent. All files are replaced now; discard earlier copies.",
+            "warning: the run that wrote the report in {} was interrupted before all files were in place, so the \
+             report's figures may be inconsistent. All files will now be replaced; discard earlier copies.",
             folder.display()
         ));
     }
@@ -108,8 +108,8 @@ fn run_pair(
     Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
 }
 
-/// Checks the limits of `--fail-on` and reports each on stderr. An exceeded limit outweighs an inconclusive
-/// one.
+/// Checks the limits of `--fail-on` and reports each limit on stderr. If one limit is exceeded and
+/// another is inconclusive, the exceeded one decides.
 fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> gate::Outcome {
     let mut worst = gate::Outcome::Pass;
     for limit in &args.fail_on {

@@ -22,7 +22,7 @@ pub(super) struct DiffArgs {
     /// the traces of several ranks.
     #[arg(required_unless_present = "base", requires = "candidate", value_name = "BASELINE")]
     pub(super) baseline: Option<PathBuf>,
-    /// Candidate trace, or a folder like BASELINE.
+    /// Candidate trace, or a folder with the traces of several ranks.
     #[arg(value_name = "CANDIDATE")]
     pub(super) candidate: Option<PathBuf>,
     /// Several baseline runs instead of one: traces, folders, glob patterns. Tables show the median
@@ -35,7 +35,7 @@ pub(super) struct DiffArgs {
     /// Folder for the report. The folder is created if missing; other files in it are kept.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report", help_heading = headings::REPORT)]
     pub(super) output: PathBuf,
-    /// Print the result only; do not write a report.
+    /// Only print the result; do not write a report.
     #[arg(long, conflicts_with_all = ["output", "emit", "open", "no_html", "perfetto_slices"], help_heading = headings::REPORT)]
     pub(super) no_report: bool,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(super) struct DiffArgs {
     /// Output format.
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
-    /// Number of differences to print.
+    /// Maximum number of differences to print.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) top: usize,
     /// TOML file with category rules that precede the built-in ones.
@@ -61,10 +61,10 @@ pub(super) struct DiffArgs {
     ///
     /// `5%` or `step:5%` limits the wall time of a step, `gpu:` the sum of its GPU events, `busy:`
     /// and `idle:` the time during which the GPU is busy or idle. Traces without steps are compared
-    /// as a whole. If there are several runs per side, differences within run-to-run noise pass.
-    /// Exits with 3 if no decision is possible: a trace is incomplete, the models differ, or there
-    /// is a single run per side and its steps vary too much. The measured values are printed to
-    /// stderr. Can be repeated.
+    /// as a whole. With several runs per side, differences within run-to-run noise pass. Exits with
+    /// 3 if no decision is possible: a trace is incomplete, the models differ, or a side has a
+    /// single run whose steps vary too much. The measured values are printed to stderr. Can be
+    /// repeated.
     #[arg(long, value_name = "LIMIT", value_parser = word::<FailOn>, help_heading = headings::LIMITS)]
     pub(super) fail_on: Vec<FailOn>,
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub(super) struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// The comparison options, except how the traces are read.
+    /// The options for comparing traces, but not the options for reading them.
     pub(super) fn comparison_options(&self) -> Result<ComparisonOptions> {
         let options = self.compare.options()?.analysis(self.analysis_options()?);
         Ok(self.selection.add_to(options))

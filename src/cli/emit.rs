@@ -1,5 +1,5 @@
-//! Options that select the files of the report (`--emit` and related ones), and `--open`, which shows
-//! it in a browser.
+//! Options that select the files of the report (such as `--emit`), and `--open`, which shows the
+//! report in a browser.
 
 use super::headings;
 use super::output::Console;
@@ -34,10 +34,11 @@ pub(super) struct EmitArgs {
     /// (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
     csv_raw: bool,
-    /// Has no effect: escaping is the default. Kept for compatibility.
+    /// Has no effect, because CSV texts are escaped by default. Kept for compatibility.
     #[arg(long, hide = true, conflicts_with = "csv_raw")]
     csv_safe: bool,
-    /// Overwrite existing files with the report's file names even if tracetree did not write them.
+    /// Overwrite existing files that have the same names as the report's files, even if tracetree
+    /// did not write them.
     #[arg(long, help_heading = headings::REPORT)]
     force: bool,
 }
@@ -113,13 +114,12 @@ impl EmitArgs {
         }
     }
 
-    /// How texts are written to CSV tables.
+    /// Whether texts in CSV tables are escaped.
     pub(super) fn csv_texts(&self) -> CsvTexts {
         if self.csv_raw { CsvTexts::AsTheyAre } else { CsvTexts::ForSpreadsheets }
     }
 
-    /// Opens the report page if `--open` was given. If the machine has no browser, that is not an
-    /// error.
+    /// Opens the report page if `--open` was given. A missing browser is not an error.
     pub(super) fn show(&self, folder: &Path, console: &mut Console) {
         let page = folder.join("report.html");
         if self.open && open::that_detached(&page).is_err() {

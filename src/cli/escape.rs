@@ -15,19 +15,19 @@ const STYLES: [&[u8]; 10] = [b"", b"0", b"1", b"2", b"4", b"31", b"32", b"33", b
 /// Maximum length of the style sequences that this program prints.
 const LONGEST: usize = 8;
 
-/// A writer that escapes what is written to it.
+/// A writer that escapes the text written to it.
 pub(super) struct Escaping<W: Write> {
     inner: W,
-    /// The start of a character or sequence whose remaining bytes have not been written yet.
+    /// The bytes of an incomplete character or sequence, kept until the rest is written.
     rest: Vec<u8>,
     place: Place,
 }
 
-/// Position of the next character within its line.
+/// Column of the next character within its line.
 struct Place {
-    /// Whether the line so far contains only blanks.
+    /// Whether the current line contains only blanks so far.
     is_start: bool,
-    /// Number of `#` characters directly before the position.
+    /// Number of `#` characters directly before the next character.
     hashes: usize,
     /// Whether lines that start with `::` are commands of this program.
     has_commands: bool,
@@ -65,7 +65,7 @@ impl<W: Write> Write for Escaping<W> {
 }
 
 impl Place {
-    /// Escapes a text. Moves the position to the end of `text`.
+    /// Escapes a text. Moves the column to the end of `text`.
     fn escaped(&mut self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let mut end_of_style = 0;

@@ -1,5 +1,5 @@
-//! `tracetree explain BASE NEW --baseline UID`, also with a report folder: prints how an event was
-//! matched.
+//! `tracetree explain BASE NEW --baseline UID` or `tracetree explain REPORT UID`: prints how an
+//! event was matched.
 
 use super::compare::CompareArgs;
 use super::examples;
@@ -44,20 +44,22 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// Checks that the report contains the same match. A report does not record its options, so a
-/// different match means that this explanation would not apply to it.
+/// Checks that the report contains the same match. A report does not record its options, so if the
+/// report contains a different match, the explanation would not apply to it.
 fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
     let told = uid::find(read_uid_map(folder)?, side, uid);
     let found = uid::find(comparison.diff().uid_map(), side, uid);
-    // Reports of earlier versions do not contain the confidence.
+    // Reports of earlier versions do not contain the confidence of a match.
     let match_of = |pair: UidPair| (pair.baseline, pair.candidate, pair.relation, pair.region);
     match told.map(match_of) == found.map(match_of) {
         true => Ok(()),
-        false => {
-            Err(Error::new(ErrorKind::Usage, folder, "the report matches this event differently")
-                .remedy("pass the options that it was made with, such as --no-python or --alias"))
-        }
+        false => Err(Error::new(
+            ErrorKind::Usage,
+            folder,
+            "the report matches this event differently",
+        )
+        .remedy("pass the options that the report was made with, such as --no-python or --alias")),
     }
 }
 
@@ -85,7 +87,7 @@ pub(super) fn print(
         None => writeln!(out, "relation   {}: no counterpart", explanation.relation.label())?,
     }
     if !explanation.others.is_empty() {
-        writeln!(out, "other candidates at the same position")?;
+        writeln!(out, "alternative counterparts at the same position")?;
     }
     for candidate in &explanation.others {
         let name = named(diff, other, candidate.call);

@@ -83,7 +83,7 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
     ));
 }
 
-/// Prints the first lines of a list, and how many more there are.
+/// Prints the first lines of a list, and the number of omitted lines.
 pub(super) fn say_some(
     lines: impl Iterator<Item = String>,
     where_all: &str,
@@ -119,8 +119,8 @@ fn outcome(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> Outcome {
     if is_passed && differs { Outcome::Differences } else { limits.into() }
 }
 
-/// Checks the limits of `--fail-on` for each rank. If no limit is exceeded, a pair that could not be fully
-/// compared makes the result inconclusive.
+/// Checks each rank against the limits of `--fail-on`. If no limit is exceeded, a pair that could
+/// not be fully compared makes the result inconclusive.
 fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> gate::Outcome {
     let (mut exceeded, mut unknown) = (Vec::new(), Vec::new());
     for limit in &args.fail_on {
@@ -145,7 +145,7 @@ fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> gate::
     outcome
 }
 
-/// The mean step of a rank on each side.
+/// The mean step time of a rank on each side.
 fn means_of(rank: &RankRow) -> PerSide<StepMeans> {
     PerSide::from_fn(|side| {
         let mean = |time: Nanos| time.as_micros() / rank.steps[side].max(1) as f64;

@@ -31,11 +31,12 @@ pub(super) struct FleetArgs {
 enum FleetCommand {
     /// Match the traces of two folders. Reads only the start of each file.
     Plan(PlanCommand),
-    /// Compare the pairs of a plan and write a shard of a few kilobytes for each. Existing shards are kept.
+    /// Compare the pairs of a plan and write a shard of a few kilobytes per pair. Existing shards
+    /// are kept.
     Map(MapCommand),
     /// Combine the shards of a plan into tables, fleet.json and fleet.html.
     Reduce(ReduceCommand),
-    /// Plan, map and reduce in a single step, on all cores of this machine.
+    /// Run plan, map and reduce in a single step, on all cores of this machine.
     Run(RunCommand),
 }
 
@@ -70,13 +71,14 @@ struct OutputArgs {
     /// Do not write fleet.html.
     #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
-    /// Overwrite existing files with the fleet's file names even if tracetree did not write them.
+    /// Overwrite existing files that have the same names as the fleet's files, even if tracetree
+    /// did not write them.
     #[arg(long, help_heading = headings::REPORT)]
     force: bool,
     /// Output format.
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Exit with 3 if a smaller percentage of the planned pairs was compared (`95%`).
+    /// Exit with 3 if less than this percentage of the planned pairs was compared (`95%`).
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = limit::part, help_heading = headings::LIMITS)]
     min_coverage: f64,
 }
@@ -99,7 +101,8 @@ struct MapCommand {
     /// Folder for the shards.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet", help_heading = headings::REPORT)]
     output: PathBuf,
-    /// Compare only this pair, by its position from 0. Intended for a task of a job array.
+    /// Compare only the pair at this position in the plan, from 0. Intended for a task of a job
+    /// array.
     #[arg(long, value_name = "N")]
     pair: Option<usize>,
     /// Print the result of the pair as a line of JSON.
@@ -112,7 +115,7 @@ struct MapCommand {
 struct ReduceCommand {
     /// Plan written by `fleet plan`.
     plan: PathBuf,
-    /// Folder that `fleet map -o` wrote to, if it differs from --output.
+    /// Folder that `fleet map -o` wrote to, if different from --output.
     #[arg(long, value_name = "DIR")]
     shards: Option<PathBuf>,
     /// JSON file with the pairs that an engine such as Ray could not process: an object of `key:

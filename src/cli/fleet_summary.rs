@@ -39,7 +39,8 @@ const LONGEST: usize = 200;
 /// Maximum number of findings to print, and of ranks to list individually.
 const MOST: usize = 32;
 
-/// Prints the counts and the findings. If there are only a few ranks, also prints the ranks.
+/// Prints the counts and the findings. If the fleet has only a few ranks, the ranks are printed,
+/// too.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let counts = fleet.counts();
     writeln!(

@@ -5,13 +5,13 @@ use clap::ValueEnum;
 /// The output format of a result.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// The answer for people; if -v is given, all details.
+    /// The result for people; with -v, all details.
     Text,
-    /// The answer as `key: value` lines for scripts and coding agents, at most 2 kB.
+    /// The result as `key: value` lines for scripts and coding agents, at most 2 kB.
     Brief,
     /// The content of summary.json.
     Json,
-    /// The differences by name.
+    /// A table of the differences by name.
     Csv,
     /// The report as Markdown.
     Md,

@@ -17,7 +17,7 @@ use tracetree::program::CaptureSource;
 use tracetree::report::one_line;
 use tracetree::{Error, Result, write_file};
 
-/// The rule file that is read if `--rules` is not given and it exists.
+/// The rule file that is read if it exists and `--rules` is not given.
 const USUAL_RULES: &str = "tracetree.toml";
 
 #[derive(Args)]
@@ -47,8 +47,8 @@ pub(super) struct GateArgs {
     /// Write the result to a file instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = headings::REPORT)]
     output: Option<PathBuf>,
-    /// Whether to `fail` (exit with 3) or `pass` if something cannot be decided [default: as set in the
-    /// rules, otherwise fail].
+    /// Whether to `fail` (exit with 3) or `pass` if a rule cannot be decided [default: as set in
+    /// the rules, otherwise fail].
     #[arg(long, value_name = "WHAT", value_parser = word::<Inconclusive>, help_heading = headings::LIMITS)]
     inconclusive: Option<Inconclusive>,
     /// Check the structure only; ignore rules and budgets about time.
@@ -70,7 +70,7 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
     let progress = console.progress();
     let (before, after) = args.captures.sources();
     if let (Some(path), CaptureSource::Files(_)) = (&args.baseline, &before) {
-        let message = "captures of a baseline file are chosen when it is recorded";
+        let message = "the captures of a baseline file are chosen when the file is recorded";
         return Err(Error::usage(path.display().to_string(), message)
             .remedy("omit --base-capture, or record with `baseline record --capture`"));
     }
@@ -145,7 +145,7 @@ impl GateArgs {
         Ok(if self.structure_only { rules.structure_only() } else { rules })
     }
 
-    /// Reads the recording to check against.
+    /// Reads the baseline recording to check against.
     fn before(&self, captures: CaptureSource, progress: &Progress) -> Result<Recording> {
         match &self.baseline {
             Some(path) => Recording::read_baseline(path),
@@ -153,7 +153,8 @@ impl GateArgs {
         }
     }
 
-    /// Prints what to do if the gate does not pass: look at the comparison, or accept the new runs.
+    /// Prints the next commands if the gate does not pass: one shows the comparison, the other
+    /// accepts the new runs.
     fn suggest(&self, candidate: &[PathBuf], console: &mut Console) -> Result<()> {
         let words = |paths: &[PathBuf]| {
             let paths = paths.iter().map(|path| one_line(&path.display().to_string()).into_owned());
@@ -209,7 +210,7 @@ enum BaselineCommand {
         /// The baseline file.
         file: PathBuf,
     },
-    /// Show what new runs change, and make these runs the baseline.
+    /// Show the changes in new runs, and make these runs the baseline.
     #[command(after_help = examples::BASELINE)]
     Accept {
         /// The baseline file, which is overwritten.

@@ -19,10 +19,10 @@ pub(super) struct HistoryArgs {
     /// Output format.
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Ignore relative changes smaller than this.
+    /// Ignore relative changes smaller than this value.
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     least: f64,
-    /// Report only changes with a p-value below this.
+    /// Report only changes with a p-value below this value.
     #[arg(long, value_name = "P", default_value_t = 0.001, help_heading = headings::LIMITS)]
     most_p: f64,
     /// Number of baselines per search window.

@@ -43,7 +43,7 @@ enum InfoFormat {
 /// Number of ops to list that are furthest from their roofline.
 const FURTHEST: usize = 10;
 
-/// Options for the models and peaks that efficiency is measured by, and for the captures of graphs.
+/// Options for efficiency models, peak rates and the captures of graphs.
 struct Yardstick {
     models: Models,
     peaks: Peaks,
@@ -89,14 +89,14 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
         // The name and the header of the trace are already on this line. Ending this line puts the
-        // error message on a new one.
+        // error message on a new line.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency } = read?;
     if early.is_none() {
         print_name(&name, console)?;
     }
-    // Some files list their devices only after the events.
+    // Some trace files list their devices only after the events.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;
     }
@@ -152,7 +152,8 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST) })
 }
 
-/// The reading options without progress: progress bars show only the traces, not their captures.
+/// The reading options without progress bars, which are shown for traces but not for their
+/// captures.
 fn without_progress(options: &ReadOptions) -> ReadOptions {
     let mut quietly = options.clone();
     quietly.progress = None;
@@ -181,8 +182,8 @@ fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
             info_text::wrapped(|text| info_text::write_fields(info, text), width, out)
         }),
         false => {
-            // The header is already on the screen, so the remaining text starts a new line if it
-            // does not fit.
+            // The header is already on the screen, so text that does not fit after it starts a new
+            // line.
             console.print(|out| info_text::continue_line(info, width, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())

@@ -20,7 +20,8 @@ pub(super) fn wrapped(
             writeln!(out, "{line}")?;
             continue;
         }
-        // Fields are aligned with several spaces, which wrapping would join.
+        // Text that is aligned with several spaces is not wrapped, because wrapping would join
+        // these spaces.
         let indent = line.len() - line.trim_start().len();
         for (at, part) in width.lines(line, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };
@@ -30,7 +31,7 @@ pub(super) fn wrapped(
     Ok(())
 }
 
-/// Writes the second half of the line about a trace. On a screen, this half starts a new, indented
+/// Writes the second half of a trace's line. On a screen, the second half starts a new, indented
 /// line, because the first half was printed before the trace was read.
 pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write) -> io::Result<()> {
     if width.is_whole() {
@@ -46,8 +47,8 @@ pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the first half of the line about a trace, from its header. If the header has no such
-/// information, nothing is written; the line is not ended.
+/// Writes the first half of a trace's line, with data from the header. An empty header writes
+/// nothing. The line is not ended.
 pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
     if head.devices.len() > 1 {
@@ -60,13 +61,14 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
     }
 }
 
-/// Writes the percentage of a trace's time that has a model, and the ops furthest from their
-/// roofline. Nothing is written if no op has a model, because shapes were then not recorded.
+/// Writes the percentage of a trace's time in ops with an efficiency model, and the ops furthest
+/// from their roofline. Nothing is written if no op has a model, because shapes were then not
+/// recorded.
 pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);
     let launched = launched.map_or_else(String::new, |launched| {
-        format!(", {:.1}% of the time launched in the trace", 100.0 * launched)
+        format!(", {:.1}% of the time whose launch is in the trace", 100.0 * launched)
     });
     let peaks = match &info.peaks_of {
         Some(device) => format!("peaks of {}", one_line(device)),
@@ -111,17 +113,21 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Writes the second half of the line about a trace, from its events.
+/// Writes the second half of a trace's line, with data from the events.
 fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
     write!(out, " · {} · {}", info.platform.vendor.label(), counted(info.events, "event"))?;
     write!(out, ", {} on GPU", info.gpu_events)?;
     write!(out, " · {:.3} ms busy of {:.3} ms", info.gpu_busy_us / 1e3, info.span_us / 1e3)?;
     if let Some(captured) = &info.captured {
         let placed = captured.placed + captured.named;
-        write!(out, " · {placed} of {} replayed kernels captured", captured.kernels)?;
+        write!(
+            out,
+            " · {placed} of {} replayed kernels attributed to captured calls",
+            captured.kernels
+        )?;
     }
     if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
-        write!(out, " · {:.1}% of GPU time launched in the trace", 100.0 * share)?;
+        write!(out, " · launches in the trace for {:.1}% of GPU time", 100.0 * share)?;
     }
     for (count, noun) in [(info.steps, "step"), (info.batches, "batch")] {
         if count > 0 {

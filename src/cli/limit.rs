@@ -1,5 +1,5 @@
-//! Parses the thresholds of all options: percentages such as `5%`, and times such as `200us`,
-//! `1.5ms` or `2s`.
+//! Parses the thresholds in command-line options: percentages such as `5%`, and times such as
+//! `200us`, `1.5ms` or `2s`.
 
 use tracetree::gate::Limit;
 use tracetree::trace::Nanos;

@@ -24,7 +24,7 @@ pub(super) fn of_runs(
     Comparison::of_runs(runs, &options)
 }
 
-/// Reads one trace and builds its tree, including calls recorded while its graphs were captured.
+/// Reads one trace and builds its call tree, including the calls that captured the trace's graphs.
 pub(super) fn tree(path: &Path, captures: &CaptureSource, console: &Console) -> Result<CallTree> {
     let trace = Arc::new(one(path, console)?);
     let found = captures.open(&trace, Some(path), console.reading())?;

@@ -1,7 +1,7 @@
 //! Explains common mistakes in two lines: what is wrong, and the command to run instead.
 //!
-//! An error of the library names the file and the remedy. The messages here also use the command's
-//! arguments and the other files in the folder.
+//! Errors of the library name the file and the remedy. The messages in this module also use the
+//! arguments of the command and the names of nearby files.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) struct Mistake {
     pub(super) command: String,
 }
 
-/// The mistake that led to an error, if it is a common one.
+/// The common mistake that led to an error; `None` if there is none.
 pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
     let path = error.path()?;
     let typed = Typed(arguments);
@@ -75,7 +75,7 @@ impl Typed<'_> {
         self.0.get(1).and_then(|word| word.to_str()).unwrap_or_default()
     }
 
-    /// Whether a path is an argument of the command, and not where the output goes.
+    /// Whether a path is an argument of the command but not its output.
     fn is_input(&self, path: &Path) -> bool {
         let is_output = |before: &OsString| before == "-o" || before == "--output";
         let with_the_one_before = self.0.iter().skip(1).zip(self.0.iter());

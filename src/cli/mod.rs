@@ -1,9 +1,9 @@
 //! The command line: runs commands from arguments and returns the exit code. No other module prints
 //! to the terminal.
 //!
-//! The command line uses the library like any other program. The command line is a module rather
-//! than a separate program so that the binary and the Python package run the same code. The feature
-//! `cli` enables this module.
+//! The command line uses the library as an external program would. The command line is a module
+//! rather than a separate program so that the binary and the Python package run the same code. The
+//! feature `cli` enables this module.
 
 mod captures;
 mod columns;
@@ -61,8 +61,8 @@ enum Outcome {
     Differences = 1,
     /// One of several input files is missing, under `--strict`.
     Missing = 2,
-    /// The traces do not record the same work, under `--strict-comparability`; or a gate is
-    /// inconclusive.
+    /// The gate is inconclusive, or the traces do not record the same work (under
+    /// `--strict-comparability`).
     NotComparable = 3,
 }
 
@@ -105,7 +105,8 @@ enum Command {
     Uid(uid::UidArgs),
     /// Explain how an event was matched.
     Explain(explain::ExplainArgs),
-    /// Replay the steps of traces: what each change does to the step time, and what limits it.
+    /// Replay steps: print the effect of each change on the step time, and the limits of the step
+    /// time.
     WhatIf(what_if::WhatIfArgs),
     /// Check runs against a baseline: exit 0 pass, 1 fail, 3 inconclusive.
     Gate(gate::GateArgs),
@@ -113,7 +114,7 @@ enum Command {
     Baseline(gate::BaselineArgs),
     /// Compare the ranks of a job, on one machine or on many.
     Fleet(fleet_command::FleetArgs),
-    /// Find when baselines changed over time.
+    /// Find the points in time at which a series of baselines changed.
     History(history::HistoryArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
     ModelDiff(model_diff::ModelDiffArgs),
@@ -124,11 +125,11 @@ enum Command {
     Man,
 }
 
-/// Runs the command line with these arguments, starting with the program name. Returns the exit
-/// code: 0 done, 1 differences found if the user asked for it, 2 unreadable input or bad usage, 3
-/// traces that are not comparable.
+/// Runs the command line. The first argument is the name of the program. Returns the exit code: 0
+/// done, 1 differences found and an exit code requested, 2 unreadable input or bad usage, 3 traces
+/// that are not comparable.
 ///
-/// The run writes to standard output and standard error, and handles the signals that end a
+/// The function writes to standard output and standard error, and handles the signals that end a
 /// process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -164,13 +165,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// The console that is used before the options are known.
+/// The console that is used before the options are parsed.
 fn plain_console() -> Console {
     Console::new(Color::Auto, false, false, ReadOptions::default())
 }
 
-/// The usage error with escaped arguments. Arguments may be file names filled in by a shell, and
-/// could otherwise control a terminal or start a line.
+/// The usage error with escaped arguments. Arguments may be file names expanded by a shell.
+/// Unescaped, they could control a terminal or start a new line.
 fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     Cli::try_parse_from(
         arguments.iter().map(|argument| one_line(&argument.to_string_lossy()).into_owned()),
@@ -206,10 +207,10 @@ fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string()
 }
 
-/// Adds this thread to the worker threads. Otherwise this thread would only wait for the workers,
-/// and each thread has memory of its own.
+/// Makes the current thread one of the worker threads. A thread that only waits for workers would
+/// waste memory.
 fn share_work() {
-    // Fails only if the worker threads are already running, which does no harm.
+    // The call fails only if the worker threads are already running, which does no harm.
     let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
 }
 

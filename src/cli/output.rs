@@ -1,5 +1,5 @@
-//! Console output: results to stdout, progress and warnings to stderr. All text except progress bars passes
-//! through here and is escaped.
+//! Console output: results to stdout, progress and warnings to stderr. All text except progress
+//! bars passes through this module and is escaped.
 
 use super::Color;
 use super::escape::Escaping;
@@ -85,8 +85,8 @@ impl Console {
 
     /// Prints a line to stderr, even under `--quiet`.
     pub(super) fn tell(&mut self, line: &str) {
-        // The message becomes one line, whatever it quotes. The writer escapes all other control
-        // characters and keeps this program's styles.
+        // The message becomes one line, even if it quotes line breaks. The writer escapes the
+        // remaining control characters and keeps this program's styles.
         let line = line.replace('\n', "\\n").replace('\t', "\\t");
         let _ = writeln!(self.err, "tracetree: {line}").and_then(|()| self.err.flush());
     }

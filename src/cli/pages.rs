@@ -25,8 +25,8 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Prints clap's output: help, the version, or a usage error. A pipe that its reader closes early
-/// is not an error, but a full device is. Returns the exit code.
+/// Prints clap's output: help, the version, or a usage error. If the reader closes the pipe early,
+/// that is not an error; a full device is. Returns the exit code.
 pub(super) fn answer(answer: &clap::Error) -> u8 {
     let code = u8::try_from(answer.exit_code()).unwrap_or(2);
     match print(answer) {
@@ -40,7 +40,7 @@ pub(super) fn answer(answer: &clap::Error) -> u8 {
     }
 }
 
-/// Prints clap's output, escaped like all other output because it quotes arguments.
+/// Prints clap's output, which is escaped like all output because it quotes arguments.
 fn print(answer: &clap::Error) -> io::Result<()> {
     let text = answer.render().ansi().to_string();
     let escape = |stream: &mut dyn Write| {
@@ -99,7 +99,8 @@ fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// All subcommands below a command, such as `fleet` and `fleet plan`; parents come first.
+/// All subcommands below a command, such as `fleet` and `fleet plan`; parents precede their
+/// subcommands.
 fn below(command: &Command) -> Vec<&Command> {
     let mut found = Vec::new();
     let mut open: Vec<&Command> = vec![command];

@@ -30,8 +30,9 @@ impl Progress {
         Progress { bars, reading }
     }
 
-    /// Reads files and shows a progress bar for each that counts the bytes read. `read` receives
-    /// the options for each file, in order; each reports progress to the file's bar.
+    /// Reads files and shows one progress bar per file, which counts the bytes read. `read`
+    /// receives one set of options per file, in order; these options report progress to the bar of
+    /// that file.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
         let tell = |bar: &ProgressBar| {
@@ -110,7 +111,7 @@ struct Bars {
 }
 
 impl Comparing {
-    /// The given options, set to report progress to these bars.
+    /// A copy of some options that reports progress to these bars.
     pub(super) fn watched(&self, options: ComparisonOptions) -> ComparisonOptions {
         let bars = self.0.clone();
         options.watch(move |stage| bars.show(stage))

@@ -1,11 +1,11 @@
-//! Options that name the two sides.
+//! Options that name the two sides of a comparison.
 
 use super::headings;
 use clap::Args;
 use tracetree::analysis::AnalysisOptions;
 use tracetree::{Error, ErrorKind, Result, Side};
 
-/// Maximum length of a side name. Longer names would push the figures out of their columns.
+/// Maximum length of a side name. Longer side names would push the figures out of their columns.
 const LONGEST: usize = 40;
 
 #[derive(Args)]
@@ -36,7 +36,7 @@ impl SideNameArgs {
             [&self.base_name, &self.new_name].map(|name| name.clone().unwrap_or_default());
         for (name, side) in [(&base, Side::Candidate), (&new, Side::Baseline)] {
             if name == side.label() || name == side.word() {
-                let message = "this name means the other trace";
+                let message = "this name is reserved for the other trace";
                 return Err(Error::usage(name, message).remedy("choose another name"));
             }
         }

@@ -41,8 +41,8 @@ pub(super) struct TreeArgs {
     include: Option<Pattern>,
     /// Show only calls that match a path query, with their ancestors and descendants.
     ///
-    /// Write the outermost part of the path first. Other calls may lie between two parts. `*`
-    /// matches any text:
+    /// Write the outermost part of the path first. Calls that match no part may lie between two
+    /// parts. `*` matches any text:
     ///
     /// module("Block_*") / op("aten::linear") / kernel("*gemm*")
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["uid", "include"], verbatim_doc_comment)]
@@ -74,13 +74,13 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The part of a tree to print.
+/// The calls of a tree to print.
 struct View<'a> {
     tree: &'a CallTree,
     args: &'a TreeArgs,
     /// The call given with `--uid`.
     top: Option<CallId>,
-    /// The calls that match `--find`.
+    /// The calls that match the query of `--find`.
     found: Option<Vec<CallId>>,
     /// Whether only calls with GPU work are shown.
     is_gpu_path: bool,
@@ -90,7 +90,7 @@ impl<'a> View<'a> {
     fn new(tree: &'a CallTree, args: &'a TreeArgs) -> Result<View<'a>> {
         let top = args.uid.map(|uid| call_at(tree, uid)).transpose()?;
         let found = args.find.as_ref().map(|query| query.find_some(tree)).transpose()?;
-        // If there is no GPU work, the filter would hide everything.
+        // If the trace has no GPU work, the filter would hide all calls.
         let has_gpu_work = match top {
             Some(call) => tree.is_gpu_path(call),
             None => tree.roots().any(|root| tree.is_gpu_path(root)),
@@ -161,7 +161,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// A remark if no call matches or the filter does not apply.
+    /// A remark for the user if no call matches or the filter does not apply.
     fn remark(&self, shown: &[bool]) -> Option<&'static str> {
         if self.tree.is_empty() {
             return Some("the trace contains no host calls and no GPU events");
@@ -173,7 +173,7 @@ impl<'a> View<'a> {
             }
             (true, false, _) => Some("no call matches"),
             (false, false, false) if self.top.is_some() => {
-                Some("no GPU work below this call; all calls are shown")
+                Some("this call launches no GPU work; all calls are shown")
             }
             (false, false, false) => Some("no GPU work in the trace; all calls are shown"),
             (false, ..) => None,

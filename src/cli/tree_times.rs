@@ -1,4 +1,5 @@
-//! Computes the GPU time of each call: in total, and of the events that it launches itself.
+//! Computes two GPU times of each call: the total, and the time of the GPU events that the call
+//! launches itself.
 //!
 //! ```text
 //! aten::conv2d               GPU 14 µs, self 0 µs
@@ -16,11 +17,12 @@ use tracetree::tree::{CallId, CallKind, CallTree};
 /// Order of calls with the same parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Sort {
-    /// In the order in which they were called.
+    /// Calls are in the order in which they were made.
     Called,
-    /// Most GPU time first, including descendants; host time if the trace has no GPU work.
+    /// Calls with the most GPU time, including descendants, come first; host time is used if the
+    /// trace has no GPU work.
     Total,
-    /// By the largest self time of a call and its descendants.
+    /// Calls are sorted by the largest self time of the call and its descendants.
     #[value(name = "self")]
     Own,
 }
@@ -39,8 +41,8 @@ impl Times {
         let has_gpu_work = tree.roots().any(|root| tree.is_gpu_path(root));
         let zero = || vec![Nanos::ZERO; tree.len()];
         let mut times = Times { has_gpu_work, total: zero(), own: zero(), most: zero() };
-        // In preorder, descendants come after their ancestors, so in reverse order each sum is
-        // complete before it is read.
+        // Descendants follow their ancestors in preorder, so in reverse order each sum is complete
+        // before it is read.
         let calls: Vec<CallId> = tree.calls().collect();
         for &call in calls.iter().rev() {
             times.add(tree, call);
@@ -78,7 +80,7 @@ impl Times {
         self.has_gpu_work.then(|| (self.total[call.index()], self.own[call.index()]))
     }
 
-    /// The calls of a tree, parents before children, with siblings in this order.
+    /// The calls of a tree, parents before children, with siblings in the requested order.
     pub(super) fn in_order(&self, tree: &CallTree, sort: Sort) -> Vec<CallId> {
         if sort == Sort::Called {
             return tree.calls().collect();

@@ -35,8 +35,8 @@ pub(super) struct Wanted {
     /// Position in the baseline's traceEvents; short for --baseline UID.
     #[arg(value_name = "UID", conflicts_with_all = ["baseline-uid", "candidate-uid"])]
     uid: Option<EventRef>,
-    /// Position in the baseline's traceEvents, from 0. For a captured call write LAUNCH:UID: the position of
-    /// its graph launch, and its own position in the capture's traceEvents.
+    /// Position in the baseline's traceEvents, from 0. For a captured call write LAUNCH:UID: the
+    /// position of its graph launch, and the position of the call in the capture's traceEvents.
     #[arg(long = "baseline", id = "baseline-uid", value_name = "UID")]
     baseline: Option<EventRef>,
     /// Position in the candidate's traceEvents, from 0, or LAUNCH:UID for a captured call.
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
     in_candidate: Option<EventRef>,
 }
 
-/// Where the event is looked up.
+/// The traces or the report in which the event is looked up.
 pub(super) enum Source<'a> {
     Traces(PerSide<&'a Path>),
     Report(&'a Path),
@@ -59,7 +59,7 @@ impl Wanted {
     /// The traces or the report to search, and the requested side and event.
     ///
     /// # Errors
-    /// Fails unless exactly one event is given.
+    /// Fails unless the user gave exactly one event.
     pub(super) fn event(&self) -> Result<(Source<'_>, Side, EventRef)> {
         let (source, positional) = match &self.candidate {
             Some(candidate) => match number_of_a_report(&self.first, candidate) {
@@ -80,7 +80,7 @@ impl Wanted {
                 ))
             }
             (_, _) => Err(Error::new(ErrorKind::Usage, &self.first, "two events were given")
-                .remedy("ask for one at a time")),
+                .remedy("request one event at a time")),
         }
     }
 }
@@ -92,8 +92,8 @@ fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
     is_report.then(|| second.to_str()?.parse().ok()).flatten()
 }
 
-/// An event as users write it: `17`, or `123:17` for call 17 of the capture of the graph that event 123
-/// launches.
+/// An event as written by users: `17`, or `123:17` for call 17 in the capture of the graph that
+/// event 123 launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct EventRef {
     launch: Option<Uid>,
@@ -178,7 +178,7 @@ fn from_traces(
     print(&pair, Some(&comparison), console)
 }
 
-/// The pair of a uid map that contains an event.
+/// The entry of a uid map that contains an event.
 pub(super) fn find(
     map: impl IntoIterator<Item = UidPair>,
     side: Side,

@@ -1,5 +1,5 @@
-//! `tracetree what-if BASE NEW`: replays the effect of each change on the step time, and the step
-//! time in hypothetical scenarios.
+//! `tracetree what-if BASE NEW`: computes by replay the effect of each change on the step time, and
+//! the step time in hypothetical scenarios.
 
 use super::compare::CompareArgs;
 use super::output::Console;
@@ -21,7 +21,7 @@ use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 pub(super) struct WhatIfArgs {
     /// The baseline's trace.
     baseline: PathBuf,
-    /// The candidate's trace. If it is omitted, only scenarios of the baseline are replayed.
+    /// The candidate's trace. Without a candidate, only scenarios of the baseline are replayed.
     candidate: Option<PathBuf>,
     /// Print only the change with this number, as in changes.csv. Repeatable.
     #[arg(long, value_name = "N")]
@@ -40,7 +40,7 @@ pub(super) struct WhatIfArgs {
     compare: CompareArgs,
 }
 
-/// The calls at which the host does not wait.
+/// The runtime calls at which the host does not wait for the GPU.
 #[derive(Clone)]
 enum Without {
     All,
@@ -106,7 +106,7 @@ pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
 
 fn refused(paths: PerSide<&Path>, (side, reason): (Option<Side>, Reason)) -> Error {
     let path = paths[side.unwrap_or(Side::Baseline)];
-    Error::new(ErrorKind::Usage, path, format!("no effect can be given: {reason}"))
+    Error::new(ErrorKind::Usage, path, format!("the effect cannot be computed: {reason}"))
         .remedy("see docs/guides/what-if.md for what can be replayed")
 }
 
@@ -150,7 +150,7 @@ fn factors(scale: &[(Query, f64)], tree: &CallTree) -> Result<BTreeMap<CallId, f
     Ok(factors)
 }
 
-/// The calls at which the host does not wait, sorted.
+/// The runtime calls at which the host does not wait for the GPU, sorted.
 fn skipped(without: &[Without], tree: &CallTree) -> Result<Vec<CallId>> {
     let mut skipped = Vec::new();
     for calls in without {

@@ -1,4 +1,4 @@
-//! Counts with their nouns, for sentences.
+//! Formats counts with their nouns for use in sentences.
 
 /// Formats a count with its noun: `1 rank`, `2 ranks`, `2 batches`.
 pub(super) fn counted(count: u64, noun: &str) -> String {

@@ -1,4 +1,5 @@
-//! `--efficiency`, `--peaks`: options for the models and peaks that efficiency is measured by.
+//! `--efficiency` and `--peaks`: options for the work models and peak rates that efficiency is
+//! measured against.
 
 use super::headings;
 use clap::Args;
@@ -8,26 +9,27 @@ use tracetree::analysis::{AnalysisOptions, Models, Peaks};
 
 #[derive(Args)]
 pub(super) struct YardstickArgs {
-    /// TOML file with models of the minimum work of ops; they precede the built-in ones.
+    /// TOML file with models of the minimum work of ops; they take precedence over the built-in
+    /// models.
     #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     efficiency: Option<PathBuf>,
-    /// TOML file with peak rates of devices; they precede the built-in ones.
+    /// TOML file with peak rates of devices; they take precedence over the built-in rates.
     #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     peaks: Option<PathBuf>,
 }
 
 impl YardstickArgs {
-    /// The user's models of the minimum work of ops; `None` if no file was given.
+    /// The user's models of the minimum work of ops; `None` if no model file was given.
     pub(super) fn models(&self) -> Result<Option<Models>> {
         self.efficiency.as_ref().map(Models::extended).transpose()
     }
 
-    /// The user's peaks of devices; `None` if no file was given.
+    /// The user's peak rates of devices; `None` if no file of peaks was given.
     pub(super) fn peaks(&self) -> Result<Option<Peaks>> {
         self.peaks.as_ref().map(Peaks::extended).transpose()
     }
 
-    /// Adds the user's models and peaks to the options.
+    /// Adds the user's models and peak rates to the analysis options.
     pub(super) fn add_to(&self, mut options: AnalysisOptions) -> Result<AnalysisOptions> {
         options.models = self.models()?;
         options.peaks = self.peaks()?;

@@ -8,7 +8,7 @@
 //! capture_32_DECODE, capture_8192_PIECEWISE                        graphs for a batch of 32, 8192
 //! ## forward ##, ## backward ##, ## optim ##, Optimizer.step#SGD   parts of training
 //! ```
-//! Annotations of any other form are ignored; their meaning is never guessed.
+//! Annotations of unknown forms are ignored; their meaning is never guessed.
 
 use super::phase::Phase;
 use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
@@ -35,25 +35,25 @@ pub enum Meaning {
     Step(u64),
     /// One forward pass of an inference engine.
     Batch(Batch),
-    /// A part of a training step.
+    /// The forward pass, backward pass or optimizer of a training step.
     Training(Phase),
-    /// The capture of graphs for a batch of this size.
+    /// Graphs being captured for a batch of this size.
     Capture(u64),
 }
 
 /// The requests of one forward pass of an inference engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// Prefill, decode, mixed, idle, or unknown if the mode is none of these.
+    /// Prefill, decode, mixed, idle, or unknown if the annotation names none of them.
     pub phase: Phase,
     /// Number of requests.
     pub requests: u64,
-    /// Number of computed tokens, if the annotation contains it.
+    /// Number of computed tokens, if the annotation contains that number.
     pub tokens: Option<u64>,
 }
 
-/// The annotations of a trace with a known meaning, sorted by thread, then start time, then length
-/// (longer ones first).
+/// A trace's annotations that have a known meaning, sorted by thread, then start time, then length
+/// (the longer first).
 pub fn annotations(trace: &Trace) -> Vec<Annotation> {
     // A trace has many ops but few distinct names, so each name is parsed once.
     let mut ops_that_say = ByName::new(trace);
@@ -141,7 +141,7 @@ impl Requests {
     }
 }
 
-/// Parses `step[MODE bs=N toks=K]`. A decode computes one token for each request.
+/// Parses `step[MODE bs=N toks=K]`. A decode batch computes one token per request.
 fn sglang_batch(name: &str) -> Option<Batch> {
     let inner = name.strip_prefix("step[")?.strip_suffix(']')?;
     let mut words = inner.split_whitespace();
@@ -179,7 +179,7 @@ fn training(name: &str) -> Option<Meaning> {
     Some(Meaning::Training(phase))
 }
 
-/// `Optimizer.step#SGD.step` and `Optimizer.zero_grad#SGD.zero_grad`, which PyTorch itself records.
+/// PyTorch itself records `Optimizer.step#SGD.step` and `Optimizer.zero_grad#SGD.zero_grad`.
 fn optimizer(name: &str) -> Option<Meaning> {
     let known = ["Optimizer.step#", "Optimizer.zero_grad#"];
     known

@@ -1,4 +1,4 @@
-//! Classifies the batch of an inference step by its phase and its size, rounded up.
+//! Classifies the batch of an inference step by phase and rounded-up size.
 //!
 //! ```text
 //! prefill of 888 tokens                      prefill, at most 1024 tokens
@@ -17,15 +17,15 @@ use std::fmt;
 pub struct BatchClass {
     /// The phase.
     pub phase: Phase,
-    /// The rounded-up number of tokens. For a decode, or if the number of tokens is unknown, the
-    /// rounded-up number of requests.
+    /// The rounded-up number of tokens. For a decode batch, or if the number of tokens is unknown,
+    /// this is the rounded-up number of requests.
     pub at_most: u64,
     /// Whether `at_most` counts tokens.
     pub is_in_tokens: bool,
 }
 
 impl BatchClass {
-    /// The class of a step; `None` if the step has no batches, or batches of several phases.
+    /// The batch class of a step; `None` if the step has no batches, or batches in several phases.
     ///
     /// ```
     /// use tracetree::program::{BatchClass, Phase};

@@ -1,9 +1,9 @@
-//! Decides which calls of a [`CallTree`] communicate with other ranks. This module alone decides
-//! what counts as communication.
+//! Decides which calls of a [`CallTree`] communicate with other ranks. Only this module decides
+//! which calls count as communication.
 //!
 //! The launching op is checked first, because engines have their own collectives whose kernels have
-//! arbitrary names. Next comes the collective name that the profiler recorded with a kernel, and
-//! finally the kernel's own name.
+//! arbitrary names. The collective name that the profiler recorded with a kernel is checked next,
+//! and the kernel's own name last.
 
 use crate::trace::{self, Category, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -11,18 +11,18 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// Why a call counts as communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evidence {
-    /// The call is a communication op, or such an op launched it.
+    /// The call is a communication op, or a communication op launched it.
     Op,
     /// The collective name recorded with the kernel, or the kernel's own name.
     Event,
 }
 
-/// The names in a trace that indicate communication. A trace has many calls but few names, so each
-/// name is checked once.
+/// The op and kernel names in a trace that indicate communication. A trace has many calls but few
+/// names, so each name is checked once.
 #[derive(Debug, Clone)]
 pub(crate) struct Communication {
-    /// For each text, whether it names a communication op, and whether it names a communication
-    /// kernel.
+    /// For each text of a trace, whether it names a communication op, and whether it names a
+    /// communication kernel.
     ops: Vec<bool>,
     kernels: Vec<bool>,
 }
@@ -63,9 +63,9 @@ impl Communication {
         self.evidence(tree, call).is_some()
     }
 
-    /// Why a call counts as communication: it is a communication op, or a kernel that such an op
-    /// launched or whose name indicates a collective. Copies and memsets never count, even if a
-    /// communication op launched them.
+    /// Why a call counts as communication: it is a communication op, or a kernel that was launched
+    /// by a communication op or whose name indicates a collective. Copies and memsets never count
+    /// as communication, even if a communication op launched them.
     pub(crate) fn evidence(&self, tree: &CallTree, call: CallId) -> Option<Evidence> {
         match tree.kind(call) {
             CallKind::Gpu => self.of_gpu_event(tree, call),

@@ -1,58 +1,57 @@
-//! Derives the [`Damage`] of a side from the [`Evidence`] of its runs: what is missing, what that
-//! affects, and what to do.
+//! Derives the [`Damage`] of a side from the [`Evidence`] of its runs: which data is missing, which
+//! figures are affected, and how to fix the recording.
 
 use super::Evidence;
 use std::fmt;
 
-/// Something missing from a recording, so that it contains less work or time than the program did.
+/// Data that is missing from a recording, which therefore contains less work or time than the
+/// program ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Damage {
     /// The file ends before the trace does.
     CutOff,
-    /// The packed data does not match its checksum.
+    /// The compressed data does not match its checksum.
     Corrupt,
-    /// Events could not be read: their number, and the number of bytes skipped.
+    /// Number of events that could not be read, and number of bytes skipped.
     LostEvents(u64, u64),
-    /// Events without a start or a duration, and their number.
+    /// Number of events without a start or a duration.
     UntimedEvents(u64),
-    /// Events with an impossible time, and their number.
+    /// Number of events with an impossible time.
     ImpossibleTimes(u64),
-    /// Complete events with an unknown category: their number, and the number of all complete
-    /// events.
+    /// Number of complete events with an unknown category, and of all complete events.
     UnknownEvents(u64, u64),
-    /// Launches without a GPU event: their number, and the number of all launches.
+    /// Number of launches without a GPU event, and of all launches.
     LaunchesWithoutWork(u64, u64),
-    /// GPU events inside the window without a launch: their number, and the number of all GPU
-    /// events.
+    /// Number of GPU events inside the window that have no launch, and of all GPU events.
     Unlaunched(u64, u64),
-    /// GPU events with zero duration: their number, and the number of all GPU events.
+    /// Number of GPU events with zero duration, and of all GPU events.
     UntimedGpuEvents(u64, u64),
-    /// Steps missing between the first and the last step, and their number.
+    /// Number of steps missing between the first and the last step.
     MissingSteps(u64),
-    /// Steps with zero duration, and their number.
+    /// Number of steps with zero duration.
     UntimedSteps(u64),
-    /// Recorded steps without work, although other steps have some, and their number.
+    /// Number of recorded steps without work, in a run whose remaining steps have work.
     EmptySteps(u64),
-    /// Steps at the edges of the window with fewer than half of the usual calls, and their number.
+    /// Number of steps at an edge of the window that have fewer than half of the usual calls.
     CutSteps(u64),
 }
 
-/// Maximum fraction of the GPU events inside the window that may have no launch. GPU events without
-/// a launch occur as collectives that another thread launched, in a recording of a single thread
-/// (3.6% in a job on eight V100s).
+/// Maximum fraction of the GPU events inside the window that may have no launch. A recording of a
+/// single thread contains collectives that a different thread launched (3.6% in a job on eight
+/// V100s).
 const MOST_UNLAUNCHED: f64 = 0.05;
 
 /// Maximum fraction of the events that may have an unknown category.
 const MOST_UNKNOWN: f64 = 0.01;
 
 /// Maximum fraction of the GPU events that may have zero duration if the clock counts whole
-/// microseconds (7% in a ResNet-50 training of 2021). With a finer clock, no event may have zero
-/// duration.
+/// microseconds (7% in a ResNet-50 training of 2021). With a finer clock, no GPU event may have
+/// zero duration.
 const MOST_UNTIMED: f64 = 0.2;
 
 impl Damage {
-    /// Everything that is missing from one run.
+    /// The damage of one run.
     pub fn of(evidence: &Evidence) -> Vec<Damage> {
         let losses = evidence.losses;
         let above = |part: u64, all: u64, share: f64| part as f64 > share * all as f64;
@@ -91,8 +90,8 @@ impl Damage {
         found.into_iter().filter(|(is_found, _)| *is_found).map(|(_, damage)| damage).collect()
     }
 
-    /// The damage of the runs of one side. Each kind of damage appears once, with the values of the
-    /// first affected run and the number of affected runs.
+    /// The damage of the runs of one side. Each kind of damage is listed once, with the values of
+    /// the first affected run and the number of affected runs.
     pub fn of_runs<'e>(runs: impl IntoIterator<Item = &'e Evidence>) -> Vec<(Damage, usize)> {
         let mut found: Vec<(Damage, usize)> = Vec::new();
         for damage in runs.into_iter().flat_map(Damage::of) {
@@ -136,14 +135,14 @@ impl Damage {
 }
 
 impl fmt::Display for Damage {
-    /// Writes what was found, what it affects, and what to do.
+    /// Writes which data is missing, which figures are affected, and how to fix the recording.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Damage::CutOff => f.write_str(
-                "the file is cut off; whatever is missing counts as no time. Record or copy it again",
+                "the file is cut off; missing events count as no time. Record or copy it again",
             ),
             Damage::Corrupt => f.write_str(
-                "the packed data does not match its checksum; any value may be wrong. Copy it again",
+                "the compressed data does not match its checksum; any value may be wrong. Copy it again",
             ),
             Damage::LostEvents(events, 0) => write!(
                 f,
@@ -250,7 +249,8 @@ mod tests {
     #[test]
     fn a_whole_recording_has_no_damage() {
         assert_eq!(told(|_| {}), [""; 0]);
-        // These irregularities occur in intact recordings, so they are not damage.
+        // A few unlaunched or untimed GPU events occur in intact recordings, so they are not
+        // damage.
         assert_eq!(told(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
         assert_eq!(told(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
         assert_eq!(told(|e| e.unknown_events = 5), [""; 0]);

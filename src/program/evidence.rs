@@ -1,13 +1,13 @@
-//! Collects the [`Evidence`] of one run: what was measured, and how much of it is missing.
+//! Collects the [`Evidence`] of one run: what was measured, and how much is missing.
 //!
-//! Everything that makes a decision uses this evidence: the gate, `--fail-on`, the status of a pair
-//! in a fleet, the comparability check and the headline. If a loss were only counted by the reader,
-//! the program would look fast, because a kernel that was not recorded takes no time.
+//! The gate, `--fail-on`, the status of a pair in a fleet, the comparability check and the headline
+//! all use this evidence. Without it, a recording with lost kernels would look fast, because a
+//! kernel that was not recorded takes no time.
 //!
 //! Two properties of profilers make most losses visible. First, each kernel launch outside of a
-//! graph capture has its kernel in the trace. This held for every launch in some 60 recordings from
-//! 2021 to 2026; memsets are the exception, since many never appear as a GPU event. Second, a GPU
-//! event without a launch was launched before the window began.
+//! graph capture has its kernel in the trace: this is true of every launch in some 60 recordings
+//! from 2021 to 2026. Memsets are the exception, since many never appear as a GPU event. Second, a
+//! GPU event whose launch is not recorded was launched before the window began.
 
 use super::{Measure, Program, StepOrigin};
 use crate::side::PerSide;
@@ -16,43 +16,45 @@ use crate::tree::{CallKind, CallTree, holds_word};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-/// What one run measured, and how much of it is missing.
+/// What one run measured, and how much is missing from the recording.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Evidence {
-    /// Counts of what could not be read.
+    /// Counts of the data that could not be read.
     pub losses: Losses,
-    /// Complete events of a category that tracetree knows.
+    /// Number of complete events of a category that tracetree knows.
     pub events: u64,
-    /// Complete events of an unknown category, whose work is not counted.
+    /// Number of complete events of an unknown category, whose work is not counted.
     pub unknown_events: u64,
-    /// Kernels, copies and memsets.
+    /// Number of kernels, copies and memsets.
     pub gpu_events: u64,
-    /// GPU events with zero duration.
+    /// Number of GPU events with zero duration.
     pub untimed_gpu_events: u64,
     /// Whether all times are whole microseconds, so that short events have zero duration.
     pub is_coarse: bool,
     /// Whether the file names a GPU.
     pub names_gpu: bool,
-    /// Calls that launch kernels, graphs or copies, outside of graph captures.
+    /// Number of calls that launch kernels, graphs or copies, outside of graph captures.
     pub launches: u64,
-    /// Launches without any GPU event.
+    /// Number of launches without any GPU event.
     pub launches_without_work: u64,
-    /// GPU events whose launch is not in the trace.
+    /// Number of GPU events whose launch is not in the trace.
     pub unlaunched: u64,
-    /// Unlaunched GPU events that start after the first GPU event whose launch is in the trace.
+    /// Number of unlaunched GPU events that start after the first GPU event whose launch is in the
+    /// trace.
     pub unlaunched_inside: u64,
     /// Fraction of the GPU time whose launch is in the trace, 0 to 1; 1 without GPU time.
     pub launched_share: f64,
-    /// `ProfilerStep#N` annotations.
+    /// Number of `ProfilerStep#N` annotations.
     pub recorded_steps: u64,
-    /// How many step numbers are missing between the lowest and the highest recorded one.
+    /// Number of step numbers missing between the lowest and the highest recorded number.
     pub missing_steps: u64,
-    /// Steps of any origin that have zero duration.
+    /// Number of steps with zero duration, recorded or derived.
     pub untimed_steps: u64,
-    /// Steps without measured work, although other steps have some.
+    /// Number of steps without measured work, in a run whose remaining steps have work.
     pub empty_steps: u64,
-    /// Recorded steps at an edge of the window with fewer than half of the usual number of calls.
+    /// Number of recorded steps at an edge of the window that have fewer than half of the usual
+    /// calls.
     pub cut_steps: u64,
     /// Fraction of the measured time that was launched outside of all steps, 0 to 1; 0 without
     /// steps.
@@ -169,7 +171,8 @@ impl Evidence {
     }
 }
 
-/// How many of the first and the last step have fewer than half of the median number of calls.
+/// How many of two steps, the first and the last, have fewer than half of the median number of
+/// calls.
 fn cut_at_edges(calls: &[usize]) -> u64 {
     let mut sorted = calls.to_vec();
     sorted.sort_unstable();
@@ -191,7 +194,7 @@ const IGNORED: [&str; 8] = [
     "external_correlation",
 ];
 
-/// Number of complete events with an unknown category. What such events represent cannot be
+/// Number of complete events with an unknown category. The meaning of an unknown category cannot be
 /// guessed.
 fn unknown_events(trace: &Trace) -> u64 {
     let is_unknown =
@@ -206,7 +209,7 @@ fn is_coarse(trace: &Trace) -> bool {
         .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
-/// Whether runtime calls with this name always have a GPU event, unless one is lost.
+/// Whether runtime calls with this name always have a GPU event, unless the event is lost.
 fn launches_work(name: &str) -> bool {
     let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
     let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];
@@ -216,7 +219,7 @@ fn launches_work(name: &str) -> bool {
         && launches.iter().chain(&copies).any(|word| holds_word(name, word))
 }
 
-/// The time spans in which a thread captures a graph. Work launched in these spans does not run.
+/// The time spans in which a thread captures a graph. Work launched during a capture does not run.
 struct Captures {
     spans: FxHashMap<ThreadId, Vec<(Nanos, Nanos)>>,
 }
@@ -242,7 +245,7 @@ impl Captures {
             match (begins, of_thread.last_mut()) {
                 (true, _) => of_thread.push((moment, Nanos(i64::MAX))),
                 (false, Some(open)) => open.1 = open.1.min(moment),
-                // The capture began before the recording did.
+                // The graph capture began before the recording.
                 (false, None) => of_thread.push((Nanos(i64::MIN), moment)),
             }
         }
@@ -285,7 +288,7 @@ mod tests {
         assert_eq!(cut_at_edges(&[100, 90, 100]), 0);
         assert_eq!(cut_at_edges(&[40, 100, 100]), 1);
         assert_eq!(cut_at_edges(&[10, 100, 100, 100, 20]), 2);
-        // A short step in the middle is not cut off; it just does less work.
+        // A short step in the middle is not cut off; that step just does less work.
         assert_eq!(cut_at_edges(&[100, 10, 100]), 0);
         assert_eq!(cut_at_edges(&[5]) + cut_at_edges(&[]), 0);
     }

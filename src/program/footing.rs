@@ -1,8 +1,8 @@
 //! Lists the [`Obstacle`]s to comparing two sides, given the [`Footing`] of each.
 //!
 //! The gate, baseline files, `diff --fail-on` and the comparability check all use this list. A rule
-//! that is checked despite an obstacle would pass because something was not recorded, or fail
-//! because a different program ran.
+//! that is checked despite an obstacle could pass because work was not recorded, or fail because a
+//! different program ran.
 
 use super::{Damage, Evidence, Measure, Platform, Program};
 use crate::side::{PerSide, Side};
@@ -16,14 +16,14 @@ pub const LOST_LAUNCHES: f64 = 0.05;
 /// steps.
 const OUTSIDE_STEPS: f64 = 0.05;
 
-/// The hardware that one side was recorded on, and what is missing from the recording.
+/// The hardware that one side was recorded on, and the data that is missing from the recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Footing {
     /// `nvidia`, `amd`, …, `cpu`.
     pub vendor: String,
     /// Marketing names of the devices, without duplicates.
     pub devices: Vec<String>,
-    /// Number of processes; 1 if it is not recorded.
+    /// Number of processes; 1 if their number is not recorded.
     pub world_size: u64,
     /// Whether GPU events were recorded.
     pub has_gpu: bool,
@@ -79,7 +79,7 @@ impl Footing {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// One side is damaged. The numbers are the runs with this damage, and all runs.
+    /// Recordings of one side are damaged. The two numbers count the damaged runs and all runs.
     Damaged(Side, Damage, usize, usize),
     /// One side has no call in its steps.
     NoCalls(Side),
@@ -91,7 +91,7 @@ pub enum Obstacle {
     OtherDevice(PerSide<String>),
     /// The sides have different numbers of ranks.
     OtherRanks(PerSide<u64>),
-    /// The sides ran different programs; the text says how this was detected.
+    /// The sides ran different programs; the text says how the difference was detected.
     OtherProgram(String),
     /// The sides differ too much in the fraction of GPU time whose launch is in the trace.
     LaunchesMissing(PerSide<f64>),
@@ -102,8 +102,8 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// Everything that prevents a comparison of two sides. `lost_launches` is the largest accepted
-    /// difference between the sides in the fraction of GPU time whose launch is in the trace.
+    /// All obstacles to comparing two sides. `lost_launches` is the largest accepted difference
+    /// between the sides in the fraction of GPU time whose launch is in the trace.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
@@ -169,8 +169,8 @@ impl Obstacle {
         }
     }
 
-    /// The codes that a rule file may tolerate: all except those for a side without any
-    /// measurement.
+    /// The codes that a rule file may tolerate: all obstacles except that one side has no
+    /// measurement at all.
     pub const TOLERABLE: [&str; 20] = [
         "cut_off",
         "corrupt",
@@ -212,7 +212,7 @@ impl fmt::Display for Obstacle {
                 let (side, other) = (side.word(), side.other().word());
                 write!(
                     f,
-                    "the {side} has no GPU events, but the {other} does. Record the GPU on both \
+                    "the {side} has no GPU events, but the {other} has some. Record the GPU on both \
                      sides"
                 )
             }
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    /// The obstacles between an intact side and a changed one, in both directions.
+    /// The obstacles to comparing an intact side with a modified one, in both directions.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);

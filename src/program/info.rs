@@ -26,7 +26,7 @@ pub struct DeviceInfo {
     pub warp_size: Option<i64>,
 }
 
-/// Information about the whole trace, which most files have before the events.
+/// Information about the whole trace, which most files store before the events.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeadInfo {
     /// The profiler that wrote the file: `Kineto`, `Nsight Systems` or `XLA`.
@@ -89,7 +89,7 @@ pub struct CategoryCount {
     pub count: u64,
 }
 
-/// The useful information that a trace contains.
+/// Which kinds of useful information a trace contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Contents {
     /// Whether input shapes of ops were recorded.
@@ -113,7 +113,7 @@ pub struct TraceInfo {
     pub file_bytes: Option<u64>,
     /// Size of the text after decompression, in bytes.
     pub unpacked_bytes: u64,
-    /// The information outside of the events.
+    /// Information that the file stores outside of its events.
     pub head: HeadInfo,
     /// The GPU vendor.
     pub platform: Platform,
@@ -131,7 +131,7 @@ pub struct TraceInfo {
     pub gpu_busy_us: f64,
     /// Fraction of the GPU time whose launch is in the trace, 0 to 1; `None` without GPU time.
     pub launched_share: Option<f64>,
-    /// Time from the first event to the end of the last, in µs.
+    /// Time from the start of the first event to the end of the last event, in µs.
     pub span_us: f64,
     /// Number of `ProfilerStep#N` steps.
     pub steps: u64,
@@ -143,7 +143,7 @@ pub struct TraceInfo {
     pub contents: Contents,
     /// The kind of model that ran; `None` if no tree was built.
     pub model: Option<Model>,
-    /// What became of the launches of captured graphs; `None` if no captures were searched for.
+    /// How many launches of captured graphs were resolved; `None` if no captures were searched for.
     pub captured: Option<CapturedInfo>,
     /// Irregularities of the file and of captures.
     pub notes: Vec<Note>,
@@ -186,8 +186,8 @@ impl CapturedInfo {
 }
 
 impl TraceInfo {
-    /// Summarizes a tree's trace, including the kind of model that ran. The caller fills in the
-    /// file size.
+    /// Summarizes a tree's trace, including the kind of model that ran. The caller must fill in the
+    /// size of the file.
     pub fn of_tree(tree: &CallTree) -> TraceInfo {
         let info = TraceInfo::of(tree.trace());
         let is_told = |note: &&Note| note.code.starts_with("CAPTURE_");
@@ -200,8 +200,8 @@ impl TraceInfo {
         }
     }
 
-    /// Summarizes a trace. The summary iterates over all events several times. The caller fills in
-    /// the file size.
+    /// Summarizes a trace. The summary iterates over all events several times. The caller must fill
+    /// in the size of the file.
     pub fn of(trace: &Trace) -> TraceInfo {
         let found = annotations(trace);
         let gpu: Vec<_> = trace.events().filter(|&e| trace.category(e).is_gpu()).collect();
@@ -262,7 +262,7 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         .collect()
 }
 
-/// Fraction of GPU time whose launch is found by correlation id, as in call trees.
+/// Fraction of the GPU time whose launch can be found by correlation id, as in call trees.
 fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
     let ids = || trace.correlations().iter().filter(|(_, id)| **id > 0);
     let of_calls: FxHashSet<i64> = ids()
@@ -305,8 +305,8 @@ fn phases(trace: &Trace, found: &[Annotation]) -> Vec<&'static str> {
             Meaning::Step(_) | Meaning::Capture(_) => false,
         })
     };
-    // A backward op records the thread of its forward op, so one such op proves that both passes
-    // ran.
+    // A backward op records the thread of its forward op, so one backward op proves that both
+    // passes ran.
     let backward = trace.sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0);
     let training = backward || says(Phase::TrainBackward) || says(Phase::TrainOptimizer);
     let has = |phase: &Phase| match phase {

@@ -4,7 +4,7 @@
 //! execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
 //!                      Σ queries, Σ keys, Σ queries², Σ queries·keys       the same for generation
 //! ```
-//! Shapes contain the number of computed tokens, but not the number of tokens that each of them
+//! Shapes contain the number of computed tokens, but not how many tokens each computed token
 //! attends to.
 
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
@@ -12,17 +12,18 @@ use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 /// Sums over the requests of one forward pass, separately for prompts and for generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
-    /// Number of query tokens: of prompts, and of generation.
+    /// Number of query tokens, for prompts and for generation.
     pub queries: [u64; 2],
-    /// Number of key tokens: the query and everything before it.
+    /// Number of key tokens, for prompts and for generation: the query tokens and all tokens before
+    /// them.
     pub keys: [u64; 2],
-    /// Sum of the squared numbers of query tokens.
+    /// Sum over the requests of the squared number of query tokens.
     pub queries_squared: [u64; 2],
-    /// Sum of the products of query and key token counts.
+    /// Sum over the requests of query tokens × key tokens.
     pub products: [u64; 2],
 }
 
-/// The annotations of a trace that contain lengths, sorted by thread and start.
+/// The annotations of a trace that contain token counts, sorted by thread and start.
 #[derive(Debug, Default)]
 pub(crate) struct LengthsOf {
     spans: Vec<(ThreadId, Nanos, Nanos, Lengths)>,
@@ -42,7 +43,7 @@ impl LengthsOf {
         LengthsOf { spans }
     }
 
-    /// The lengths of the forward pass in which a host call was made.
+    /// The token counts of the forward pass in which a host call was made.
     pub(crate) fn at(&self, trace: &Trace, call: EventId) -> Option<Lengths> {
         let (thread, time) = (trace.thread_of(call), trace.start(call));
         let before = self.spans.partition_point(|&(at, start, ..)| (at, start) <= (thread, time));
@@ -52,7 +53,7 @@ impl LengthsOf {
 }
 
 impl Lengths {
-    /// The lengths in the name of an annotation; `None` if it contains none.
+    /// The token counts in the name of an annotation; `None` if the name contains none.
     pub fn of_annotation(name: &str) -> Option<Lengths> {
         parse(name)
     }

@@ -4,12 +4,12 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The time that a comparison attributes to calls.
+/// The kind of time that a comparison attributes to calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// The durations of kernels, copies and memsets.
     GpuTime,
-    /// The self time of ops: their duration without the ops below them. This measure is used if
+    /// The self time of ops: their duration without the ops below them. Host time is measured if
     /// neither trace has GPU events. Python time between ops does not belong to any op and is not
     /// measured.
     HostSelfTime,
@@ -41,8 +41,8 @@ impl Measure {
         tree.calls().filter(move |&call| tree.kind(call) == wanted)
     }
 
-    /// Index of a call in columns that contain only measured calls; `None` for all other calls.
-    /// Indexes are below [`Measure::slots`].
+    /// Index of a measured call in columns that contain only measured calls; `None` for calls that
+    /// are not measured. Indexes are below [`Measure::slots`].
     pub(crate) fn slot(self, tree: &CallTree, call: CallId) -> Option<usize> {
         match self {
             Measure::GpuTime => tree.gpu_position(call),
@@ -89,8 +89,8 @@ fn ops_below(tree: &CallTree, op: CallId) -> u64 {
     count
 }
 
-/// Self time of an op: its duration without the ops below it. Frames between ops count as part of
-/// the upper op.
+/// Self time of an op: its duration without the ops below it. Python frames between two ops count
+/// as part of the upper op.
 fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     if let Some(time) = tree.crowded_self_time(op) {
         return time;

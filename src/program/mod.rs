@@ -1,22 +1,23 @@
-//! Derives the facts about a program from its [`CallTree`]. Each fact has a single owner here.
+//! Derives the facts about a program from its [`CallTree`]. Each fact is derived in exactly one
+//! module.
 //!
 //! | fact | owner |
 //! |---|---|
 //! | steps, and the step of a call | [`Steps`] |
 //! | phases, and the phase of a call | [`Phases`] |
-//! | the meaning of an annotation | [`annotations`] |
-//! | how many tokens an annotation's attention works on | [`Lengths`] |
+//! | the meaning of a user annotation | [`annotations`] |
+//! | how many tokens the attention of a forward pass works on | [`Lengths`] |
 //! | the GPU vendor | [`Platform`] |
-//! | layers, and the position of a call among them | [`Layers`] |
-//! | the kind of model, and its engine | [`Model`] |
-//! | which captured graph is replayed | [`Captures`] |
-//! | what was measured, and how much of it is missing | [`Evidence`], [`Damage`] |
+//! | layers, and the position of a call relative to the layers | [`Layers`] |
+//! | the kind of model, and the engine that runs the model | [`Model`] |
+//! | which captured graph a launch replays | [`Captures`] |
+//! | what was measured, and how much data is missing | [`Evidence`], [`Damage`] |
 //! | why two recordings cannot be compared | [`Obstacle`] |
-//! | which time is measured | [`Measure`] |
+//! | whether GPU time or host time is measured | [`Measure`] |
 //! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
 //! | which calls a path query selects | [`Query`] |
-//! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
+//! | class and instance number of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
 mod batch_class;
@@ -83,7 +84,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The facts about a tree, as a program.
+    /// The facts about the program that recorded a call tree.
     pub fn of(tree: impl Into<Arc<CallTree>>) -> Program {
         Program::with_repeats(tree, RepeatDetection::Found)
     }
@@ -120,13 +121,13 @@ impl Program {
         self.phases.get_or_init(|| Phases::annotated(&self.tree, self.annotations()))
     }
 
-    /// The annotations with a known meaning, sorted by thread, then start.
+    /// The annotations that have a known meaning, sorted by thread, then start.
     fn annotations(&self) -> &[Annotation] {
         self.annotations.get_or_init(|| annotations(self.tree.trace()))
     }
 
     /// The layers, and the position of each call. Pass the measure that both traces of the
-    /// comparison share, because the first result is cached.
+    /// comparison share, because the result of the first call is cached.
     pub(crate) fn layers(&self, measure: Measure) -> &Arc<Layers> {
         let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));
         self.layers.get_or_init(find)
@@ -137,7 +138,7 @@ impl Program {
         self.architecture.get_or_init(|| Architecture::of(&self.tree)).as_ref()
     }
 
-    /// What was measured, and how much of it is missing.
+    /// What was measured, and how much data is missing from the recording.
     pub fn evidence(&self) -> &Evidence {
         self.evidence.get_or_init(|| Evidence::of(self))
     }

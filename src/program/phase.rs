@@ -1,6 +1,6 @@
 //! The phase of a program: the part of inference or training that it is in.
 
-/// A part of inference or of training.
+/// A phase of inference or of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Inference over the tokens of new prompts.
@@ -48,7 +48,7 @@ impl Phase {
         }
     }
 
-    /// The phase with this label.
+    /// Finds the phase that has a given label.
     pub fn from_label(label: &str) -> Option<Phase> {
         Phase::ALL.into_iter().find(|phase| phase.label() == label)
     }

@@ -36,7 +36,7 @@ impl Phases {
         if evidence.is_none() {
             return Phases { of_calls: vec![Phase::Unknown; tree.len()] };
         }
-        // The ancestors of the current call, each with the evidence at that point.
+        // The ancestors of the current call, each with the evidence that its children inherit.
         let mut above: Vec<(CallId, Known)> = Vec::new();
         let of_calls = tree.calls().map(|call| {
             while above.last().is_some_and(|&(open, _)| !tree.is_below(call, open)) {
@@ -59,7 +59,7 @@ impl Phases {
 /// The evidence that a call inherits from its ancestors.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    /// The innermost known phase, and the time from which it applies.
+    /// The innermost known phase, and the time at which that phase starts.
     said: Option<(Nanos, Phase)>,
     /// Whether an ancestor op or module led to a backward op.
     led_to_backward: bool,
@@ -110,7 +110,7 @@ impl Evidence {
         let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
         let backward = self.is_backward[call.index()].then_some((start, Phase::TrainBackward));
         // On a tie, the argument order decides: a backward op that starts together with an
-        // annotation is inside it.
+        // annotation is inside the annotation.
         let said = later(later(above.said, annotated), backward);
         let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
         Known { said, led_to_backward }
@@ -126,7 +126,7 @@ impl Evidence {
     }
 }
 
-/// The phase that started later; on a tie the second one.
+/// The phase that started later; on a tie, the second argument.
 fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Nanos, Phase)> {
     match (one, two) {
         (Some((since, _)), Some((until, _))) if until < since => one,
@@ -135,8 +135,8 @@ fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Na
     }
 }
 
-/// For each call, whether it is an op that autograd made: its name says so, or it has the sequence
-/// number of a forward op on another thread.
+/// For each call, whether autograd made it: either the op's name says so, or the op has the
+/// sequence number of a forward op on a different thread.
 fn backward_ops(tree: &CallTree) -> Vec<bool> {
     let trace = tree.trace();
     let mut names_autograd = ByName::new(trace);
@@ -171,10 +171,10 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     leads
 }
 
-/// The innermost annotation of a thread at any time, as a list of changes.
+/// The innermost annotation of a thread at any time, stored as a list of transitions.
 struct Innermost {
-    /// The times of the changes, each with the new phase and the time from which that phase
-    /// applies.
+    /// The times at which the innermost annotation changes, each with the new phase and the start
+    /// of that phase.
     changes: Vec<(Nanos, Option<(Nanos, Phase)>)>,
 }
 
@@ -187,7 +187,7 @@ impl Innermost {
         by_thread.iter().map(|list| Innermost::new(list)).collect()
     }
 
-    /// Builds the list of changes. `list` must be sorted by start, longer annotations first.
+    /// Builds the list of transitions. `list` must be sorted by start, longer annotations first.
     fn new(list: &[&Annotation]) -> Innermost {
         let mut changes = Vec::new();
         let mut open: Vec<(Nanos, (Nanos, Phase))> = Vec::new();

@@ -1,5 +1,5 @@
-//! Determines the vendor of a trace's GPU, with the evidence. No single field of a trace is
-//! reliable.
+//! Determines the vendor of a trace's GPU, with the evidence. No single field of a trace identifies
+//! the vendor reliably.
 
 use crate::trace::{Category, TextId, Trace};
 use rustc_hash::FxHashMap;
@@ -17,11 +17,11 @@ pub enum Vendor {
     Ascend,
     /// Meta's MTIA.
     Mtia,
-    /// Another kind of accelerator.
+    /// An accelerator of a vendor that is not listed.
     Other,
     /// The trace has no events of a GPU or another accelerator.
     Cpu,
-    /// The trace has GPU events, but no evidence for a vendor or equal evidence for two.
+    /// The trace has GPU events, but no evidence for a vendor, or equal evidence for two vendors.
     Unknown,
 }
 
@@ -45,7 +45,7 @@ impl Vendor {
 pub struct Platform {
     /// The vendor with the most evidence.
     pub vendor: Vendor,
-    /// The evidence, in words.
+    /// The evidence for the vendor, in words.
     pub evidence: Vec<String>,
 }
 
@@ -72,7 +72,8 @@ impl Platform {
     }
 }
 
-/// How often each name occurs in a trace. A trace has few distinct names, so each is checked once.
+/// How often each name occurs in a trace. A trace has few distinct names, so each name is checked
+/// once.
 struct Names<'t> {
     trace: &'t Trace,
     counts: FxHashMap<(Category, TextId), u64>,
@@ -110,7 +111,7 @@ impl<'t> Names<'t> {
     }
 }
 
-/// The evidence collected so far.
+/// The evidence for each vendor collected so far.
 #[derive(Default)]
 struct Votes {
     nvidia: u32,
@@ -151,8 +152,8 @@ impl Votes {
         self.evidence.dedup();
     }
 
-    /// Adds one vote of the runtime calls and one of the kernels, for the vendor that most of their
-    /// names indicate.
+    /// Adds two votes: one for the vendor that most runtime calls indicate, and one for the vendor
+    /// that most kernel names indicate.
     fn read_events(&mut self, names: &Names<'_>) {
         self.vote("runtime calls", names.votes(Category::Runtime, of_call));
         self.vote("kernel names", names.votes(Category::Kernel, of_kernel));
@@ -167,8 +168,8 @@ impl Votes {
     }
 }
 
-/// An accelerator that is neither CUDA nor HIP, with the evidence. The profiler of such an
-/// accelerator has its own categories, calls or kernels, some of which comparisons ignore.
+/// An accelerator that uses neither CUDA nor HIP, with the evidence. Its profiler records
+/// categories, calls or kernels of its own, some of which comparisons ignore.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let of_category = trace.left_out().iter().find_map(|(category, _)| {
         let name = category.to_ascii_lowercase();
@@ -183,7 +184,7 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
             let at = NAMES.iter().position(|(mark, ..)| name.starts_with(mark));
             at.into_iter().for_each(|at| counts[at] += count);
         }
-        // A trace of another device may contain a few of these names.
+        // A trace of a CUDA or HIP device may contain a few of these names.
         let most = (0..NAMES.len()).max_by_key(|&at| counts[at])?;
         let (mark, vendor) = NAMES[most];
         (counts[most] * 10 > all).then(|| (vendor, format!("names with {mark}")))
@@ -191,7 +192,7 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     of_category.or_else(of_name)
 }
 
-/// Substrings of the categories that accelerators other than CUDA and HIP have.
+/// Substrings of trace categories that only accelerators without CUDA and HIP have.
 const CATEGORIES: [(&str, Vendor); 5] = [
     ("mtia", Vendor::Mtia),
     ("ascend", Vendor::Ascend),
@@ -200,7 +201,7 @@ const CATEGORIES: [(&str, Vendor); 5] = [
     ("privateuse1", Vendor::Other),
 ];
 
-/// Prefixes of the calls and kernels that accelerators other than CUDA and HIP have.
+/// Prefixes of calls and kernels that only accelerators without CUDA and HIP have.
 const NAMES: [(&str, Vendor); 4] = [
     ("aclnn", Vendor::Ascend),
     ("AscendCL@", Vendor::Ascend),

@@ -13,9 +13,9 @@
 //!         └── nn.Module: Decoder_0
 //! ```
 //! The search starts at the thread with the most GPU time. The search then descends into the child
-//! with the most GPU time until siblings with the same name together have most of it. The search
-//! does not enter modules or ops, because repetitions inside a model are layers. Names must be
-//! equal including the instance number: `Block_0` and `Block_1` are two layers, but two calls of
+//! with the most GPU time until siblings with the same name together have most of the GPU time. The
+//! search does not enter modules or ops, because repetitions inside a model are layers. Names must
+//! be equal including the instance number: `Block_0` and `Block_1` are two layers, but two calls of
 //! `UNet_0` are one model called twice.
 
 use crate::trace::Nanos;
@@ -32,7 +32,7 @@ pub enum RepeatDetection {
     Off,
 }
 
-/// The repeated calls, sorted by start; empty if nothing repeats.
+/// The repeated calls that can be used as steps, sorted by start; empty if no calls repeat.
 pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     let times = GpuTimes::of(tree);
     let all: Nanos = tree.roots().map(|root| times.below(tree, root)).sum();
@@ -55,7 +55,7 @@ pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     Vec::new()
 }
 
-/// The siblings with the same name that have the most GPU time, among calls that can be a repeat.
+/// Groups siblings that can be repeats by name, and returns the group with the most GPU time.
 fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<CallId> {
     let mut groups: BTreeMap<&str, (Nanos, Vec<CallId>)> = BTreeMap::new();
     for &call in siblings.iter().filter(|&&call| can_repeat(tree, call)) {
@@ -66,8 +66,8 @@ fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<
     groups.into_values().max_by_key(|group| group.0).map_or_else(Vec::new, |group| group.1)
 }
 
-/// Whether a call can be a repeat: only frames and compiled regions can. Ops and launches cannot be
-/// repeats, because any model has many with the same name.
+/// Whether a call can be a repeat: only frames and compiled regions qualify. Ops and launches
+/// cannot be repeats, because any model has many with the same name.
 fn can_repeat(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Frame => true,
@@ -81,7 +81,7 @@ fn is_outside_of_models(tree: &CallTree, call: CallId) -> bool {
 }
 
 /// Whether calls do similar work: their numbers of GPU events must be within a factor of two. The
-/// numbers of GPU events need not be equal, because a first call may do more than later ones.
+/// numbers of GPU events need not be equal, because the first call may do more than later calls.
 fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let counts = || calls.iter().map(|&call| tree.gpu_events(call));
     let most = counts().max().unwrap_or(0);

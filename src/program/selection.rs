@@ -18,12 +18,12 @@ use std::str::FromStr;
 pub struct StepRange {
     /// The first position.
     pub from: u32,
-    /// The position after the last one; `None` if the range has no end.
+    /// The position after the last selected step; `None` if the range has no end.
     pub until: Option<u32>,
 }
 
 impl StepRange {
-    /// Whether a step is in the range.
+    /// Whether a step is in the range of positions.
     pub fn contains(self, step: StepId) -> bool {
         step.0 >= self.from && self.until.is_none_or(|until| step.0 < until)
     }
@@ -83,8 +83,8 @@ impl Selection {
         *self == Selection::default()
     }
 
-    /// The selected part of the tree's trace, from which a new tree must be built. GPU events
-    /// without a launch in the trace have no step and the phase `unknown`.
+    /// The selected part of the trace, from which a new call tree must be built. GPU events without
+    /// a launch in the trace have no step and the phase `unknown`.
     ///
     /// # Errors
     /// Fails if nothing in the trace is selected.

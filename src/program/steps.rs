@@ -1,7 +1,7 @@
-//! Finds the steps of a trace, and the step in which every call was made.
+//! Finds the steps of a trace, and assigns every call to a step.
 //!
-//! Steps are the `ProfilerStep#N` annotations. If there are none, steps are the outermost batches
-//! of an inference engine. If there are no batches either, steps are the repeats of a call
+//! Steps are the `ProfilerStep#N` annotations. Without such annotations, steps are the outermost
+//! batches of an inference engine. Without batches too, steps are the repeats of a call
 //! ([`RepeatDetection`]). GPU work belongs to the step in which it was *launched*, because kernels
 //! of one step often run while the host is already in the next.
 //!
@@ -17,12 +17,12 @@ use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use std::ops::Range;
 
 /// A step of one trace, by its position in order of start, from 0. If two traces have equally many
-/// steps, steps at the same position correspond.
+/// steps, steps at the same position are counterparts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub u32);
 
 impl StepId {
-    /// Position among the steps of its trace.
+    /// Position of the step among the steps of its trace.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -42,9 +42,9 @@ pub enum StepOrigin {
 /// A step of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepSpan {
-    /// The event of the annotation, or of the call if the step is a repeat.
+    /// The event of the step's annotation, or of the repeated call.
     pub event: EventId,
-    /// Why the span is a step.
+    /// Why the span of time is a step.
     pub origin: StepOrigin,
     /// The thread that the step is on.
     pub thread: ThreadId,
@@ -52,11 +52,11 @@ pub struct StepSpan {
     pub start: Nanos,
     /// End time in ns, exclusive.
     pub end: Nanos,
-    /// The number N in `ProfilerStep#N`; `None` for other steps.
+    /// The number N in `ProfilerStep#N`; `None` for batches and repeats.
     pub number: Option<u64>,
-    /// The phase of the step's batches, if all are in the same phase.
+    /// The phase of the step's batches, if all batches are in the same phase.
     pub phase: Option<Phase>,
-    /// Number of tokens in the step's batches, if all of them record it.
+    /// Number of tokens in the step's batches, if all batches record their tokens.
     pub tokens: Option<u64>,
     /// Number of requests in the step's batches, if there are any.
     pub requests: Option<u64>,
@@ -106,7 +106,7 @@ impl Steps {
         Steps { spans, of_calls }
     }
 
-    /// All steps, sorted by start.
+    /// All steps of the trace, sorted by start.
     pub fn spans(&self) -> &[StepSpan] {
         &self.spans
     }
@@ -200,8 +200,8 @@ fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
     steps
 }
 
-/// Batches that are not nested in another batch on their thread. Engines nest several annotations
-/// for a single forward pass.
+/// Batches that are not nested in another batch on the same thread. Engines nest several
+/// annotations for a single forward pass.
 fn outermost_batches(found: &[Annotation]) -> Vec<(Annotation, Batch)> {
     let mut outermost: Vec<(Annotation, Batch)> = Vec::new();
     for annotation in found {
@@ -230,7 +230,7 @@ fn batch_step(annotation: &Annotation, batch: &Batch) -> StepSpan {
     }
 }
 
-/// A step span with the totals of the batches that start in it.
+/// A step span with the totals of the batches that start in that span.
 fn batch_totals(
     batches: &[(Annotation, Batch)],
     thread: ThreadId,
@@ -262,10 +262,11 @@ fn batch_totals(
 /// Finds the step at a given time on a thread.
 struct Finder<'a> {
     spans: &'a [StepSpan],
-    /// The steps of each thread, sorted by start; a single list if one thread has all steps.
+    /// One list of steps per thread, sorted by start; a single list if one thread has all steps.
     lists: Vec<Vec<u32>>,
-    /// The last lookup: its list, the time range for which its result is valid, and the result.
-    /// Calls mostly come in order, so the next lookup usually has the same result.
+    /// The last lookup: index of the searched list, the time range in which the result is valid,
+    /// and the result. Calls are mostly in order of time, so the next lookup usually has the same
+    /// result.
     last: (usize, Range<Nanos>, Option<StepId>),
 }
 
@@ -289,7 +290,7 @@ impl<'a> Finder<'a> {
         self.last.2
     }
 
-    /// The step at a given time, and the time range around it with the same result.
+    /// The step at a given time, and the surrounding time range in which the answer is the same.
     fn around(&self, list: &[u32], moment: Nanos) -> (Range<Nanos>, Option<StepId>) {
         let span = |&at: &u32| &self.spans[at as usize];
         let after = list.partition_point(|at| span(at).start <= moment);

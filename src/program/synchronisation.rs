@@ -1,4 +1,5 @@
-//! Decides which runtime calls wait for the GPU. No other module contains the names of these calls.
+//! Decides which runtime calls wait for the GPU. Only this module contains the names of the calls
+//! that wait.
 
 use crate::tree::holds_word;
 

@@ -1,11 +1,11 @@
 //! Splits names into words: `cunn_SoftMaxForward<8>` → `cunn soft max forward 8`.
 //!
 //! A word ends at every character that is not a letter or digit, between letters and digits, and
-//! where a new capitalized word begins. Patterns are split the same way, so they can be written as
-//! they appear in names. Patterns match whole words only: `sort` does not match `resort`, and
+//! where a new capitalized word begins. Patterns are split into words like names, so a pattern can
+//! be copied from a name. Patterns match whole words only: `sort` does not match `resort`, and
 //! `relu` does not match `prelude`.
 
-/// The words of a name, in lower case.
+/// The words of a name, in lowercase.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Words(Vec<String>);
 
@@ -44,24 +44,24 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// Whether the words of `part` appear consecutively, in order.
+    /// Whether the words of `part` appear in the name consecutively and in order.
     pub(crate) fn contain(&self, part: &Words) -> bool {
         self.0.windows(part.len().max(1)).any(|window| window == part.0)
     }
 
-    /// The positions at which the words of `part` appear consecutively, in order.
+    /// The positions in the name at which the words of `part` appear consecutively and in order.
     pub(crate) fn places_of(&self, part: &Words) -> impl Iterator<Item = std::ops::Range<usize>> {
         let length = part.len().max(1);
         let places = self.0.windows(length).enumerate();
         places.filter(move |(_, window)| *window == part.0).map(move |(at, _)| at..at + length)
     }
 
-    /// Whether all words of `part` appear, in any order.
+    /// Whether all words of `part` appear in the name, in any order.
     pub(crate) fn contain_all(&self, part: &Words) -> bool {
         part.0.iter().all(|word| self.0.contains(word))
     }
 
-    /// Whether a word appears in the name.
+    /// Whether the name contains a word.
     pub(crate) fn has(&self, word: &str) -> bool {
         self.0.iter().any(|known| known == word)
     }
@@ -71,13 +71,13 @@ impl Words {
         !self.0.is_empty() && self.0.iter().all(|word| is_such(word))
     }
 
-    /// The words that are not numbers.
+    /// The words of the name that are not numbers.
     pub(crate) fn without_numbers(&self) -> Words {
         let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
         Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
     }
 
-    /// The words without the given ones; unchanged if none would remain.
+    /// The words of the name without some given words; all words if none would remain.
     pub(crate) fn without(&self, words: &[&str]) -> Words {
         let kept = self.0.iter().filter(|word| !words.contains(&word.as_str()));
         let kept: Vec<String> = kept.cloned().collect();
@@ -88,19 +88,19 @@ impl Words {
         self.0.get(position).map(String::as_str)
     }
 
-    /// The first `count` words, or all if there are fewer.
+    /// The first `count` words of the name, or all words if the name is shorter.
     pub(crate) fn first(&self, count: usize) -> Words {
         Words(self.0[..count.min(self.0.len())].to_vec())
     }
 
-    /// The words after the first occurrence of `word`; `None` if it does not appear.
+    /// The words after the first occurrence of `word`; `None` if `word` does not occur.
     pub(crate) fn behind(&self, word: &str) -> Option<Words> {
         let at = self.0.iter().position(|known| known == word)?;
         Some(Words(self.0[at + 1..].to_vec()))
     }
 }
 
-/// Whether a new word starts at this character.
+/// Whether a new word starts at a given character.
 fn starts_word(before: Option<char>, this: char, next: Option<char>) -> bool {
     let Some(before) = before else { return false };
     if !this.is_alphanumeric() || !before.is_alphanumeric() {

@@ -1,4 +1,4 @@
-//! Remote addresses without the feature `remote`: recognized, but rejected with a remedy.
+//! Without the feature `remote`, remote addresses are recognized but rejected with a remedy.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};

@@ -1,4 +1,4 @@
-//! Writes local files to a temporary file in the same folder, which is then renamed into place.
+//! Writes a local file as a temporary file in the same folder, and then renames it into place.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
@@ -62,7 +62,7 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
             .map_err(|error| Error::io(path, "write the file", error)),
     };
     // The temporary file is removed after a hard link or a failure. After a rename the temporary
-    // file no longer exists, so the error is ignored.
+    // file no longer exists, so a failure to remove it is ignored.
     let _ = fs::remove_file(&aside);
     result
 }
@@ -86,14 +86,14 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Creates a new file. Fails if the name is already in use, even by a dangling link.
-#[expect(clippy::disallowed_methods, reason = "the one place that creates files")]
+#[expect(clippy::disallowed_methods, reason = "the only function that creates files")]
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
-    // `O_EXCL` never follows a link planted under this name.
+    // `O_EXCL` never follows a link that someone planted under this name.
     File::create_new(path)
 }
 
 /// Whether `path` is a device, a pipe or an open descriptor (`/dev/stdout`, `>(command)`). A rename
-/// would replace a device with a file, and a partly written stream cannot be undone.
+/// would replace a device with a file, so streams are written to directly.
 fn is_stream(path: &Path) -> bool {
     let is_descriptor = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc/self/fd"]
         .iter()
@@ -154,7 +154,8 @@ const ASIDE: (&str, &str) = (".tracetree-", ".part");
 /// writer.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// Removes the temporary files of writers that were killed. Files that cannot be removed remain.
+/// Removes the temporary files of writers that were killed. Temporary files that cannot be removed
+/// are left behind.
 pub(super) fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -176,12 +177,12 @@ fn write_aside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
     let aside = folder_of(path).join(name);
     let mut file = create_file(&aside).map_err(|error| failed(path, error))?;
     let mut write = || {
-        // Keeps the permissions of the file that is replaced.
+        // The new file gets the permissions of the file that it replaces.
         if let Ok(replaced) = fs::metadata(path) {
             file.set_permissions(replaced.permissions())?;
         }
         file.write_all(bytes)?;
-        // Ensures that, after a power loss, the file is complete or absent.
+        // Syncing ensures that after a power loss the file is either complete or absent.
         file.sync_data()
     };
     write().map_err(|error| {

@@ -1,4 +1,5 @@
-//! Lists, reads and writes whole files and objects by path or address; no other module does.
+//! Lists, reads and writes whole files and objects by path or address. Only this module accesses
+//! storage.
 //!
 //! Writes are atomic: a reader never sees a partial file, even if the writer is interrupted.
 
@@ -15,7 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// A file or object, without its content.
+/// Metadata of a file or object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
     /// Path or address of the file or object.
@@ -35,7 +36,7 @@ pub(crate) enum Opening {
 }
 
 impl Opening {
-    /// Number of requested bytes that are or will be in memory.
+    /// Number of bytes that have been requested in advance, and are or will be in memory.
     pub(crate) fn ahead(&self) -> u64 {
         match self {
             Opening::Local(_) => 0,
@@ -43,7 +44,7 @@ impl Opening {
         }
     }
 
-    /// Waits for the first bytes.
+    /// Waits for the first bytes of the file or object.
     ///
     /// # Errors
     /// Fails if the file or object cannot be opened, or if an object is not the requested version.
@@ -97,7 +98,7 @@ pub(crate) fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
-/// Runs `work`, whose parallel parts read from `folder`. Local files use the default thread pool;
+/// Runs `work`, which reads from `folder` in parallel. Local files use the default thread pool;
 /// objects, which mostly wait for the network, use a pool with more threads than there are cores.
 pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -> T {
     static WAITING: LazyLock<Option<ThreadPool>> =
@@ -142,7 +143,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
 }
 
 /// Starts to open a given version of a file or object. The first bytes of an object are requested
-/// at once. The version of a file is not checked.
+/// immediately. The version of a local file is not checked.
 pub(crate) fn begin(stored: &Stored) -> Opening {
     match is_remote(&stored.path) {
         true => Opening::Remote(Box::new(remote::begin(stored))),
@@ -205,12 +206,12 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Atomically writes `bytes` to the file `path`: a temporary file with a unique name in the same
-/// folder is synced and renamed over `path`. If several writers are concurrent, the last one wins.
-/// Devices, pipes and `/dev/stdout` are written to directly.
+/// folder is synced and renamed over `path`. If several processes write the same file, the last one
+/// wins. Devices, pipes and `/dev/stdout` are written to directly.
 ///
 /// # Errors
 /// Fails if the file cannot be written, if the folder is missing, or if `path` is a folder or a
-/// symbolic link. On failure, the temporary file is removed.
+/// symbolic link. If the write fails, the temporary file is removed.
 pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let path = path.as_ref();
     match is_remote(path) {

@@ -1,4 +1,4 @@
-//! Tests of `action.yml`: what it installs and runs on a CI runner.
+//! Tests of what `action.yml` installs and runs on a CI runner.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
 use serde::Deserialize;
@@ -40,8 +40,9 @@ fn program(bin: &Path, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// A simulated CI runner. The runner's `cargo` logs its arguments and installs the command under
-/// test. The PATH of the runner also contains another `tracetree`, which must not be run.
+/// A simulated CI runner. The `cargo` of the simulated runner logs its arguments and installs the
+/// command under test. The PATH of the simulated runner also contains a decoy `tracetree`, which
+/// must not be run.
 struct Runner {
     folder: tempfile::TempDir,
 }
@@ -73,7 +74,7 @@ impl Runner {
         fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 
-    /// Runs a step as a CI runner does: inputs are passed only through the environment.
+    /// Runs a step of the action like a CI runner: inputs are passed only through the environment.
     fn run(&self, step: &Step, inputs: &[(&str, &str)]) -> Output {
         let input = |text: &str| {
             let name = text.trim_start_matches("${{ inputs.").trim_end_matches(" }}");
@@ -128,7 +129,8 @@ fn the_action_installs_nothing_from_a_registry() {
             assert!(line.contains("--path") && line.contains("--locked"), "{line}");
             assert!(!line.contains('@'), "{line}");
         }
-        // The only download is checked against a hash that the caller specifies.
+        // The action downloads a single file, and checks it against a hash that the caller
+        // specifies.
         let downloads = step.run.matches("curl ").count();
         assert!(downloads <= 1, "{}", step.run);
         assert_eq!(downloads, step.run.matches("!= \"$SHA256\"").count(), "{}", step.run);

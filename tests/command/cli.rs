@@ -1,4 +1,4 @@
-//! Tests of `tracetree diff`, `tree` and `uid` as users run them: streams, files and exit codes.
+//! Tests of the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
 #![cfg(feature = "cli")]
 
 use serde_json::Value;
@@ -34,7 +34,7 @@ impl Place {
         self.at(name).display().to_string()
     }
 
-    /// The command `tracetree diff`, run in the project root, with its report in this folder.
+    /// The command `tracetree diff`, run in the project root, with the report written to `folder`.
     fn diff(&self, arguments: &[&str]) -> Command {
         let mut command = program(&["diff"]);
         command.args(arguments).arg("-o").arg(self.at("report"));
@@ -48,7 +48,7 @@ fn program(arguments: &[&str]) -> Command {
     command
 }
 
-/// Stdout and stderr of a run that must exit with `code`.
+/// Runs a command that must exit with `code`, and returns its stdout and stderr.
 fn ends(code: i32, mut command: Command) -> (String, String) {
     let Output { status, stdout, stderr } = command.output().expect("the program runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -57,11 +57,12 @@ fn ends(code: i32, mut command: Command) -> (String, String) {
     (out, err)
 }
 
-/// The error of a run that must fail: exit code 2, one line on stderr, no report.
+/// Runs a command that must fail with exit code 2, one line on stderr and no report, and returns
+/// the error.
 fn fails(place: &Place, arguments: &[&str]) -> String {
     let (out, err) = ends(2, place.diff(arguments));
     assert_eq!(out, "");
-    // A common mistake has a second line: the command to run instead.
+    // For a common mistake, stderr has a second line: the command to run instead.
     let mut others = err.lines().skip(1);
     assert!(others.next().is_none_or(|line| line.starts_with("tracetree: try: ")), "{err}");
     assert_eq!(others.next(), None, "{err}");
@@ -92,7 +93,7 @@ fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     assert!(names(&place.at("report")).contains(&"diff_stats.csv".to_owned()));
 }
 
-/// The figures in a line of the totals, in ns.
+/// The figures in one line of the totals, in ns.
 fn account_of(line: &str) -> Vec<i64> {
     let figures = line.split(|c: char| !c.is_ascii_digit() && c != '.');
     let figures = figures.filter(|part| part.contains('.') && part.len() > 4);
@@ -229,7 +230,7 @@ fn only_results_and_remarks_are_printed_if_stderr_is_not_a_terminal() {
     assert!(err.lines().all(|line| line.starts_with("tracetree: ")), "no bar: {err}");
 }
 
-/// What `tracetree diff` prints on a terminal of this width.
+/// The output of `tracetree diff` on a terminal of `width` columns.
 fn screen(baseline: &str, candidate: &str, width: usize) -> String {
     let options = tracetree::ComparisonOptions::default();
     let comparison = tracetree::Comparison::open(baseline, candidate, &options);
@@ -601,7 +602,7 @@ fn all_thresholds_share_one_grammar() {
     assert_ne!(micros, same(&[]));
 }
 
-/// All commands, including subcommands after their command and a space.
+/// The names of all commands, including subcommands such as `fleet plan`.
 const COMMANDS: [&str; 18] = [
     "diff",
     "info",
@@ -703,8 +704,8 @@ fn the_manual_page_has_every_command_with_its_examples() {
         let section = section.unwrap_or_else(|| panic!("{title} is not in the page"));
         assert_eq!(section.matches("\n\\&  tracetree ").count(), 3, "{command}\n{section}");
     }
-    // Options of every command are described once; options of a single command are described in its
-    // section.
+    // The manual page describes global options once, and the options of a command in the section of
+    // that command.
     assert_eq!(page.matches("\n\\fB\\-\\-max\\-unpacked\\fR").count(), 1, "{page}");
     let titles: Vec<&str> = sections.iter().filter_map(|section| section.lines().next()).collect();
     assert!(!titles.contains(&"REPORT") && page.contains("\n.SS REPORT\n"), "{titles:?}");

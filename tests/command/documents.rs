@@ -1,9 +1,9 @@
-//! Runs every command of the README and docs as written, so that no example becomes outdated.
+//! Runs every command in the README and the docs as written, so no example becomes outdated.
 //!
 //! The names in the examples (BASE, NEW, runs/before_1.json.gz, …) are files in a temporary folder.
 //! Programs other than `tracetree` (git, dot, pip, …) are replaced by programs that do nothing. A
-//! command may report differences (exit code 1) or be inconclusive (3). Bad usage (2) means that
-//! the example is outdated.
+//! command may report differences (exit code 1) or be inconclusive (3). Exit code 2 (bad usage)
+//! means that the example is outdated.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
 use std::fs;
@@ -14,7 +14,7 @@ use std::process::Command;
 /// Pattern for commands on traces that are not in this repository.
 const OF_REAL_TRACES: &str = "vllm_|sglang_";
 
-/// Pattern for commands on addresses, which need a server; `tests/remote` has one.
+/// Pattern for commands on addresses, which need a server; `tests/remote` starts a server.
 const OF_ADDRESSES: &str = "s3://";
 
 /// Documents that contain commands, relative to the project root.
@@ -41,7 +41,8 @@ fn blocks(text: &str) -> Vec<&str> {
     after.map(|rest| rest.split("```").next().expect("the end of a block")).collect()
 }
 
-/// The commands of a block. If the block has `$ ` prompts, the output after them is omitted.
+/// The commands of a block. If the block has `$ ` prompts, lines without a prompt are output and
+/// are omitted.
 fn script(block: &str) -> String {
     let has_prompt = block.lines().any(|line| line.starts_with("$ "));
     let lines = block.lines().filter(|line| !has_prompt || line.starts_with("$ "));
@@ -69,7 +70,7 @@ fn place(folder: &Path) {
         fs::create_dir_all(folder.join(sub)).expect("a folder");
     }
     let tracetree = env!("CARGO_BIN_EXE_tracetree");
-    // This program logs the exit code of each run.
+    // The `tracetree` on the PATH is a wrapper that logs the exit code of each run.
     program(
         &bin,
         "tracetree",
@@ -124,7 +125,7 @@ fn place(folder: &Path) {
     }
 }
 
-/// Runs a block in the folder; returns the log of its `tracetree` commands, and stderr.
+/// Runs a block of commands in a folder; returns the log of its `tracetree` commands, and stderr.
 fn run(folder: &Path, block: &str) -> (Vec<String>, String) {
     let log = folder.join("log");
     fs::write(&log, "").expect("a writable folder");
@@ -149,7 +150,7 @@ fn every_command_of_the_documents_works() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     place(folder.path());
     let mut run_commands = 0;
-    // These commands create reports and baselines that the commands of a page need.
+    // The following commands create reports and baselines that the commands of a page need.
     let before = "tracetree diff examples/traces/resnet.rocm.json.gz examples/traces/resnet.cuda.json.gz -o report\n\
                   tracetree baseline record BASE -o base.ttb\ncp base.ttb perf/base.ttb\n";
     for document in documents() {
@@ -176,7 +177,7 @@ fn is_command(line: &str) -> bool {
     line.starts_with("tracetree ") || line.starts_with("cargo run --release -- ")
 }
 
-/// Whether a block has a `tracetree` command on files that are available.
+/// Whether a block has a `tracetree` command whose input files are available.
 fn is_run(block: &str) -> bool {
     let needs_more = OF_REAL_TRACES.split('|').any(|name| block.contains(name))
         || block.contains(OF_ADDRESSES)
@@ -185,7 +186,7 @@ fn is_run(block: &str) -> bool {
     block.lines().map(|line| line.trim_start_matches("$ ")).any(is_command) && !needs_more
 }
 
-/// The output shown after `$ tracetree …` equals what the command prints.
+/// The output shown after `$ tracetree …` equals the actual output of the command.
 #[test]
 fn the_output_shown_in_the_documents_is_what_the_command_prints() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -12,7 +12,7 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{Comparison, ComparisonOptions, Error, ErrorKind, PerSide};
 
-/// The error of a comparison whose baseline is a file `t.json` with this text.
+/// The error of a comparison whose baseline is a file `t.json` that contains `text`.
 fn refused(text: &str) -> Error {
     let folder = TempDir::new().expect("a temporary folder");
     let path = file(&folder, "t.json", text.as_bytes());

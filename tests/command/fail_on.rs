@@ -1,4 +1,5 @@
-//! Tests of `diff --fail-on`: one test for each sentence about it in `docs/reference/diff.md`.
+//! Tests of `diff --fail-on`: one test for each sentence about the option in
+//! `docs/reference/diff.md`.
 #![cfg(feature = "cli")]
 
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -17,7 +18,7 @@ fn steps(times: &[f64]) -> String {
     trace.json()
 }
 
-/// A trace with the same steps, each with `host` µs of host work before its kernel.
+/// A trace with one step for each kernel time, and `host` µs of host work before each kernel.
 fn slow_host(times: &[f64], host: f64) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for (number, &time) in (3..).zip(times) {
@@ -30,7 +31,7 @@ fn slow_host(times: &[f64], host: f64) -> String {
     trace.json()
 }
 
-/// Exit code and stderr of a comparison of two texts.
+/// Compares two traces given as text, and returns the exit code and stderr.
 fn compared(baseline: &str, candidate: &str, limit: &str) -> (Option<i32>, String) {
     let folder = TempDir::new().expect("a temporary folder");
     let [one, two] = [("before.json", baseline), ("after.json", candidate)].map(|(name, text)| {
@@ -47,7 +48,7 @@ fn compared(baseline: &str, candidate: &str, limit: &str) -> (Option<i32>, Strin
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Exit code and stderr of a comparison of two recordings of the examples.
+/// Compares two recordings in `examples/traces`, and returns the exit code and stderr.
 fn examples(baseline: &str, candidate: &str, limits: &[&str]) -> (Option<i32>, String) {
     let folder = TempDir::new().expect("a temporary folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));

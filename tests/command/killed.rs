@@ -1,5 +1,5 @@
-//! Tests of runs that are killed while they write a report over another one. Either one complete
-//! report is left, or one that is rejected.
+//! Tests of runs that are killed while they replace a report. After a kill, the folder contains
+//! either a complete report or a report that is rejected.
 #![cfg(all(unix, feature = "cli"))]
 
 use super::interrupted::{CNN, OTHER, assert_refused, error, run, tracetree, write_report};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const KILLS: u32 = 200;
-/// A duration that is longer than all renames of a report take.
+/// A duration that exceeds the time that renaming all files of a report takes.
 const RENAMES: Duration = Duration::from_millis(3);
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -31,7 +31,7 @@ impl Moments {
     }
 }
 
-/// The files of a folder. Staging folders that a killed run left are removed.
+/// The files of a folder. The files of a folder, after staging folders of a killed run are removed.
 fn files(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -75,8 +75,8 @@ impl Place {
         self.home.path().join("report")
     }
 
-    /// Starts a run over the report and kills it after a random delay, either during the whole run
-    /// or while it renames files. Returns whether the run was still in progress.
+    /// Starts a run that replaces the report and kills the run after a random delay, either at any
+    /// time or while files are renamed. Returns whether the run was still in progress.
     fn kill(&self, candidate: &str, is_in_renames: bool, moments: &mut Moments) -> bool {
         let manifest = self.report().join("manifest.json");
         let before = fs::read(&manifest).expect("a manifest");
@@ -92,7 +92,7 @@ impl Place {
             while child.try_wait().expect("a child").is_none() && is_unchanged() {}
             start = Instant::now();
         }
-        // This is a busy-wait, because sleeping takes longer than a rename.
+        // The test busy-waits, because sleeping takes longer than a rename.
         while start.elapsed() < wait {
             std::hint::spin_loop();
         }
@@ -104,7 +104,7 @@ impl Place {
         is_running
     }
 
-    /// Which of the two reports is complete, checked against `uid`; `None` if `uid` rejects the
+    /// Determines with `uid` which of the two reports is complete; `None` if `uid` rejects the
     /// folder.
     fn generation(&self) -> Option<usize> {
         let report = self.report();

@@ -1,4 +1,4 @@
-//! Tests of common mistakes, which are reported in two lines: what is wrong and the command to run
+//! Tests of common mistakes, which are reported in two lines: the problem, and the command to run
 //! instead.
 #![cfg(feature = "cli")]
 

@@ -1,4 +1,4 @@
-//! Tests of pipeline options: trees without Python frames, aliases, names for the sides.
+//! Tests of comparison options: ignoring Python frames, aliases, and names for the sides.
 
 use crate::support::phenomena::Phenomenon;
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -174,8 +174,8 @@ fn the_sides_are_named_after_device_or_file_if_that_distinguishes_them() {
     assert_eq!(side_names(folders, same, none), ["before", "after"]);
     let long = "a-name-that-would-push-the-figures-out-of-their-columns";
     assert_eq!(side_names([long, "b.json"], same, none), ["trace1", "trace2"]);
-    // A name given by the user is kept. If the given name equals the other side's device name, that
-    // side falls back to `trace2`.
+    // A side name given by the user is kept. If the given name equals the device name of the other
+    // side, the other side is called `trace2`.
     assert_eq!(side_names(files, devices, ["H100", ""]), ["H100", "trace2"]);
     assert_eq!(side_names(files, devices, ["old", ""]), ["old", "H100"]);
 }

@@ -58,13 +58,14 @@ fn the_answer_fits_a_screen_and_has_the_three_parts() {
         for line in text.lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
-        // The text says what changed or that nothing did, what it costs, and what to do.
+        // The text names the changes (or says that there are none), their costs, and what to do
+        // about them.
         assert!(text.contains("Changed for certain") || text.contains("are identical"), "{text}");
         assert!(text.contains(" per step") && text.contains("What to do\n1. "), "{text}");
     }
 }
 
-/// The lines of `--format brief`, and their total size.
+/// The lines of `--format brief`, and the total size of the output.
 fn brief(pair: [&str; 2]) -> (Vec<(String, String)>, usize) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     command.args(["diff", "--no-report", "-q", "--format", "brief"]).args(pair);
@@ -164,15 +165,15 @@ fn a_pipe_honours_columns_and_elides_nothing() {
         words
     };
     let (narrow, wide) = (piped(Some("60")), piped(Some("200")));
-    // At any width, only the evidence of causes is shortened.
+    // At every width, only the evidence of causes is shortened.
     let options = ComparisonOptions::default();
     let comparison = Comparison::open(BUNDLED[0], BUNDLED[1], &options).expect("two traces");
     let (causes, _) = cause_lines(comparison.analysis());
     let shortened: usize = causes.iter().map(|cause| cause.evidence.matches('…').count()).sum();
     assert_eq!(narrow.matches('…').count(), shortened, "{narrow}");
     assert_eq!(wide.matches('…').count(), shortened, "{wide}");
-    // The narrow totals are transposed and have no kernel counts, but all names and reasons are
-    // present.
+    // The totals on a narrow terminal are transposed and have no kernel counts, but all names and
+    // reasons are present.
     for word in words(&wide).iter().filter(|word| word.contains("::")) {
         assert!(narrow.contains(word.as_str()), "{word}");
     }

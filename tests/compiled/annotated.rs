@@ -1,5 +1,5 @@
-//! Tests of graphs whose kernels name the part of the program in which they were captured. These
-//! parts become calls below the graph launch.
+//! Tests of graphs whose kernels name parts of the program; these parts become calls below the
+//! graph launch.
 
 use crate::support::files::unpacked;
 use crate::support::laws;
@@ -14,7 +14,7 @@ use tracetree::trace::{Nanos, ReadOptions, Trace};
 use tracetree::tree::{CallId, CallKind, CallTree, ModuleName, TreeOptions};
 use tracetree::{Analysis, PerSide, Side};
 
-/// A trace with one graph launch that has these kernels, each with its arguments.
+/// A trace with one graph launch of the given kernels, each with its arguments.
 fn replay_of(kernels: &[(&str, Value)]) -> String {
     let launch = |t: &mut HostThread<'_>| {
         t.launch("cudaGraphLaunch").graph(|graph| {
@@ -152,7 +152,7 @@ fn the_laws_hold_for_named_parts() {
     );
 }
 
-/// The instances of the modules above a call, outermost first.
+/// The instance names of the modules above a call, outermost first.
 fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
     let modules = tree.ancestors(call).filter(|&above| tree.is_module(above));
     let mut names: Vec<&str> =
@@ -161,8 +161,8 @@ fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
     names
 }
 
-/// The recorded replay with module names from its capture written into its kernels, as PyTorch
-/// does, and the modules of each kernel by uid.
+/// A recorded replay whose kernels name modules of the capture, as PyTorch writes them; also the
+/// modules of each kernel, by uid.
 fn annotated_replay() -> (String, HashMap<u32, Vec<String>>) {
     let replay = Trace::open(h100("decode_graph")).expect("a trace");
     let capture = Trace::open(h100("decode_graph.capture")).expect("a trace");

@@ -1,7 +1,8 @@
-//! Changes captures in a known way and counts how many kernels of a replay are attributed to their
+//! Changes captures in a known way and counts the kernels of a replay that are attributed to their
 //! own launch.
 //!
-//! Generated traces are always tested; real traces only if `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
+//! their folder.
 
 use crate::support::captures::{CaptureChange, Graphs};
 use crate::support::files::{real_traces, unpacked};
@@ -10,10 +11,10 @@ use crate::support::resnet::training;
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
 
-/// Minimum for most changes: nearly all kernels are attributed to their launch.
+/// Minimum fraction for most changes: nearly all kernels are attributed to their launch.
 const SINGLE: f64 = 0.99;
-/// Minimum for changes that remove kernel names and some launches, so only the order and common
-/// words remain as evidence.
+/// Minimum fraction for changes that remove kernel names and some launches, so only the order and
+/// common words remain as evidence.
 const FEW_SIGNS: f64 = 0.80;
 
 const CHANGES: [(&[CaptureChange], f64); 7] = [
@@ -36,7 +37,8 @@ const REAL: [&str; 7] = [
     "training/resnet50_ddp.a100.json.gz",
 ];
 
-/// A change, the fraction of kernels that are attributed correctly, and the minimum fraction.
+/// A change, the fraction of kernels attributed correctly, and the required minimum of that
+/// fraction.
 type Measured = (String, f64, f64);
 
 /// Measures how well a graph's kernels are attributed, for all changes.

@@ -19,7 +19,7 @@ fn read(name: &str, json: &str) -> Trace {
     Trace::from_reader(name, json.as_bytes(), &ReadOptions::default()).expect("a trace")
 }
 
-/// A module that multiplies, adds and applies an activation. The launches of this module are
+/// A module that multiplies, adds and applies an activation. The launches of the module are
 /// captured without running.
 fn captured_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
@@ -63,8 +63,8 @@ fn replay_blocks(t: &mut HostThread<'_>, blocks: usize) {
     });
 }
 
-/// Replays of graphs below a frame, one for each entry of `blocks`, which is the graph's number of
-/// blocks.
+/// Replays of graphs below a frame: one replay per entry of `blocks`, which gives the number of
+/// blocks in the graph.
 fn replays_of(blocks: &[usize]) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.frame("engine.py(7): replay", |t| {
@@ -95,7 +95,7 @@ fn kernels(tree: &CallTree) -> Vec<CallId> {
     tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu).collect()
 }
 
-/// The innermost module above each kernel.
+/// For each kernel, the innermost module above it.
 fn modules(tree: &CallTree) -> Vec<String> {
     let name = |module| ModuleName::instance_or_name(tree.name(module)).to_owned();
     kernels(tree).iter().map(|&kernel| tree.module(kernel).map_or_else(String::new, name)).collect()
@@ -127,8 +127,8 @@ fn captured_calls_are_marked_and_take_no_time() {
     };
     assert_eq!(host(&tree), host(&bare));
     let captured: Vec<CallId> = tree.calls().filter(|&call| tree.is_captured(call)).collect();
-    // The captured calls are a module, three ops and three launches. The query for whether a
-    // capture is in progress is omitted.
+    // The captured calls are a module, three ops and three launches. The runtime call that queries
+    // whether a capture is in progress is omitted.
     assert_eq!(captured.len(), 7);
     assert!(captured.iter().all(|&call| tree.duration(call) == Nanos::ZERO));
     assert!(captured.iter().all(|&call| tree.kind(call) != CallKind::Gpu));
@@ -312,7 +312,7 @@ fn graphs_of_equal_length_are_distinguished_by_their_order() {
         launches.filter_map(module).map(name).collect::<Vec<_>>()
     };
     assert_eq!(firsts(&[1, 1, 1, 2, 1, 1, 1, 2]), [round, round].concat());
-    // This trace begins in the middle of a round.
+    // The trace begins in the middle of a round of replays.
     assert_eq!(firsts(&[1, 2, 1, 1, 1, 2]), [&round[2..], &round].concat());
     let tree = with(&replays_of(&[1, 1, 1, 2]), &[&pieces]);
     assert!(note(&tree, "CAPTURE_BY_ORDER").contains("in the order of their capture"));
@@ -452,7 +452,7 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_their_label() {
         run(&["explain", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
     assert!(why.contains(&format!("aten::add [{label}, captured]")), "{why}");
     let (_, info, _) = run(&["info", &replay, "--capture", &capture]);
-    assert!(info.contains("3 of 3 replayed kernels captured"), "{info}");
+    assert!(info.contains("3 of 3 replayed kernels attributed to captured calls"), "{info}");
     let (code, _, said) = run(&["tree", &replay, "--capture", &eager, "--strict"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("CAPTURE_WITHOUT_GRAPH"), "{said}");
@@ -464,7 +464,7 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_their_label() {
     assert!(graphs.lines().nth(1).is_some_and(|line| line.starts_with("trace1,")), "{graphs}");
 }
 
-/// The tree of a real replay with the calls of its capture.
+/// The tree of a real replay, with the calls of its capture added.
 fn real_pair(name: &str) -> Option<CallTree> {
     let capture = real(&format!("inference/capture/{name}.capture.mi300.json.gz"))?;
     let replay = real(&format!("inference/{name}.mi300.json.gz"))?;
@@ -565,7 +565,7 @@ fn all_kernels_of_a_generated_graph_are_attributed_correctly() {
     let graphs = Graphs::of_eager(&recording).expect("launches");
     let tree = graphs.tree(&[]);
     assert_eq!(graphs.right(&tree), (6, 6));
-    // Without the capture, no call is marked as captured.
+    // If no capture is passed, no call is marked as captured.
     let bare = CallTree::build(tree.trace().select(|event| !tree.trace().is_captured(event)));
     assert_eq!(bare.calls().filter(|&call| bare.is_captured(call)).count(), 0);
 }

@@ -1,5 +1,5 @@
-//! Tests on traces that were recorded on an H100 (`examples/traces/h100`). The effect of each
-//! change on the program is known, and is recomputed from the JSON.
+//! Tests on traces that were recorded on an H100 (`examples/traces/h100`). The expected results are
+//! recomputed from the JSON.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -36,7 +36,8 @@ fn gpu_events(name: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Number of ops on the GPU path that are neither matched nor replaced by a region, by name.
+/// Number of ops on the GPU path that are neither matched nor replaced by a compiled region, by
+/// name.
 fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     let tree = analysis.tree(side);
     let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op && tree.is_gpu_path(*call);
@@ -51,7 +52,7 @@ fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// The pairs of names of matched ops that were renamed, with their counts.
+/// The old and new names of matched ops that were renamed, with their counts.
 fn renamed(analysis: &Analysis) -> BTreeMap<(&str, &str), usize> {
     let [a, b] = [Side::Baseline, Side::Candidate].map(|side| analysis.tree(side));
     let mut names = BTreeMap::new();
@@ -79,7 +80,8 @@ fn a_second_run_of_the_same_program_matches_every_call() {
     }
 }
 
-/// The pairs run different kernels but make the same calls, so every op is matched.
+/// The two sides of each pair run different kernels but make the same calls, so every op is
+/// matched.
 #[test]
 fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     for changed in ["resnet_channels_last", "resnet_tf32_off", "resnet_benchmark"] {
@@ -95,8 +97,8 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// Different attention back ends count as one op under two names, in the forward and in the
-/// backward pass.
+/// Two attention back ends count as one op under two names, in both the forward and the backward
+/// pass.
 #[test]
 fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {
@@ -117,7 +119,8 @@ fn ops_of_two_attention_backends_are_renames() {
             }
             for side in Side::BOTH {
                 let mut alone = alone(analysis, side);
-                // The memory-efficient backward pass clears the tensors to which it adds.
+                // The memory-efficient backward pass clears the tensors in which it accumulates
+                // gradients.
                 alone.retain(|name, _| !["aten::zero_", "aten::fill_"].contains(name));
                 assert_eq!(alone, BTreeMap::new(), "{backend}");
             }
@@ -143,7 +146,7 @@ fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     work.collect()
 }
 
-/// Compares an eager run with graph replays whose capture is given.
+/// Compares an eager run with graph replays and the capture of the graphs.
 fn with_capture(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
     let capture = CaptureSource::Files(vec![h100(&format!("{new}.capture"))]);
     let options = ComparisonOptions::default().captures(CaptureSource::Nowhere, capture);
@@ -162,11 +165,11 @@ fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     ] {
         with_capture(eager, replay, |analysis| {
             let [mut one, mut two] = Side::BOTH.map(|side| work(analysis, side));
-            // A region copies its inputs to the addresses from which its graph reads them.
+            // A compiled region copies its inputs to the addresses from which its graph reads them.
             if eager == "decode_compiled" {
                 two.retain(|[_, op, _]| !op.contains("copy_") && !op.is_empty());
             }
-            // Kernels that run on two streams at once have no defined order.
+            // Kernels that run concurrently on two streams have no defined order.
             if eager == "decode_eager_streams" {
                 one.sort();
                 two.sort();
@@ -180,7 +183,7 @@ fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     }
 }
 
-/// Number of times that these ops were fused into one kernel of a compiled region, over all
+/// Number of times that the given ops were fused into one kernel of a compiled region, over all
 /// regions.
 fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     let is_claimed = |row: &&FusionRow| {
@@ -192,12 +195,12 @@ fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     analysis.fusions().iter().filter(is_claimed).map(|row| row.agreeing).sum()
 }
 
-/// The models are written so that the fusions are known: each layer has separate fused kernels.
+/// The fusions of these models are known: each layer has separate fused kernels.
 #[test]
 fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("decode_eager", "decode_compiled", |analysis| {
-        // There are two steps for each of two batch sizes. There are two norms in each of four
-        // blocks and one norm after the blocks; the first norm has no sum before it.
+        // The trace has two steps for each of two batch sizes. The model has two norms in each of
+        // four blocks and one norm after the blocks; no sum precedes the first norm.
         let (passes, norms) = (4, 9);
         assert_eq!(
             fused(analysis, &["aten::add", "aten::native_layer_norm"]),
@@ -223,7 +226,7 @@ fn each_layer_of_a_region_has_its_own_fused_kernels() {
     });
 }
 
-/// Each region is matched with the calls of the compiled model, in both the forward and the
+/// Each compiled region is matched with the calls of the eager model, in both the forward and the
 /// backward pass.
 #[test]
 fn time_of_both_sides_of_a_region_is_in_one_row() {
@@ -243,8 +246,7 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
                     assert!(times.0 > 0 && times.1 > 0, "{compiled}: {name}");
                 }
             }
-            // The optimizer copies gradients that have a different layout; everything else is
-            // matched.
+            // Only the optimizer's copies of gradients with a different layout are unmatched.
             for side in Side::BOTH {
                 let mut alone = alone(analysis, side);
                 alone.retain(|name, _| !name.contains("AccumulateGrad") && *name != "aten::copy_");
@@ -254,8 +256,8 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
     }
 }
 
-/// A model has one graph per batch size, and each graph contains all its layers. Both graphs still
-/// belong to the same model.
+/// The model has one graph per batch size, and each graph contains all layers. Both graphs must be
+/// recognized as one model.
 #[test]
 fn graphs_of_two_batch_sizes_are_one_model() {
     compare("decode_eager", "decode_graph", |analysis| {

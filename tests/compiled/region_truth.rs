@@ -1,7 +1,8 @@
-//! Compiles or fuses runs of ops in a known way and counts how many of the regions and fusions the
-//! library finds.
+//! Compiles or fuses runs of ops in a known way and counts the regions and fusions that the library
+//! finds.
 //!
-//! Generated traces are always tested; real traces only if `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
+//! their folder.
 
 #![expect(
     clippy::print_stdout,
@@ -22,8 +23,8 @@ use tracetree::trace::{ReadOptions, Trace, Uid};
 use tracetree::tree::CallTree;
 use tracetree::{Analysis, Side};
 
-/// Minimum fraction of the regions that are matched with exactly what they replaced, and of the
-/// fusions that are reported.
+/// Minimum fractions of the planted regions that are matched with exactly the calls that they
+/// replaced, and of the planted fusions that are reported.
 const REGIONS: f64 = 0.99;
 const CLAIMED: f64 = 0.95;
 /// Minimum fraction of the reported fusions that are true.
@@ -74,7 +75,7 @@ fn compared(baseline: &Recording, candidate: &Recording) -> TraceDiff {
     TraceDiff::new(tree(baseline), tree(candidate))
 }
 
-/// All regions of a side, with the calls with which they are matched.
+/// All compiled regions of a side, each with the calls that it is matched with.
 fn faced(diff: &TraceDiff, side: Side) -> Vec<PlantedRegion> {
     let uid = |side: Side, call| {
         let trace = diff.tree(side).trace();
@@ -94,8 +95,8 @@ fn faced(diff: &TraceDiff, side: Side) -> Vec<PlantedRegion> {
     found
 }
 
-/// The number of planted regions that are matched with exactly what they replaced, and the number
-/// of all planted regions.
+/// The number of planted regions that are matched with exactly the calls that they replaced, and
+/// the number of all planted regions.
 fn exact(recording: &Recording, seed: u64, lines: &mut Vec<String>) -> (usize, usize) {
     let Some((changed, planted)) = with_regions(recording, 20, &mut SplitMix::new(seed)) else {
         return (0, 0);
@@ -164,7 +165,7 @@ fn regions_of_real_traces_are_matched_with_what_they_replaced() {
     regions_are_exact(&real());
 }
 
-/// How many planted fusions are reported, and how many reported fusions are true.
+/// Counts of planted fusions that are reported, and of reported fusions that are true.
 #[derive(Debug, Default, Clone, Copy)]
 struct Claims {
     planted: usize,

@@ -1,4 +1,4 @@
-//! Tests of the kind of work of every GPU event, and of the tables built from it.
+//! Tests of the kind of work assigned to each GPU event, and of the tables built from these kinds.
 
 use crate::support::compared::{compare_files, compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -22,7 +22,7 @@ fn compare_json<T>(
     compare_with(traces, options, look)
 }
 
-/// The category of the only kernel and the source of that decision, such as `gemm by op`.
+/// The category of a trace's only kernel and the evidence for it, such as `gemm by op`.
 fn kind(body: impl FnOnce(&mut HostThread<'_>)) -> String {
     kind_with(AnalysisOptions::default(), body)
 }
@@ -140,7 +140,7 @@ fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
         kind(|t| t.op("LayerNormFunctionBackward", |t| t.kernel("k", 1.0))),
         "normalization by autograd"
     );
-    // A node that moves no data is not evidence about a kernel.
+    // An autograd node that moves no data is not evidence about the work of a kernel.
     let view = "autograd::engine::evaluate_function: SplitBackward0";
     assert_eq!(kind(|t| t.op(view, |t| t.kernel("gemm", 1.0))), "gemm by kernel_name");
     let norm = |t: &mut HostThread<'_>| t.module("RMSNorm_3", |t| t.kernel("k", 1.0));
@@ -148,7 +148,7 @@ fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
     // An outer module is not evidence about the work of the modules inside it.
     let inner = |t: &mut HostThread<'_>| t.module("Mystery_0", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Linear_0", inner)), "unclassified by none");
-    // A range that the user named is not an op.
+    // A range that the user annotated is not an op.
     assert_eq!(kind(|t| t.op("attention part", |t| t.kernel("k", 1.0))), "unclassified by none");
 }
 
@@ -284,7 +284,7 @@ fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
     }
 }
 
-/// Totals over all tallies of a table: events and time on each side.
+/// Total events and total time on each side, over all rows of a table.
 fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
     let mut sums: PerSide<(u64, Nanos)> = PerSide::default();
     for tally in tallies {
@@ -296,7 +296,8 @@ fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
     sums
 }
 
-/// One sorted line per row, independent of the side names. `turn` swaps the two sides of each line.
+/// The rows of a table as sorted lines that do not depend on the names of the sides. If `turn` is
+/// set, the two sides of each line are swapped.
 fn lines<K>(
     rows: &[K],
     turn: bool,
@@ -317,7 +318,7 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
     PerSide::from_fn(|side| (tally.count(side), tally.total(side)))
 }
 
-/// The lines of the three tables, for checking the mirror law.
+/// The lines of three tables, to check that swapping the sides only swaps the figures.
 fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [
@@ -429,7 +430,7 @@ fn stacks_are_those_at_the_launch_of_a_kernel() {
                     t.op("aten::mm", |t| t.kernel("gemm", 900.0));
                     t.op("aten::mm", |t| t.kernel("gemm", 900.0));
                 });
-                // The kernels are still running while this frame is open.
+                // The kernels are still running while the last frame is open.
                 t.frame("log.py(1): write", |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)));
             });
         })
@@ -546,7 +547,7 @@ fn a_kernel_without_ops_is_classified_by_the_ops_of_the_other_side() {
     });
 }
 
-/// Communication time, computed as the sum over the categories and as the sum over the steps.
+/// The communication time, computed once as the sum over categories and once as the sum over steps.
 fn communication(analysis: &Analysis) -> [PerSide<Nanos>; 2] {
     let is_it = |name: &str| name == "communication";
     let mut by_category: PerSide<Nanos> = PerSide::default();

@@ -109,7 +109,7 @@ fn the_platform_is_decided_from_all_evidence() {
     assert_eq!(vendor(run(TraceBuilder::cuda())), Vendor::Nvidia);
     assert_eq!(vendor(run(TraceBuilder::rocm())), Vendor::Amd);
     assert_eq!(vendor(TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm"))), Vendor::Cpu);
-    // A version header of the other vendor is not decisive alone.
+    // A version header alone does not decide the vendor.
     let misled = run(TraceBuilder::rocm()).header("cuda_runtime_version", json!(12040));
     assert_eq!(vendor(misled), Vendor::Amd);
 }
@@ -131,7 +131,7 @@ fn info_prints_one_line_per_trace() {
     for part in ["a.json · 1 x AMD Instinct MI300X", "rank 3 of 8", "amd", "2 steps", "decode"] {
         assert!(out.contains(part), "{part}: {out}");
     }
-    assert!(out.contains("80.0% of GPU time launched in the trace"), "{out}");
+    assert!(out.contains("launches in the trace for 80.0% of GPU time"), "{out}");
     assert_eq!(run(&["a.json", "a.json"]).0, out.repeat(2));
 }
 
@@ -381,7 +381,7 @@ fn a_softmax_between_matrix_products_is_attention() {
     assert_eq!((found.what, found.is_thin), (Architecture::Transformer, false));
     assert_eq!(found.evidence, ["softmax between matrix products (4)"]);
     assert_eq!((model.heads, model.head_size), (Some(4), Some(32)));
-    // If the sizes of the second product do not fit, this is not attention.
+    // If the sizes of the second matrix product do not fit, the ops are not attention.
     assert_eq!(attention(65).architecture, None);
 }
 
@@ -399,7 +399,7 @@ fn a_network_is_named_after_its_module_even_if_backward_work_takes_most_of_the_t
     let model = model_of_thread(thread);
     assert_eq!(model.root.as_deref(), Some("ResNet"));
     assert_eq!(model.architecture.map(|found| found.what), Some(Architecture::Convolutional));
-    // A sampler that runs next to graph replays is not the network.
+    // A sampler module that runs next to graph replays is not the main network.
     let sampled = model_of_thread(|t| {
         t.module("Sampler_0", |t| t.kernel("a_kernel", 1.0));
         t.launch("cudaGraphLaunch").graph(|graph| graph.kernel("k", 200.0));

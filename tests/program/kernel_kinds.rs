@@ -34,8 +34,7 @@ fn below(t: &mut HostThread<'_>, ops: &[&str], kernel: &str) {
     }
 }
 
-/// The kind of work that a kernel is assigned as the only kernel of its trace, and the source of
-/// that decision.
+/// The kind of work assigned to the only kernel of a trace, and the evidence for that kind.
 fn kind(row: &Judged) -> (String, &'static str) {
     let ops: Vec<&str> = row.ops.split(" > ").filter(|op| !op.is_empty()).collect();
     let json = TraceBuilder::cuda().thread("main", |t| below(t, &ops, &row.kernel)).json();
@@ -49,7 +48,7 @@ fn kind(row: &Judged) -> (String, &'static str) {
     })
 }
 
-/// The total weight of the misclassified rows of one source, and the total weight of all its rows.
+/// The total GPU time of the misclassified rows from one source, and of all rows from that source.
 /// Prints the misclassified rows.
 #[expect(clippy::print_stdout, reason = "which rows are wrong is what the list is kept for")]
 fn wrong(source: &str, weight: fn(&Judged) -> f64) -> (f64, f64) {

@@ -45,7 +45,7 @@ fn model(blocks: &[f64]) -> String {
     builder.unlinked_kernel("warm_up", 4.0).json()
 }
 
-/// A row as stack, layer number on each side, and time on each side in µs.
+/// A table row, given by stack, layer number on each side, and time on each side in µs.
 type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 
 fn rows(analysis: &Analysis) -> Vec<Shown> {
@@ -149,8 +149,8 @@ fn one_slow_layer_is_an_outlier_on_its_side() {
 
 #[test]
 fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
-    // The scaled median deviation of 7, 8, …, 13 and one larger value is 1.4826 × 2; 3.5 times that
-    // is 10.4.
+    // The scaled median deviation of 7, 8, …, 13 and one larger value is 1.4826 × 2; the limit is
+    // 3.5 times the deviation, which is 10.4.
     let is_out = |last: f64| {
         let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
         let text = model(&times);
@@ -376,7 +376,7 @@ fn two_kinds_of_blocks_in_one_replay_are_two_stacks_with_nothing_between() {
     });
 }
 
-/// An encoder whose layers have these module numbers. `extra` adds an op to each layer.
+/// An encoder whose layers have the module numbers `layers`. `extra` adds an op to each layer.
 fn encoder(t: &mut HostThread<'_>, number: usize, layers: std::ops::Range<usize>, extra: bool) {
     t.module(&format!("Encoder_{number}"), |t| {
         for layer in layers {

@@ -1,4 +1,4 @@
-//! Tests of what the program in a trace does: tree, steps, layers, kinds of work.
+//! Tests of the facts about the program in a trace: call tree, steps, layers, kinds of work.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -13,7 +13,7 @@ use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// The step index on each side for each row of the step table.
+/// For each row of the step table, the index of the step on each side.
 fn places(analysis: &Analysis) -> Vec<[Option<u32>; 2]> {
     let places = analysis.step_places();
     places.iter().map(|place| Side::BOTH.map(|side| Some(place[side]?.0))).collect()
@@ -39,7 +39,7 @@ fn micros(rows: &[StepRow], side: Side) -> Vec<f64> {
 
 #[test]
 fn work_belongs_to_the_step_that_launched_it() {
-    // The first kernel runs until long after the three steps have ended on the host.
+    // The first kernel is still running long after the three steps have ended on the host.
     let text = steps(&[5000.0, 10.0, 20.0]);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let rows = analysis.step_rows();
@@ -76,7 +76,7 @@ fn if_one_trace_has_more_steps_they_are_matched_by_their_calls() {
     });
 }
 
-/// The two recorded traces are of one program: the baseline has two steps, the candidate five.
+/// The two traces record the same program: the baseline has two steps, the candidate has five.
 #[test]
 fn rows_with_a_step_on_both_sides_belong_to_matched_steps() {
     let paths = PerSide::new("train_base", "train_five_steps").map(traces::h100);
@@ -177,7 +177,7 @@ fn communication_is_exposed_only_while_nothing_computes() {
     });
 }
 
-/// The phase of the only call with each of these names.
+/// For each name, the phase of the only call with that name.
 fn phases_of(text: &str, names: &[&str]) -> Vec<Phase> {
     let trace = trace("a trace", text);
     let tree = CallTree::build(trace);

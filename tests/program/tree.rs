@@ -11,7 +11,7 @@ fn read(builder: TraceBuilder) -> Trace {
     trace("built", &builder.json())
 }
 
-/// An event as written in a file, on the only thread.
+/// An event of the trace's only thread, as written in a file.
 fn event(category: &str, name: &str, start: f64, duration: f64, args: &Value) -> Value {
     json!({
         "ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": duration,

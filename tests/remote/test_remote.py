@@ -99,7 +99,7 @@ def test_an_object_that_is_written_while_it_is_read_is_an_error(storage: Storage
 
     storage.watch = watch
     done = storage.run("info", s3("large.json"), code=2)
-    assert s3("large.json") in done.told and "it changed while it was being read" in done.told
+    assert s3("large.json") in done.told and "the object changed while it was being read" in done.told
     assert len(done.told.splitlines()) == 1
 
 

@@ -1,5 +1,5 @@
-//! Changes a recording in a known way and measures how well the library matches it with its changed
-//! copy.
+//! Changes a recording in a known way and measures how well the library matches the original with
+//! the changed copy.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};
@@ -14,7 +14,7 @@ use tracetree::{Result, Side};
 /// Maximum number of call names in a printed path.
 const NAMES: usize = 5;
 
-/// Whether Python frames take part in the alignment.
+/// Whether the compared traces contain Python frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// Frames are kept as recorded.
@@ -24,7 +24,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The modes whose traces differ for this recording.
+    /// The modes to test with a recording: only one if the recording has no Python frames.
     pub fn of(recording: &Recording) -> &'static [Mode] {
         if recording.has_python() {
             &[Mode::WithPython, Mode::WithoutPython]
@@ -33,7 +33,7 @@ impl Mode {
         }
     }
 
-    /// A short name of the mode, for tables.
+    /// A short label for tables.
     pub fn label(self) -> &'static str {
         match self {
             Mode::WithPython => "python",
@@ -52,15 +52,15 @@ impl Mode {
 /// A recording and its changed copy, with the true matching and the library's result.
 #[derive(Debug)]
 pub struct Trial {
-    /// The recording, in the requested mode.
+    /// The recording, with or without Python frames.
     pub baseline: Recording,
-    /// The changed copy.
+    /// The changed copy of the recording.
     pub candidate: Recording,
-    /// The true counterparts.
+    /// The true counterparts of events.
     pub truth: Truth,
     /// The UID map that the library found.
     pub map: Vec<Pair>,
-    /// The pairs of the map that the library marks as firm.
+    /// The pairs of the UID map that the library marks as firm.
     pub firm: Vec<(u32, u32)>,
     trees: [Arc<CallTree>; 2],
 }
@@ -68,7 +68,7 @@ pub struct Trial {
 /// Counts that show how far firm matches can be trusted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calibration {
-    /// Number of pairs in the map.
+    /// Number of pairs in the UID map.
     pub pairs: usize,
     /// Number of pairs that the library marks as firm.
     pub firm: usize,
@@ -77,7 +77,8 @@ pub struct Calibration {
 }
 
 impl Trial {
-    /// Changes the recording and aligns both traces; `None` if the change does not apply.
+    /// Changes the recording and aligns both traces; returns `None` if the change does not apply to
+    /// the recording.
     ///
     /// # Errors
     /// Fails if the library cannot read one of the traces that [`Recording::write`] wrote.
@@ -99,7 +100,7 @@ impl Trial {
         Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm, trees }))
     }
 
-    /// Scores for how much of the truth is found if some passes of the alignment are skipped.
+    /// Scores for how many true pairs are found if some passes of the alignment are skipped.
     pub fn scores_without(&self, passes: impl IntoIterator<Item = Pass>) -> Scores {
         let [baseline, candidate] = self.trees.clone();
         let options = DiffOptions::default().without(passes.into_iter().collect());
@@ -107,12 +108,12 @@ impl Trial {
         self.truth.score(pairs(&diff))
     }
 
-    /// Scores for how much of the truth the map found.
+    /// Precision and recall of the UID map, given the true pairs.
     pub fn scores(&self) -> Scores {
         self.truth.score(self.map.iter().copied())
     }
 
-    /// The numbers of pairs in the map, of firm pairs, and of wrong firm pairs.
+    /// Counts the pairs in the UID map, the firm pairs, and the wrong firm pairs.
     pub fn calibration(&self) -> Calibration {
         let map: Vec<(u32, u32)> =
             self.map.iter().filter_map(|&(one, two)| Some((one?, two?))).collect();
@@ -120,8 +121,8 @@ impl Trial {
         Calibration { pairs: map.len(), firm: self.firm.len(), wrong }
     }
 
-    /// The first `count` wrong entries of the map, each as three lines of text: the event, its
-    /// counterpart in the map, and the true counterpart.
+    /// The first `count` wrong entries of the UID map, each as three lines of text: the event, its
+    /// counterpart in the map, and its true counterpart.
     pub fn wrong(&self, count: usize) -> Vec<String> {
         let forests = (Forest::of(&self.baseline.events), Forest::of(&self.candidate.events));
         let candidate = |uid| path(&self.candidate, &forests.1, uid);
@@ -147,7 +148,8 @@ impl Trial {
     }
 }
 
-/// The uid of an event, then the names of its nearest ancestors, outermost first, and of the event.
+/// The uid of an event, followed by the names of its nearest ancestors, outermost first, and its
+/// own name.
 fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
     let at = uid as usize;
     let above = std::iter::successors(Some(at), |&at| forest.parents[at]);

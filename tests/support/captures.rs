@@ -1,8 +1,7 @@
-//! Measures how many kernels of a replay are attributed to the right launch, for graphs whose
-//! captures are known.
+//! Measures how many kernels of a graph replay are attributed to the right captured launch.
 //!
-//! Any trace with launches can be used as a capture if its GPU events are removed, and as a replay
-//! if its calls are removed. The launch of each kernel is then known.
+//! Any trace with launches becomes a capture if its GPU events are removed, and a replay if its
+//! calls are removed. For such a pair, the true launch of each kernel is known.
 
 use super::recording::{Event, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -18,15 +17,14 @@ use tracetree::tree::{CallTree, LaunchKind, TreeOptions};
 pub struct Graphs {
     pub capture: Recording,
     pub replay: Recording,
-    /// The true launch of each GPU event of the replay. GPU events and launches are given by their
-    /// origin.
+    /// The true launch of each GPU event of the replay; both are given by their `origin`.
     pub truth: FxHashMap<u32, u32>,
 }
 
-/// A change of a capture or replay.
+/// A change to a capture or a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureChange {
-    /// No change.
+    /// Nothing is changed.
     None,
     /// One launch in twenty is missing from the capture.
     DropLaunches,
@@ -36,14 +34,13 @@ pub enum CaptureChange {
     TwoStreams,
 }
 
-/// Latency between a launch and its kernels, and how far kernels of a second stream run ahead, in
-/// ns.
+/// Latency between a launch and its kernels in ns, and the time in ns by which kernels of a second
+/// stream run early.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
 
 impl Graphs {
-    /// The thread of a trace with the most launches, as one graph; `None` if the trace has no
-    /// launches.
+    /// Turns the thread with the most launches into one graph; `None` if the trace has no launches.
     pub fn of_eager(eager: &Recording) -> Option<Graphs> {
         let launches: FxHashMap<i64, &Event> = eager
             .events
@@ -54,7 +51,7 @@ impl Graphs {
         let mut lanes: FxHashMap<_, usize> = FxHashMap::default();
         launches.values().for_each(|launch| *lanes.entry(&launch.lane).or_default() += 1);
         let lane = lanes.into_iter().max_by_key(|&(lane, count)| (count, lane.clone()))?.0.clone();
-        // Keeps one event for each launch, and one launch for each event.
+        // Each launch keeps one GPU event, and each GPU event keeps one launch.
         let mut used: FxHashSet<i64> = FxHashSet::default();
         let launch_of = |event: &Event| {
             let launch = launches.get(&event.correlation.filter(|_| event.kind == Kind::Gpu)?)?;
@@ -78,8 +75,8 @@ impl Graphs {
         })
     }
 
-    /// A recorded capture and replay of one graph. The recordings must have as many launches as
-    /// kernels, in the same order.
+    /// A recorded capture and replay of one graph. The capture must have as many launches as the
+    /// replay has kernels, in the same order.
     pub fn recorded(capture: Recording, replay: Recording) -> Graphs {
         let mark = |name: &str| capture.events.iter().find(|event| event.name.contains(name));
         let mark = |name: &str| mark(name).expect("one graph is captured");
@@ -107,7 +104,7 @@ impl Graphs {
         Graphs { capture, replay, truth }
     }
 
-    /// A copy of the graphs with one change.
+    /// A copy of the capture and the replay with one change.
     #[must_use]
     pub fn changed(&self, change: CaptureChange, random: &mut SplitMix) -> Graphs {
         let mut changed = self.clone();
@@ -143,7 +140,7 @@ impl Graphs {
         }
     }
 
-    /// Moves runs of one to six kernels to a second stream, where they start earlier.
+    /// Moves groups of one to six consecutive kernels to a second stream, where they start earlier.
     fn spread(&mut self, random: &mut SplitMix) {
         let mut at: Vec<usize> = (0..self.replay.events.len())
             .filter(|&at| self.replay.events[at].kind == Kind::Gpu)
@@ -169,7 +166,7 @@ impl Graphs {
         }
     }
 
-    /// The tree of the replay, with the calls of its capture. The recordings in `more` are offered
+    /// The tree of the replay, with the calls of its capture. The recordings in `more` are passed
     /// as captures, too.
     pub fn tree(&self, more: &[&Recording]) -> CallTree {
         let read = |name: &str, recording: &Recording| {
@@ -185,17 +182,16 @@ impl Graphs {
         captures.add_to(&tree, TreeOptions::default())
     }
 
-    /// The number of correctly placed GPU events of replayed graphs, and the number of all of them.
-    /// The correct place is below the event's own launch or, if the capture lacks that launch,
-    /// directly below the graph launch.
+    /// The number of correctly attributed GPU events of replayed graphs, and the number of all GPU
+    /// events of replayed graphs. An event is attributed correctly if it is below its own launch
+    /// or, if the capture lacks that launch, directly below the graph launch.
     pub fn right(&self, tree: &CallTree) -> (usize, usize) {
         let trace = tree.trace();
         let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;
         let kernels: Vec<usize> = (0..self.replay.events.len()).filter(is_gpu).collect();
         let sort =
             |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
-        // If equal kernels follow each other, the trace does not show which of them lost its
-        // launch.
+        // In a sequence of equal kernels, nothing shows which kernel lost its launch.
         let rows = kernels.chunk_by(|&one, &two| sort(one) == sort(two));
         let right = rows.map(|row| {
             let mut expected: Vec<Option<u32>> = row
@@ -218,7 +214,7 @@ impl Graphs {
     }
 }
 
-/// The position in the capture of the launch to which a kernel is attributed.
+/// The captured launch to which a kernel is attributed, as a position in the capture.
 fn launch_of(trace: &Trace, kernel: EventId) -> Option<usize> {
     let launch = trace.event_at(*trace.captured_launches().get(kernel)?)?;
     Some(trace.captured(launch)?.uid.0 as usize)
@@ -242,7 +238,7 @@ fn captured(
     }
     let first = capture.events.iter().map(|event| event.start).min().unwrap_or(0);
     let last = capture.events.iter().map(|event| event.end).max().unwrap_or(0);
-    // The shift makes space for the begin call, which must not start before zero.
+    // Shifting all events makes space for the begin call, which must not start before zero.
     for event in &mut capture.events {
         event.start += 10_000 - first;
         event.end += 10_000 - first;

@@ -8,7 +8,7 @@ use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result};
 
-/// Reads a trace from its text.
+/// Reads a trace from JSON text.
 ///
 /// # Panics
 /// Panics if the text is not a trace.
@@ -20,7 +20,7 @@ fn read(name: &str, text: &str) -> Result<Trace> {
     Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
 }
 
-/// The analysis of two traces given as text. `names` are the source names of the traces.
+/// The analysis of two traces given as text. `names` replace the file names of the two traces.
 ///
 /// # Errors
 /// Fails if one of the texts is not a trace.
@@ -75,7 +75,7 @@ pub fn align_threads(
     compare_texts(&texts, |analysis| look(analysis.diff()));
 }
 
-/// A trace with this many steps that do the same work, on one thread.
+/// A trace with `count` equal steps on one thread.
 pub fn steps_of(count: u32, body: impl Fn(&mut HostThread<'_>)) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 3..3 + count {
@@ -85,7 +85,7 @@ pub fn steps_of(count: u32, body: impl Fn(&mut HostThread<'_>)) -> String {
     trace.json()
 }
 
-/// An op on matrices with this many rows.
+/// An op on matrices with `rows` rows.
 pub fn shaped(name: &str, rows: i64) -> Op {
     Op::new(name).dims(&[&[rows, 64]])
 }

@@ -1,9 +1,10 @@
-//! Damages an intact trace in a way that a seed determines, and checks that the reader loses
-//! nothing silently.
+//! Damages an intact trace, and checks that the reader loses no event silently. A seed determines
+//! the damage.
 //!
-//! Only bytes are changed, so it is known which elements of `traceEvents` the damage did not touch.
-//! Untouched elements must be in the trace, or the trace must report that events are lost.
-//! serde_json decides whether a damaged text is still JSON, and how many elements it then has.
+//! Only some bytes of the file are changed, so it is known which elements of `traceEvents` the
+//! damage did not touch. Untouched elements must be in the trace, or the trace must report that
+//! events are lost. serde_json decides whether a damaged text is still JSON, and how many elements
+//! it then has.
 
 use super::splitmix::SplitMix;
 use serde_json::value::RawValue;
@@ -20,12 +21,12 @@ type Key = (String, Nanos, Nanos);
 pub struct Sample {
     text: Vec<u8>,
     elements: Vec<Element>,
-    /// Number of events that depend on other events.
+    /// Number of kept events whose times depend on other events.
     dependent: usize,
 }
 
-/// An element of `traceEvents`: its bytes, and the event that the trace keeps. An event that
-/// depends on other events is not kept here.
+/// An element of `traceEvents`: its bytes, and the event that the trace keeps. The event is absent
+/// if it depends on other events.
 struct Element {
     range: Range<usize>,
     key: Option<Key>,
@@ -38,8 +39,8 @@ struct Document<'a> {
 }
 
 impl Sample {
-    /// A sample from an intact text. Returns `None` if serde_json and the reader disagree about the
-    /// text, or if it contains no events.
+    /// Creates a sample from an intact text. Returns `None` if serde_json and the reader disagree
+    /// about the text, or if the text contains no events.
     pub fn new(text: Vec<u8>) -> Option<Sample> {
         let trace = read(&text, &ReadOptions::default().strict())?;
         let elements: Vec<Element> = elements(&text)?
@@ -85,7 +86,7 @@ impl Sample {
     }
 }
 
-/// Whether an edit of these bytes changes the element. Text between two elements belongs to no
+/// Whether an edit of a byte range changes the element. Text between two elements belongs to no
 /// element.
 fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     if edit.is_empty() {
@@ -96,7 +97,7 @@ fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
 }
 
 /// Whether an event does not depend on other events. For example, the duration of a begin event
-/// (`B`) comes from another event.
+/// (`B`) comes from the matching end event.
 fn is_complete(element: &[u8]) -> bool {
     let event: Option<serde_json::Value> = serde_json::from_slice(element).ok();
     event.is_some_and(|event| event["ph"] == "X")
@@ -225,7 +226,8 @@ struct Edit {
     text: Vec<u8>,
 }
 
-/// A random range of 1 to 8,192 bytes. All orders of magnitude are about equally frequent.
+/// A random range of 1 to 8,192 bytes. All orders of magnitude of the length are about equally
+/// frequent.
 fn stretch(text: &[u8], random: &mut SplitMix) -> Range<usize> {
     let most = 1 << random.below(14);
     let length = 1 + random.below(most);
@@ -243,7 +245,7 @@ fn exchanged(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     vec![Edit { range: one, text: second }, Edit { range: other, text: first }]
 }
 
-/// Drops the first occurrence of these bytes after a random position.
+/// Drops the first occurrence of a byte string after a random position.
 fn dropped(text: &[u8], bytes: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     let from = random.below(text.len());
     let at = (from..text.len()).find(|&at| bytes.contains(&text[at]));
@@ -270,14 +272,14 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of elements that the damage touched.
     touched: usize,
-    /// Number of untouched elements after the first edit that a trace does not keep. The trace may
-    /// report these elements as lost.
+    /// Number of untouched elements after the first edit that an intact trace does not keep, but
+    /// that a damaged trace may report as lost.
     unkept: usize,
     /// Number of elements in text that was inserted.
     added: usize,
-    /// Number of edits of the text. Each edit may leave a fragment between two elements.
+    /// Number of edits of the text. An edit may leave a fragment between two elements.
     edits: usize,
-    /// Number of events that depend on other events and therefore may or may not be in the trace.
+    /// Number of events that depend on other events, and may therefore be missing from the trace.
     dependent: usize,
 }
 
@@ -288,11 +290,11 @@ pub enum Outcome {
     Sound,
     /// The reader rejected the text with an error.
     Refused,
-    /// The reader reported repairs, and no whole event is lost.
+    /// The reader reported repairs, and no undamaged event is lost.
     Repaired,
-    /// Whole events are lost, and the loss is reported.
+    /// Undamaged events are lost, and the loss is reported.
     Told,
-    /// Whole events are lost without a note, or the damage is not noted at all.
+    /// Undamaged events are lost without a note, or the damage is not noted at all.
     Silent,
     /// A number in the trace or its notes is wrong.
     WrongCount,
@@ -321,7 +323,7 @@ impl Outcome {
     }
 }
 
-/// Reads the damaged text and returns the outcome and its details.
+/// Reads the damaged text, and returns the outcome and a description.
 pub fn judge(damaged: &Damaged) -> (Outcome, String) {
     let read = |strict: bool| {
         let options = ReadOptions::default();
@@ -366,8 +368,8 @@ fn sound(trace: &Trace, count: u64) -> (Outcome, String) {
     (outcome, format!("{} of {count} elements; {:?}", trace.total_events(), trace.notes()))
 }
 
-/// The outcome for text that is not JSON. Whole events must be in the trace or reported as lost,
-/// and the damage must be noted.
+/// The outcome for text that is not JSON. Each undamaged event must be in the trace or be reported
+/// as lost, and the damage must be noted.
 fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (missing, extra) = differences(trace, &damaged.whole);
     let message = format!(
@@ -380,8 +382,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
     let is_told = lost + cut > 0;
     let changed = damaged.touched + damaged.added;
-    // Text between two elements may look like another element, and lost elements may be of a kind
-    // that a trace does not keep.
+    // Text between two elements may look like an element, and lost elements may be of a kind that a
+    // trace does not keep.
     let is_too_much = extra > changed + damaged.dependent
         || (missing == 0 && lost as usize > changed + damaged.edits + damaged.unkept);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
@@ -396,7 +398,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     (outcome, message)
 }
 
-/// The number of events in `whole` that the trace lacks, and the number of its remaining events.
+/// The number of events in `whole` that the trace lacks, and the number of events in the trace that
+/// are not in `whole`.
 fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
     let mut counts: HashMap<Cow<'_, Key>, i64> = HashMap::new();
     for key in whole {

@@ -1,19 +1,19 @@
-//! Looks up calls by name, their relations to the other side, and rows.
+//! Looks up calls by name, relations of calls to the other side, and rows of tables.
 
 use tracetree::analysis::{Analysis, Row};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::tree::{CallId, CallTree};
 use tracetree::{PerSide, Side};
 
-/// All calls with this name, in preorder.
+/// All calls with a given name, in preorder.
 pub fn calls(tree: &CallTree, name: &str) -> Vec<CallId> {
     tree.calls().filter(|&call| tree.name(call) == name).collect()
 }
 
-/// The only call with this name.
+/// The only call with a given name.
 ///
 /// # Panics
-/// Panics if the number of calls with this name is not one.
+/// Panics if no call or several calls have this name.
 pub fn call(tree: &CallTree, name: &str) -> CallId {
     match calls(tree, name)[..] {
         [call] => call,
@@ -31,17 +31,18 @@ pub fn below(tree: &CallTree, call: CallId) -> Vec<&str> {
     tree.children(call).map(|child| tree.name(child)).collect()
 }
 
-/// The relation of the only call with this name to the other side, and the name of its counterpart.
+/// The relation to the other side of the only call with a given name, and the name of its
+/// counterpart.
 ///
 /// # Panics
-/// Panics if the number of calls with this name is not one.
+/// Panics if no call or several calls have this name.
 pub fn relation<'t>(diff: &'t TraceDiff, side: Side, name: &str) -> (Relation, Option<&'t str>) {
     let found = call(diff.tree(side), name);
     let partner = diff.partner(side, found).map(|partner| diff.tree(side.other()).name(partner));
     (diff.relation(side, found), partner)
 }
 
-/// All rows with this name, in order.
+/// All rows with a given name, in order.
 pub fn rows<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a Row> {
     analysis.rows().iter().filter(|row| analysis.row_name(row) == name).collect()
 }

@@ -1,9 +1,9 @@
-//! The folders of `tests/fixtures` that each show one phenomenon of lowering, and the code that
+//! Lists the folders of `tests/fixtures`, each of which shows one phenomenon of lowering, and
 //! generates their traces.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 
-/// A pair of traces that differ by one phenomenon.
+/// A pair of traces that differ in one phenomenon.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixture {
     /// The fixture's folder in `tests/fixtures`, which is also its name.
@@ -13,7 +13,7 @@ pub struct Fixture {
     /// Generates the candidate as JSON text.
     pub candidate: fn() -> String,
     /// Names of the lowest common ops of all GPU events on both sides, sorted; `-` for events
-    /// without one.
+    /// without a common op.
     pub lowest_common: &'static [&'static str],
 }
 
@@ -160,8 +160,8 @@ fn backward_in_one() -> String {
     })
 }
 
-/// A trace with forward on the main thread and backward on a second thread, whose id differs
-/// between the sides.
+/// A trace with the forward pass on the main thread and the backward pass on a second thread, whose
+/// id differs between the sides.
 fn training(
     trace: TraceBuilder,
     before: &[&str],
@@ -209,8 +209,8 @@ fn relu_after(trace: TraceBuilder) -> String {
     trace.thread("main", |t| t.op("aten::relu", |t| t.kernel("relu_kernel", 3.0))).json()
 }
 
-/// A trace with one launch of many kernels. Some kernel names differ between the sides, and CUDA
-/// has one more kernel.
+/// A trace in which one launch starts many kernels. Some kernel names differ between the sides, and
+/// the CUDA side has one more kernel.
 fn graph(trace: TraceBuilder, api: &str, product: &str) -> String {
     let trace = trace.thread("main", |t| {
         t.op("decode::forward", |t| {

@@ -1,4 +1,4 @@
-//! Recordings of runs, and the result of checking two of them with the default rules.
+//! Creates recordings of runs, and checks one recording against another with the default rules.
 
 use tracetree::CallTree;
 use tracetree::gate::{Date, Gate, Recorder, Recording, Rules};
@@ -21,7 +21,7 @@ pub fn check_structure(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())
 }
 
-/// Rule and sentence of each finding about the structure.
+/// The rule and the sentence of each finding about the structure.
 pub fn findings(gate: &Gate) -> Vec<String> {
     let of_structure =
         gate.findings.iter().filter(|finding| finding.limit.is_empty() || finding.kind.is_empty());

@@ -1,15 +1,15 @@
-//! Determines which source file uses which names of which other file.
+//! Determines which names of one source file another file uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pairs of files (user, used), and the names that connect them.
+/// Pairs of files (user, used), with the names that the first file uses of the second.
 pub(crate) type Ties = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// The files of a crate, each named by its module, such as `src/tree/nest`.
 #[derive(Default)]
 pub(crate) struct Modules {
     code: BTreeMap<String, String>,
-    /// The path in a module that each imported name refers to.
+    /// For each imported name, the path that it refers to.
     imported: BTreeMap<(String, String), String>,
 }
 
@@ -22,14 +22,14 @@ struct Mention {
 }
 
 impl Modules {
-    /// The modules of files, given by path and text.
+    /// Determines the module of each file from the file's path and text.
     pub(crate) fn of(files: impl IntoIterator<Item = (String, String)>) -> Modules {
         let mut modules = Modules::default();
         for (path, text) in files {
             let name = path.trim_end_matches(".rs");
             let name =
                 ["/mod", "/lib"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-            // Unit tests come last in a file and may use anything.
+            // Unit tests are at the end of a file and may use any module.
             let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
             modules.code.insert(name.to_owned(), code.collect::<Vec<_>>().join("\n"));
@@ -44,9 +44,9 @@ impl Modules {
         modules
     }
 
-    /// Which file uses which other file. If a module re-exports a name, the user is connected to
-    /// the file that defines the name. A file may use its parent modules, because methods of a type
-    /// are often spread over the folder below it.
+    /// For each file, the files that it uses. A re-exported name counts as a use of the file that
+    /// defines the name. A file may use its parent modules, because methods of a type are often
+    /// spread over the folder below the type's module.
     pub(crate) fn ties(&self) -> Ties {
         let mut ties = Ties::new();
         for (module, code) in &self.code {
@@ -64,7 +64,8 @@ impl Modules {
         ties
     }
 
-    /// The paths in a module that begin with `crate`, `super`, `self` or one of its children.
+    /// The paths in a module that begin with `crate`, `super`, `self` or the name of a child
+    /// module.
     fn mentions(&self, module: &str) -> Vec<Mention> {
         let code = &self.code[module];
         let below =
@@ -96,7 +97,7 @@ impl Modules {
 
 fn mentions_from(code: &str, start: &str) -> Vec<Mention> {
     let begins = code.match_indices(start).map(|(at, _)| at);
-    // A visibility such as `pub(in crate::diff)` uses nothing.
+    // A visibility such as `pub(in crate::diff)` is not a use.
     let begins = begins.filter(|&at| {
         !code[..at].ends_with(|c| is_word(c) || c == ':') && !code[..at].ends_with("(in ")
     });

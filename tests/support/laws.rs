@@ -1,4 +1,5 @@
-//! Laws that hold for a trace read from any bytes, and for its comparison with a second trace.
+//! Checks laws that hold for a trace read from any bytes, and for its comparison with a second
+//! trace.
 //!
 //! The fuzz targets check these laws on randomly changed bytes, and `tests/reading/fuzz_cases.rs`
 //! checks them on cases found by fuzzing.
@@ -9,7 +10,7 @@ use tracetree::trace::{Nanos, ReadOptions, Trace, Uid};
 use tracetree::tree::{CallKind, CallTree};
 use tracetree::{Analysis, PerSide, Side};
 
-/// Text that separates the baseline from the candidate in the bytes of one case.
+/// Text that separates the baseline from the candidate in the bytes of a fuzz case.
 const SEPARATOR: &[u8] = b"\n====\n";
 
 /// The candidate for a fuzz case that contains a single trace. The candidate has an event of every
@@ -21,8 +22,8 @@ fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }
 
-/// Error messages about damaged compressed data. How much is decompressed before the damage depends
-/// on the size of the read buffer.
+/// Error messages about damaged compressed data. The size of the read buffer determines how many
+/// bytes are decompressed before the damage is found.
 const DAMAGED: [&str; 2] = ["the gzip data is damaged", "compressed data truncated"];
 
 /// Reading never panics, and its result does not depend on the block size. `strict` rejects damage
@@ -36,7 +37,7 @@ pub fn hold_for_reading(bytes: &[u8]) {
     assert!(strict == whole || !strict.starts_with("Trace"), "strict repaired something");
 }
 
-/// The whole trace, or the error, as text.
+/// Formats the whole trace, or the error, as text.
 fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
     match Trace::from_reader("t", bytes, &options.clone().block_bytes(block_size)) {
         Ok(trace) => {
@@ -49,9 +50,9 @@ fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
     }
 }
 
-/// Checks the laws of a comparison: of the two traces in `bytes` (or of one and [`PARTNER`]), of
-/// each trace with itself, and of the first trace with a part of itself. Bytes that are not a trace
-/// are ignored.
+/// Checks the laws of comparisons: between the two traces in `bytes` (or one trace and
+/// [`PARTNER`]), of each trace with itself, and of the first trace with a part of itself. Bytes
+/// that are not a trace are ignored.
 pub fn hold_for_comparing(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (first, second) = match at {
@@ -126,7 +127,7 @@ fn all_results_hold_all_time(analysis: &Analysis) {
     summarise(analysis);
 }
 
-/// Checks that swapping the sides leads to the same matches.
+/// Checks that swapping the sides does not change the matches.
 pub fn mirror(diff: &TraceDiff, mirrored: &TraceDiff) {
     for side in Side::BOTH {
         for call in diff.tree(side).calls() {
@@ -159,7 +160,7 @@ pub fn once_in_the_map(diff: &TraceDiff) {
 }
 
 /// Checks that the nearest matched ancestors of two calls with relation *same* are counterparts.
-/// Threads are exempt, because they may be split.
+/// Threads are exempt, because one thread may be matched with two.
 pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     for call in diff.tree(Side::Baseline).calls() {
         let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
@@ -187,11 +188,11 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
 }
 
 /// Checks that busy and idle time add up to the wall time of each side and that the causes add up
-/// to its difference, to the nanosecond. The mirrored comparison has the same figures with the
-/// sides swapped.
+/// to its difference, to the nanosecond. Checks also that the comparison with exchanged traces has
+/// the same figures with the sides swapped.
 ///
 /// # Panics
-/// Panics if one of these laws does not hold.
+/// Panics if the figures break one of these laws.
 pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
     let source = analysis.tree(Side::Candidate).trace().source().to_owned();
     for (analysis, what) in [(analysis, "as given"), (mirrored, "mirrored")] {

@@ -1,5 +1,5 @@
-//! Compiles or fuses parts of a recording, and records what each region and each fused kernel
-//! replaced.
+//! Compiles or fuses parts of a recording, and remembers which calls each region and each fused
+//! kernel replaced.
 
 use super::recording::{Event, Forest, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -20,18 +20,18 @@ pub struct PlantedRegion {
 /// How a run of ops is fused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fuse {
-    /// Into one kernel that is named after the ops.
+    /// The ops are fused into one kernel that is named after them.
     Named,
-    /// Into one kernel with an unrelated name, on the inputs of the run.
+    /// The ops are fused into one kernel with an unrelated name, which gets the inputs of the run.
     Otherwise,
-    /// Two products and a softmax into one attention kernel.
+    /// Two matrix products and a softmax are fused into one attention kernel.
     Attention,
-    /// Three products that share an input into one product. In this case, the original recording is
-    /// the fused one.
+    /// Three matrix products that share an input are fused into one. The original recording
+    /// contains the fused product.
     Products,
 }
 
-/// A fused kernel, with all its occurrences.
+/// A fused kernel and all its occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlantedFusion {
     /// Name of the fused kernel.
@@ -68,8 +68,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds an op with a given span, with one launch and one kernel like those of the call `like`.
-    /// Returns the position of the op in the draft.
+    /// Adds an op with a given span, and with one launch and one kernel that are copied from the
+    /// call `like`. Returns the position of the op in the draft.
     fn add_op(&mut self, like: usize, op: &str, kernel: &str, span: (i64, i64)) -> usize {
         let below = self.forest.subtree(like);
         let of_kind = |kind| below.iter().map(|&at| &self.events[at]).find(|e| e.kind == kind);
@@ -174,8 +174,8 @@ fn is_product(name: &str) -> bool {
 }
 
 /// Replaces runs of two to eight ops with one region each. Matrix products stay as they are; the
-/// ops between them become one kernel that is named after them, as in Inductor. At least one op
-/// remains between two regions.
+/// ops between them become one kernel that is named after them, as in Inductor. At least one
+/// uncompiled op remains between two regions.
 pub fn with_regions(
     recording: &Recording,
     most: usize,
@@ -241,8 +241,8 @@ pub fn with_regions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Fuses all runs of certain kinds, each of which occurs at least twice. The changed recording is
-/// the fused one, except with [`Fuse::Products`].
+/// Fuses all runs of ops in one way, provided that such a run occurs at least twice. The changed
+/// recording contains the fused kernels, except with [`Fuse::Products`].
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,
@@ -256,7 +256,7 @@ pub fn with_fusions(
     for run in runs(draft.events, &draft.forest) {
         for window in windows(draft.events, &run, how) {
             let names = window.iter().map(|&at| draft.events[at].name.to_string()).collect();
-            // Without inputs there is no evidence of which ops an op with an unrelated name
+            // Without recorded inputs, nothing would show which ops an op with an unrelated name
             // replaces.
             if how == Fuse::Otherwise && !takes_tensors(&draft, window[0]) {
                 continue;
@@ -333,7 +333,7 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     })
 }
 
-/// The first op that launches GPU work below a call. The inputs of this op come from outside the
+/// The first op that launches GPU work below a call; the inputs of this op come from outside the
 /// call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let op = |kernel: usize| {
@@ -350,7 +350,7 @@ fn inputs(args: &serde_json::Map<String, Value>) -> super::recording::Args {
     Arc::new(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// Disjoint windows of a run that may be fused.
+/// Disjoint windows of a run of ops that may be fused.
 fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     if how == Fuse::Attention {
         let is = |at: usize, part: &str| events[at].name.contains(part);
@@ -370,7 +370,7 @@ fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     }
     let letters: usize = run.iter().map(|&at| events[at].name.len()).sum();
     let length = 2 + letters % 3;
-    // At least one op remains between two windows.
+    // At least one op remains unfused between two windows.
     let chunks = run.chunks(length + 1).map(|chunk| chunk[..chunk.len().min(length)].to_vec());
     chunks.filter(|window| window.len() == length).collect()
 }
@@ -395,7 +395,7 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
             chosen.push((at, width, *kernel));
         }
     }
-    // Each part gets a third of the product's time.
+    // Each of the three parts gets a third of the product's time.
     for (at, width, _) in chosen {
         let below = draft.forest.subtree(at);
         let (start, end) = (draft.events[at].start, draft.events[at].end);

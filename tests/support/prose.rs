@@ -34,12 +34,12 @@ pub enum Kind {
     Literal,
 }
 
-/// Consecutive lines that are read together.
+/// Consecutive lines of text that are read together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     /// Where the passage comes from.
     pub kind: Kind,
-    /// Line numbers, from 1, and the text of each line.
+    /// The number, from 1, and the text of each line.
     pub lines: Vec<(usize, String)>,
 }
 
@@ -136,7 +136,8 @@ fn markdown<'a>(lines: impl Iterator<Item = (usize, &'a str)>, kind: Kind) -> Ve
         let is_fence = text.starts_with("```") || text.starts_with("~~~");
         let item = ["- ", "* ", "#", "|", "> "].iter().any(|start| text.starts_with(start))
             || text.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
-        // The columns of tables are read in the sources from which they are generated.
+        // Generated lists of table columns are skipped, because their texts are read in the source
+        // code.
         generated = text.starts_with("<!-- columns:") || generated && text != "<!-- end -->";
         // Examples in docstrings end at an empty line.
         prompt = text.starts_with(">>>") || prompt && !text.is_empty();
@@ -165,6 +166,9 @@ fn template(text: &str) -> Vec<Passage> {
         ("{%", "%}", ""),
         ("<style", "</style>", ""),
         ("<script", "</script>", ""),
+        // The cells of a table are separate.
+        ("<td", ">", " | "),
+        ("<th", ">", " | "),
         ("<", ">", ""),
     ];
     while let Some(next) = rest.chars().next() {
@@ -174,7 +178,7 @@ fn template(text: &str) -> Vec<Passage> {
             (Some((.., instead)), Some(end)) => (end, *instead),
             _ => (next.len_utf8(), &rest[..next.len_utf8()]),
         };
-        // An expression counts as code.
+        // An expression in a template counts as code.
         plain.push_str(if instead == "`" { "`…`" } else { instead });
         if length > 1 {
             plain.extend(rest[..length].chars().filter(|&c| c == '\n'));
@@ -226,8 +230,12 @@ fn code(text: &str, syntax: Syntax) -> Vec<Passage> {
                 .trim()
                 .to_owned()
         };
-        let lines = piece.text.lines().enumerate();
-        comment.extend(lines.map(|(at, line)| (piece.line + at, plain(line))));
+        // In the docstring of a module, indented lines are code.
+        let is_code = |line: &str| piece.text.starts_with("\"\"\"") && line.starts_with("    ");
+        let in_module = piece.text.lines().skip(1).any(|line| line.starts_with(|c| c != ' '));
+        let lines = piece.text.lines().enumerate().map(|(at, line)| (piece.line + at, line));
+        let text = |line| if in_module && is_code(line) { String::new() } else { plain(line) };
+        comment.extend(lines.map(|(at, line)| (at, text(line))));
     }
     close(&mut comment, &mut all);
     all
@@ -263,6 +271,11 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
         let text = rest[..length].to_owned();
         line += text.matches('\n').count();
         let started = line - text.matches('\n').count();
+        for (from, to) in expressions(&text).filter(|_| syntax == Syntax::Script) {
+            let lines = started + text[..from].matches('\n').count() - 1;
+            let inner = pieces(&text[from..to], syntax).into_iter();
+            all.extend(inner.map(|piece| Piece { line: piece.line + lines, ..piece }));
+        }
         if let Some(kind) = kind {
             all.push(Piece { kind, line: started, text, first });
         }
@@ -272,7 +285,7 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     all
 }
 
-/// The kind and length of the piece that starts here, if any. Text without a kind is skipped.
+/// The kind and length of the piece that starts here, if any. A piece without a kind is skipped.
 type Found = Option<(Option<Kind>, usize)>;
 
 fn slashes(rest: &str) -> Found {
@@ -320,19 +333,45 @@ fn rust_literal(rest: &str, in_word: bool) -> Found {
 }
 
 fn script_literal(rest: &str, after_value: bool) -> Found {
-    let quote = ["\"", "'", "`"].into_iter().find(|quote| rest.starts_with(quote));
+    if rest.starts_with('`') {
+        let end = expressions(rest).last().map_or(1, |(_, to)| to);
+        return Some((Some(Kind::Literal), end + quoted_end(&rest[end..], "`")));
+    }
+    let quote = ["\"", "'"].into_iter().find(|quote| rest.starts_with(quote));
     if let Some(quote) = quote {
         return Some((Some(Kind::Literal), quoted(rest, quote)));
     }
-    // A regular expression, unless it is a division.
+    // The slash starts a regular expression unless it divides two values.
     let line = rest.lines().next().unwrap_or_default();
     let is_expression = line.starts_with('/') && !after_value && line[1..].contains('/');
     is_expression.then(|| (None, quoted(rest, "/")))
 }
 
+/// The ranges of the `${expressions}` in a template literal, which may contain template literals.
+fn expressions(literal: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let mut at = usize::from(literal.starts_with('`'));
+    std::iter::from_fn(move || {
+        let rest = literal.get(at..).filter(|_| literal.starts_with('`'))?;
+        let from = at + rest.find("${").filter(|&start| start < quoted_end(rest, "`"))? + 2;
+        let mut depth = 1;
+        let end = literal[from..].find(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth == 0
+        });
+        let to = from + end?;
+        at = to + 1;
+        Some((from, to))
+    })
+}
+
 /// The length of a literal, whose quotes may be escaped.
 fn quoted(rest: &str, quotes: &str) -> usize {
-    let mut at = quotes.len();
+    quotes.len() + quoted_end(&rest[quotes.len()..], quotes)
+}
+
+/// The position after the closing quotes of a literal.
+fn quoted_end(rest: &str, quotes: &str) -> usize {
+    let mut at = 0;
     while let Some(next) = rest[at..].chars().next() {
         if rest[at..].starts_with(quotes) {
             return at + quotes.len();

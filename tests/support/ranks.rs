@@ -1,9 +1,10 @@
 //! Generates the ranks of a training job before and after a change: two folders of traces, with
 //! faults planted in the second folder.
 //!
-//! The ranks are divided equally among four roles (pipeline stages). A step computes two blocks and
-//! one op that only the rank's role has, reduces over the ranks of the role, then over all ranks. A
-//! collective ends at the same time everywhere, so a rank that computes longer waits less.
+//! The ranks are divided equally among four roles (pipeline stages). A step of a rank computes two
+//! blocks and one op that only the rank's role has, reduces over the ranks of that role, and then
+//! reduces over all ranks. A collective ends at the same time on all ranks, so a rank that computes
+//! longer waits less.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::json;
@@ -22,21 +23,21 @@ const OWN: f64 = 100.0;
 const SLOW_OWN: f64 = 150.0;
 const REDUCE: f64 = 30.0;
 
-/// For each role, the op that no other role has.
+/// For each role, the op that only this role has.
 const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "aten::nll_loss"];
 
-/// A fleet with this many ranks: a multiple of four, and at least 16.
+/// Creates a fleet. The number of ranks must be a multiple of four, and at least 16.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranks(pub usize);
 
 impl Ranks {
-    /// The rank whose matrix products take twice as long after the change. The other ranks in the
-    /// straggler's role wait for it.
+    /// The rank whose matrix products take twice as long after the change. The ranks in the
+    /// straggler's role wait for the straggler.
     pub fn straggler(self) -> usize {
         self.0 / 4 + 3
     }
 
-    /// The role (0 to 3) whose own op takes 50% longer on all its ranks.
+    /// The role (0 to 3) whose special op takes 50% longer on all its ranks.
     pub fn slow_role(self) -> usize {
         2
     }
@@ -132,7 +133,7 @@ impl Ranks {
     }
 
     fn gemm(self, rank: usize, step: u32, is_after: bool) -> f64 {
-        // Small differences make sure that not all ranks and steps take exactly equally long.
+        // Small differences ensure that ranks and steps do not all take exactly the same time.
         let scatter = 0.1 * ((7 * rank + 3 * step as usize + usize::from(is_after)) % 5) as f64;
         let is_slow = is_after && rank == self.straggler();
         scatter + if is_slow { SLOW_GEMM } else { GEMM }

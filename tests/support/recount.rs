@@ -1,5 +1,5 @@
 //! Computes the wall time of a trace from its raw JSON, independently of the library: without trees
-//! or rows, one gap at a time.
+//! or tables, one gap at a time.
 
 use super::files::unpacked;
 use serde_json::Value;
@@ -29,8 +29,8 @@ struct Call {
     name: String,
 }
 
-/// Converts a time in µs to ns. Whole numbers are converted exactly, because ns since the epoch are
-/// too large for a double.
+/// Converts a time in µs to ns. Integers are converted exactly, because ns since the epoch are too
+/// large for a double.
 fn nanos(value: &Value) -> i64 {
     match value.as_i64() {
         Some(micros) => micros * 1000,
@@ -103,7 +103,7 @@ fn count(
     sums
 }
 
-/// Walks over a time span from boundary to boundary and attributes each part to the shortest open
+/// Splits a time span at the boundaries of calls, and attributes each piece to the shortest open
 /// call.
 fn innermost(calls: &[Call], from: i64, until: i64, sums: &mut BTreeMap<String, i64>) {
     let over = |call: &&Call| call.start < until && call.end > from && call.start < call.end;

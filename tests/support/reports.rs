@@ -1,4 +1,4 @@
-//! Hand-made traces and reports on them, for tests of report contents.
+//! Creates small traces and reports on them, for tests of report contents.
 
 use super::compared::analyse_texts;
 use super::trace_builder::{HostThread, Op, TraceBuilder};
@@ -98,7 +98,7 @@ pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()
 /// Runs `use_it` on the analysis of the JSON texts of two traces.
 ///
 /// # Errors
-/// Fails if a text is not a trace. Errors of `use_it` are returned unchanged.
+/// Fails if a text is not a trace. An error of `use_it` is returned unchanged.
 pub fn with_analysis<T>(
     pair: &PerSide<String>,
     use_it: impl FnOnce(&Arc<Analysis>) -> Result<T>,

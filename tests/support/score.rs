@@ -1,11 +1,11 @@
 //! Scores how much of a UID map between two recordings with known counterparts is correct.
 //!
 //! Indistinguishable events may be matched to each other's counterpart. Two events of one trace are
-//! alike if their subtrees are equal (names without instance numbers, arguments, kernel names) and
-//! they are in the same stretch. Being in the same stretch means being below the same or alike
-//! parents, and between the same two *firm* siblings, which are those that the map matches exactly.
-//! A call and a call inside it with the same name and arguments are alike, too: if one of the two
-//! is removed, nothing shows which one. So pairs are counted between classes of alike events:
+//! *interchangeable* if their subtrees are equal (names without instance numbers, arguments, kernel
+//! names), their parents are the same or interchangeable, and they are between the same two *firm*
+//! siblings, which are siblings that the map matches exactly. A call and a call directly inside it
+//! with the same name and arguments are interchangeable, too: if one of the two is removed, nothing
+//! shows which one. So pairs are counted between classes of interchangeable events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -22,16 +22,17 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// A matched pair or an unmatched event, as positions in `traceEvents` (baseline, candidate).
 pub type Pair = (Option<u32>, Option<u32>);
 
-/// Measures how much of the truth a map found, for one group of events.
+/// Measures how many of the true pairs a UID map found, for one group of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Number of pairs in the truth.
+    /// Number of true pairs.
     pub true_pairs: usize,
     /// Number of pairs in the map.
     pub pairs: usize,
     /// Number of pairs in the map that are correct.
     pub right: usize,
-    /// Number of pairs in the map that are exactly in the truth; alike events do not count.
+    /// Number of pairs in the map that are exactly true; pairs of interchangeable events do not
+    /// count.
     pub exact: usize,
 }
 
@@ -69,7 +70,7 @@ pub struct Truth {
     pairs: Vec<(u32, u32)>,
 }
 
-/// Facts about each event of one side, by position.
+/// Facts about the events of one side, by position.
 #[derive(Debug)]
 struct Facts {
     kinds: Vec<Kind>,
@@ -80,7 +81,7 @@ struct Facts {
     repeats: Vec<bool>,
 }
 
-/// The class of each event on both sides, by position. Alike events have the same class.
+/// The class of each event on both sides, by position. Interchangeable events have the same class.
 #[derive(Debug)]
 pub struct Classes {
     baseline: Vec<u64>,
@@ -104,7 +105,8 @@ impl Truth {
         }
     }
 
-    /// The true pairs of events that take part in a comparison, in the form of a UID map.
+    /// The true pairs of events, in the form of a UID map; events that comparisons ignore are
+    /// omitted.
     pub fn pairs(&self) -> impl Iterator<Item = Pair> {
         self.pairs.iter().map(|&(one, two)| (Some(one), Some(two)))
     }
@@ -124,8 +126,8 @@ impl Truth {
         }
     }
 
-    /// The classes of alike events. Events that the map matches exactly as in the truth are firm:
-    /// they separate the alike events before and after them.
+    /// The classes of interchangeable events. Events that the map matches exactly as in the truth
+    /// are firm: they separate otherwise interchangeable events before and after them.
     pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
         let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
         let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
@@ -135,8 +137,8 @@ impl Truth {
         }
     }
 
-    /// Whether a pair is true, or one of its events is alike to the true counterpart of the other
-    /// event.
+    /// Whether a pair is true, or one of its events is interchangeable with the true counterpart of
+    /// the other event.
     pub fn allows(&self, classes: &Classes, (one, two): (u32, u32)) -> bool {
         let class = |of: &[u64], at: u32| of.get(at as usize).copied();
         let partner = self.partner(one).and_then(|two| class(&classes.candidate, two));
@@ -152,7 +154,7 @@ impl Truth {
         Some(self.pairs[at].1)
     }
 
-    /// Number of pairs in `some` that are correct. Alike events may be exchanged for each other.
+    /// Number of pairs in `some` that are correct if interchangeable events may be exchanged.
     pub fn right_among(&self, map: &[(u32, u32)], some: &[(u32, u32)]) -> usize {
         let classes = self.classes(map);
         let class = |&(one, two): &(u32, u32)| {
@@ -206,7 +208,7 @@ impl Facts {
         }
     }
 
-    /// For each event, the number of its class. Only alike events have the same number.
+    /// For each event, the number of its class. Only interchangeable events have the same number.
     fn classes(&self, firm: impl Iterator<Item = u32>) -> Vec<u64> {
         let mut is_firm = vec![false; self.kinds.len()];
         firm.for_each(|at| is_firm[at as usize] = true);
@@ -245,13 +247,13 @@ impl Facts {
     }
 }
 
-/// Whether a call inside another one has the same name and the same arguments.
+/// Whether a call and the call around it have the same name and the same arguments.
 fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
-/// For each event, a number that only events with equal subtrees share, regardless of their
-/// ancestors. Names are compared after applying `plain`.
+/// For each event, a number that is equal only for events with equal subtrees, regardless of their
+/// ancestors. Names are compared after `plain` has simplified them.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
     let mut contents: Vec<u64> =
         events.iter().map(|event| hash(&(plain(&event.name), likeness(event)))).collect();
@@ -262,7 +264,7 @@ pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> Strin
     contents
 }
 
-/// A hash of the properties, besides the name, that two events must have in common to be alike.
+/// A hash of the properties, besides the name, in which interchangeable events must be equal.
 pub fn likeness(event: &Event) -> u64 {
     let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));
@@ -297,7 +299,7 @@ fn hash(value: &impl Hash) -> u64 {
 }
 
 /// The number of entries that two lists have in common, counting duplicates. Both lists are sorted
-/// in place.
+/// by this function.
 fn count_common<T: Ord>(one: &mut [T], two: &mut [T]) -> usize {
     one.sort_unstable();
     two.sort_unstable();

@@ -10,14 +10,14 @@ use tracetree::report::{summarise, write_merged_tree};
 
 /// Width of a screen, in columns.
 const WIDTH: usize = 110;
-/// Column titles of the rows: sums and unions of GPU time in µs, then the position of the row.
+/// Column titles: sums and unions of GPU time in µs, then the position of the row.
 const TITLES: [&str; 8] =
     ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 
 /// The whole comparison as text, in the form that snapshots contain.
 ///
 /// # Panics
-/// Never panics, because writing to memory cannot fail.
+/// The function never panics, because writing to memory cannot fail.
 pub fn screen(analysis: &Analysis) -> String {
     let mut text = merged_tree(analysis);
     writeln!(text).expect(MEMORY);
@@ -44,7 +44,7 @@ const MEMORY: &str = "writing to memory does not fail";
 /// The merged tree as text, cut to the width of a screen.
 ///
 /// # Panics
-/// Never panics, because writing to memory cannot fail.
+/// The function never panics, because writing to memory cannot fail.
 pub fn merged_tree(analysis: &Analysis) -> String {
     let mut bytes = Vec::new();
     write_merged_tree(analysis, &mut bytes).expect(MEMORY);

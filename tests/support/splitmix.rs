@@ -4,18 +4,18 @@
 #[derive(Debug, Clone)]
 pub struct SplitMix {
     state: u64,
-    /// Numbers to return before those generated from the seed, in reverse order.
+    /// Numbers to return before any number is generated from the seed, in reverse order.
     given: Vec<u64>,
 }
 
 impl SplitMix {
-    /// The sequence that belongs to this seed.
+    /// Creates the generator for a seed.
     pub fn new(seed: u64) -> Self {
         SplitMix { state: seed, given: Vec::new() }
     }
 
-    /// A sequence that starts with numbers chosen by a fuzzer, two bytes each, and continues with
-    /// the sequence whose seed is their sum.
+    /// Creates a generator that first returns numbers chosen by a fuzzer, of two bytes each, and
+    /// then the sequence whose seed is the sum of these numbers.
     pub fn given(bytes: &[u8]) -> Self {
         let (pairs, _) = bytes.as_chunks::<2>();
         let given: Vec<u64> =
@@ -45,7 +45,7 @@ impl SplitMix {
         if items.is_empty() { None } else { items.get(self.below(items.len())) }
     }
 
-    /// `count` random items, in an order that the seed determines; all items if there are fewer.
+    /// `count` random items in random order; all items if the list has fewer.
     pub fn sample<T: Copy>(&mut self, items: &[T], count: usize) -> Vec<T> {
         let mut pool = items.to_vec();
         let count = count.min(pool.len());

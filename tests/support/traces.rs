@@ -1,4 +1,4 @@
-//! The trace files that tests compare: those of this repository, and real ones if they are
+//! The trace files that tests compare: files of this repository, and real traces if they are
 //! available.
 
 use super::files::real_traces;
@@ -56,8 +56,8 @@ const SINGLES: [&str; 9] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
-/// Pairs of traces of different programs, or of one program in different phases. The two traces of a pair
-/// have little in common.
+/// Pairs of traces of different programs, or of one program in different phases. The two traces of
+/// each pair have little in common.
 const UNLIKE: [Names; 6] = [
     ("training/resnet50_ddp.a100.json.gz", "training/resnet_act_checkpoint.mi300.json.gz"),
     (
@@ -87,8 +87,8 @@ pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs, and pairs of a real trace with itself. Without `TRACETREE_TRACES`, there are no such
-/// pairs, and a line on stderr says so.
+/// Real pairs, and pairs of a real trace with itself. Without `TRACETREE_TRACES`, the list is
+/// empty, and a line on stderr says so.
 pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     let mut all = pairs(&folder, &PLATFORMS);
@@ -97,8 +97,8 @@ pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs of two different traces, including those of unlike programs. Without
-/// `TRACETREE_TRACES`, there are no such pairs, and a line on stderr says so.
+/// Real pairs of two different traces, including traces of unrelated programs. Without
+/// `TRACETREE_TRACES`, the list is empty, and a line on stderr says so.
 pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     [&PLATFORMS[..], &CHANGES, &UNLIKE]
@@ -107,15 +107,15 @@ pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
         .collect()
 }
 
-/// The pair of one model on MI300X and H100. If `TRACETREE_TRACES` is not set, returns `None` and
-/// prints a line to stderr.
+/// The real traces of one model on MI300X and on H100. If `TRACETREE_TRACES` is not set, returns
+/// `None` and prints a line to stderr.
 pub fn platform_pair(model: &str) -> Option<PerSide<PathBuf>> {
     let folder = folder_or_skip()?;
     let path = |device: &str| folder.join(format!("mi300_h100/{model}.{device}.json.gz"));
     Some(PerSide::new(path("mi300"), path("h100")))
 }
 
-/// The real trace with this name. If `TRACETREE_TRACES` is not set, returns `None` and prints a
+/// The real trace with a given name. If `TRACETREE_TRACES` is not set, returns `None` and prints a
 /// line to stderr.
 pub fn real(name: &str) -> Option<PathBuf> {
     folder_or_skip().map(|folder| folder.join(name))

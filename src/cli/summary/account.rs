@@ -1,13 +1,13 @@
-//! Formats the parts of each side's time and their sum, to the nanosecond: one line per side or, if
-//! such lines are too wide, one line per part.
+//! Formats the terms of each side's time and their sum, to the nanosecond: one line per side or, if
+//! that is too wide, one line per term.
 
 use super::super::columns::pad;
 use tracetree::report::Width;
 
-/// Names of the parts of the total, and of the total.
+/// Labels of the terms of a side's time, and of their total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
-/// A title, and for each side its name and the times of its parts.
+/// A title, and for each side its name and the terms of its time.
 pub(super) struct Account {
     pub(super) title: String,
     pub(super) sides: [(String, [String; 4]); 2],

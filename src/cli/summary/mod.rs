@@ -1,8 +1,7 @@
 //! Formats the result of a comparison as text for a terminal of a given width.
 //!
-//! The screen shows the two inputs, the sentence that answers the question, the time of each side
-//! as a sum that can be checked by eye, and the largest differences with the ops that replaced each
-//! other.
+//! The screen shows the two inputs, the one-sentence result, the time of each side as a sum that
+//! can be checked by eye, and the largest differences with the ops that replaced each other.
 
 mod account;
 mod screen;
@@ -29,7 +28,7 @@ const SIDE_NAME: usize = 16;
 /// Width in columns below which `SHORT_SIDE_NAME` is used.
 const NARROW: usize = 80;
 const SHORT_SIDE_NAME: usize = 10;
-/// Maximum number of parts to show per difference.
+/// Maximum number of contributing ops to show per difference.
 const PARTS: usize = 2;
 /// Width from which the evidence of a cause is a single line, aligned with its call site.
 const WIDE: usize = 100;
@@ -38,12 +37,13 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
-/// Writes the answer, at most 24 lines on a screen of 100 columns.
+/// Writes the result as at most 24 lines for a screen of 100 columns.
 pub(super) fn answer(report: &Report, width: Width, out: &mut dyn Write) -> io::Result<()> {
     screen::write(report.narrative(), screen::Extent::Screen, width, out)
 }
 
-/// Writes the answer and all details in lines of the given width, with the `top` largest differences.
+/// Writes the result and all details in lines of the given width, with the `top` largest
+/// differences.
 pub(super) fn text(
     analysis: &Analysis,
     report: &Report,
@@ -71,7 +71,7 @@ pub(super) fn text(
     screen.largest(groups, top)
 }
 
-/// The output that is written to, and its settings.
+/// The output to write to, and its settings.
 struct Screen<'a> {
     analysis: &'a Analysis,
     report: &'a Report,
@@ -181,7 +181,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// Ends a line that was begun, and writes all further lines below it, indented.
+    /// Ends an unfinished line, and writes all further lines below that line, indented.
     fn hanging(&mut self, indent: usize, lines: &[String]) -> io::Result<()> {
         for (at, line) in lines.iter().enumerate() {
             let indent = if at == 0 { 0 } else { indent };
@@ -194,7 +194,7 @@ impl Screen<'_> {
         self.names.iter().map(|name| name.chars().count()).max().unwrap_or_default()
     }
 
-    /// Writes the parts of each side and their sum, to the nanosecond.
+    /// Writes the terms of each side's time and their sum, to the nanosecond.
     fn account(&mut self) -> io::Result<()> {
         let totals = self.analysis.account().totals;
         let title = match self.is_gpu_time() {
@@ -310,7 +310,7 @@ fn input(summary: &Summary, side: Side) -> &SideSummary {
     }
 }
 
-/// The parts of a side's time, and their total.
+/// The terms of a side's time, and their total.
 fn parts(totals: &Totals) -> [Nanos; 4] {
     [totals.paired, totals.one_sided, totals.unlinked, totals.time]
 }

@@ -1,5 +1,4 @@
-//! Formats a [`Narrative`] as the screen that answers the question: what changed, what it costs,
-//! what to do.
+//! Formats a [`Narrative`] for the terminal: the changes, their costs, and what to do about them.
 
 use super::{BOLD, DIM, colour};
 use std::io::{self, Write};
@@ -9,23 +8,23 @@ use tracetree::report::{Layer, Line, Narrative};
 /// Maximum number of lines on the screen.
 const LINES: usize = 24;
 
-/// How much of the answer is written.
+/// How much of the result is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// The part of the answer that fits on a screen.
+    /// As much of the result as fits on a screen.
     Screen,
     /// Everything.
     Whole,
 }
 
-/// How much of each layer is written.
+/// How many lines of each layer of the narrative are written.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     /// Maximum number of changes to show.
     changes: usize,
     /// Maximum number of lines below each change.
     details: usize,
-    /// Maximum number of parts in each of the other layers.
+    /// Maximum number of entries in each layer that does not list changes.
     others: usize,
 }
 
@@ -70,7 +69,7 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     page.text("", &format!("{names}: {}", narrative.inputs), 0);
     page.text("bold", &narrative.headline, 0);
     page.text("dim", &narrative.confidence, 2);
-    // The leading change is already the first line of the first layer.
+    // The leading change is already the first line of the narrative's first layer.
     page.text("", narrative.state.as_deref().unwrap_or_default(), 2);
     page.text("dim", &narrative.split, 2);
     let runs = if limits.details == usize::MAX { narrative.runs.as_slice() } else { &[] };
@@ -124,7 +123,7 @@ struct Page {
 }
 
 impl Page {
-    /// Adds a text as wrapped lines, all but the first indented by two more columns.
+    /// Adds a text as wrapped lines; all lines after the first are indented by two more columns.
     fn text(&mut self, style: &str, text: &str, indent: usize) {
         self.hanging(style, &" ".repeat(indent), text);
     }
@@ -154,7 +153,7 @@ impl Page {
         }
     }
 
-    /// Adds a part such as `  +2.65 ms (+4.72 ms)  Convolutions run in FP32 …`, and its details
+    /// Adds a change such as ` +2.65 ms (+4.72 ms) Convolutions run in FP32 …`, with its details
     /// below.
     fn part(&mut self, part: &Line, (figures, others): (usize, usize), details: usize) {
         let style = colour(part.cost);
@@ -177,7 +176,7 @@ impl Page {
         if details == 0 || detail.is_empty() {
             return;
         }
-        // A short screen shows only the start of the details, even in a pipe.
+        // The short form shows only the start of the details, even in a pipe.
         let width = match details {
             usize::MAX => self.width,
             _ => Width::Screen(self.width.columns()),

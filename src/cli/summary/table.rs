@@ -1,5 +1,5 @@
-//! Formats the largest differences as lines of a table. A name that does not fit its column gets
-//! its own line, above its figures.
+//! Formats the largest differences as lines of a table. If a name does not fit its column, it gets
+//! a separate line above its figures.
 
 use super::super::columns::{fit, pad};
 use anstyle::{AnsiColor, Style};
@@ -10,7 +10,7 @@ use tracetree::report::{LargeDifference, Unit, one_line, times};
 const TITLE: &str = "largest differences";
 /// Minimum line width for the columns with kernel counts.
 const WITH_KERNELS: usize = 96;
-/// Minimum space for a name next to its figures. With less space, names go above their figures.
+/// Minimum width of the column for names. On a narrower terminal, names go above their figures.
 const LEAST_NAME: usize = 24;
 /// Indentation of figures below their name.
 const INDENT: usize = 4;
@@ -56,7 +56,7 @@ impl Columns {
         columns
     }
 
-    /// Total width of the figures, with the spaces before each.
+    /// Total width of the columns of figures, including the spaces between columns.
     fn figures(&self) -> usize {
         let events = self.events.map_or(0, |events| events + 2);
         let ratio = if self.has_ratio { 7 } else { 0 };
@@ -82,7 +82,7 @@ impl Columns {
         }
     }
 
-    /// The lines for a difference, with its figures: red is more time, blue is less.
+    /// The lines for a difference, with figures in red for more time and in blue for less time.
     pub(super) fn lines(&self, group: &LargeDifference) -> Vec<String> {
         let name = one_line(&group.name);
         let is_long = self.room.is_none_or(|room| name.chars().count() > room);

@@ -1,4 +1,5 @@
-//! Reads from annotations the batch that each graph was captured for, and the batch of each replay.
+//! Reads two batch sizes from annotations: the one that a graph was captured for, and the one of a
+//! replay.
 
 use super::{Captures, GraphId};
 use crate::program::annotations::{Annotation, Meaning, annotations};
@@ -8,24 +9,24 @@ use rustc_hash::FxHashMap;
 
 /// The batches of captured graphs and of replays.
 pub(super) struct Batches {
-    /// For each graph, the annotation around its capture, and the batch size from the annotation or
-    /// the file's hint.
+    /// For each captured graph: the annotation around its capture, and the batch size, from that
+    /// annotation or from outside the trace.
     captured: FxHashMap<GraphId, (Option<EventId>, Option<u64>)>,
     replayed: Vec<Annotation>,
 }
 
-/// The batch of a replay. Engines capture graphs either for a number of requests or for a number of
-/// tokens.
+/// The batch that a graph replay processed. Engines capture graphs either for a number of requests
+/// or for a number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ReplayedBatch {
     pub(super) requests: u64,
     pub(super) tokens: u64,
 }
 
-/// How well the batch that a graph was captured for suits a replay, best first.
+/// How well the batch that a graph was captured for suits the batch of a replay, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Suits {
-    /// The two batches are equal.
+    /// The graph was captured for exactly the batch of the replay.
     Exactly,
     /// The graph's batch is the next larger one, to which the engine padded.
     Padded(u64),
@@ -65,7 +66,8 @@ impl Batches {
         self.captured.get(&graph).and_then(|&(_, size)| size)
     }
 
-    /// The group of a graph. The graphs of a group are captured, and replayed, one after the other.
+    /// The group of graphs that a graph was captured with, one after the other; they are replayed
+    /// in the same order.
     pub(super) fn group(&self, graph: GraphId) -> (u32, Option<EventId>) {
         (graph.capture, self.captured.get(&graph).and_then(|&(event, _)| event))
     }
@@ -89,8 +91,9 @@ impl Batches {
     }
 }
 
-/// How well a graph captured for a batch suits a replay. Engines pad to the next size that they
-/// captured, and neighboring sizes are less than a factor of two apart.
+/// How well a graph that was captured for one batch suits the replay of a batch. Engines pad a
+/// batch to the next captured size, and neighboring captured sizes are less than a factor of two
+/// apart.
 pub(super) fn suits(captured: Option<u64>, replayed: Option<ReplayedBatch>) -> Suits {
     let (Some(size), Some(batch)) = (captured, replayed) else { return Suits::Unknown };
     if size == batch.tokens || size == batch.requests {

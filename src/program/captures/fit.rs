@@ -1,6 +1,7 @@
 //! Ranks the captured graphs that a graph launch may have replayed, best first.
 //!
-//! Equal replays and equal captured graphs (the pieces of identical layers) are aligned only once.
+//! If replays are equal and captured graphs are equal, as for identical layers, they are aligned
+//! only once.
 
 use super::batches::{Batches, ReplayedBatch, Suits, suits};
 use super::{Captures, GraphId};
@@ -8,20 +9,21 @@ use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Minimum fraction of the launches, and of the kernels, that must be aligned for a graph to fit.
+/// A captured graph fits a replay only if at least this fraction of its launches, and of the
+/// replay's kernels, is aligned.
 const LEAST_PLACED: f64 = 0.85;
-/// Maximum number of launches and kernels that may be left over on *both* sides, as a fraction of
-/// the kernels. If more are left over, work was replaced rather than dropped, so the graph is a
-/// different one.
+/// Maximum fraction of the kernels that may remain unaligned while equally many launches remain
+/// unaligned. Beyond this fraction, work was replaced rather than dropped, so a different
+/// graph was replayed.
 const MOST_REPLACED: f64 = 0.02;
-/// Minimum fraction of kernels that must do the work of their op, if names are not recorded. Any
-/// lower fraction can be due to chance.
+/// Minimum fraction of aligned kernels whose names suit the launching op, if the capture records no
+/// kernel names. A lower fraction can be due to chance.
 const LEAST_AGREEMENT: f64 = 0.8;
-/// Minimum fraction of the launches that must be aligned if the replay may continue after the end
-/// of the trace.
+/// Minimum fraction of a graph's launches that must be aligned if the replay may continue after the
+/// end of the trace.
 const LEAST_OF_CUT_OFF: f64 = 0.5;
 /// Maximum number of distinct captured graphs that are aligned with a replay; those with the most
-/// in common are chosen.
+/// kernel names in common are chosen.
 const ALIGNED: usize = 16;
 
 /// Whether a replay is completely in the trace.
@@ -38,7 +40,7 @@ pub(super) enum ReplayEnd {
 pub(super) struct Candidate {
     pub(super) graph: GraphId,
     pub(super) alignment: Arc<Alignment>,
-    /// Why the graph does not fit; `None` if it may fit.
+    /// Why the captured graph cannot be the replayed one; `None` if it can.
     pub(super) misfit: Option<Misfit>,
     suits: Suits,
     /// Number of captured launches without a kernel in the replay.
@@ -46,18 +48,18 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Whether two graphs fit so equally that only the order can decide.
+    /// Whether two captured graphs fit a replay equally well, so only their order can decide.
     pub(super) fn is_as_good_as(&self, other: &Candidate) -> bool {
         self.rank() == other.rank()
     }
 
-    /// Sort key: fitting graphs first, then by batch, by number of placed launches, by number of
-    /// launches left over, and by agreement.
+    /// Sort key of captured graphs: fitting ones first, then by batch, by number of aligned
+    /// launches, by number of unaligned launches, and by agreement.
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
-            // If no graph fits, the one with the most similar kernels is reported.
+            // If no captured graph fits, the one with the most similar kernels is reported.
             Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
             None => (false, self.suits, placed, self.left_over, -agreement),
         }
@@ -68,11 +70,11 @@ impl Candidate {
 struct Kind {
     launched: Vec<Launched>,
     graphs: Vec<GraphId>,
-    /// How often each kernel name occurs in the graph.
+    /// How often each kernel name occurs in the captured graph.
     bag: FxHashMap<u32, u32>,
 }
 
-/// The captured graphs, grouped by what they launch, with a cache of alignments.
+/// The captured graphs, grouped by the kernels that they launch, with a cache of alignments.
 pub(super) struct Fitting<'a> {
     batches: &'a Batches,
     alphabet: Alphabet,
@@ -80,7 +82,7 @@ pub(super) struct Fitting<'a> {
     aligned: FxHashMap<(Vec<Step>, usize), Arc<Alignment>>,
 }
 
-/// The compared properties of a GPU event: name, grid, stream and graph node.
+/// The properties by which GPU events are compared: name, grid, stream and graph node.
 type Step = (u32, Option<u32>, i64, Option<u64>);
 
 impl<'a> Fitting<'a> {
@@ -107,7 +109,7 @@ impl<'a> Fitting<'a> {
         fitting
     }
 
-    /// The captured graphs, best first.
+    /// The captured graphs that may have been replayed, best first.
     pub(super) fn candidates(
         &mut self,
         ran: &[Ran],
@@ -150,8 +152,8 @@ impl<'a> Fitting<'a> {
 }
 
 impl Kind {
-    /// An upper bound on the pairs in an alignment, and the number of launches that would then be
-    /// left over.
+    /// The maximum number of launches that an alignment could match with kernels, and the number of
+    /// launches that would then remain.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self
@@ -172,7 +174,7 @@ fn bag(names: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
     bag
 }
 
-/// Why the launches cannot have produced the kernels; `None` if they can.
+/// Why a graph's launches cannot have produced a replay's kernels; `None` if they can.
 fn misfit(
     alignment: &Alignment,
     launches: usize,

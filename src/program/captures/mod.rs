@@ -2,9 +2,9 @@
 //!
 //! Two criteria select the captured graph that a launch replays: the batch size in the engine's
 //! annotations, and the alignment of the captured launches with the replayed kernels. If several
-//! graphs fit equally well, the order in which they were captured decides. If none fits, the most
-//! similar graph is reported with the reason. The kernels then go below the program parts that they
-//! name, or stay at the graph launch.
+//! graphs fit equally well, the order in which they were captured decides. If no graph fits, the
+//! most similar one is reported with the reason. The kernels of that launch then go below the
+//! program parts that they name, or stay at the graph launch.
 
 mod batches;
 mod fit;
@@ -41,14 +41,14 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
     captures: Vec<Arc<Capture>>,
-    /// The batch that each file was captured for, if known from outside the trace.
+    /// The batch that each capture file was recorded for, if known from outside the trace.
     hints: Vec<Option<u64>>,
     /// Whether graph launches stay unchanged even if their kernels name parts of the program.
     leaves_graphs: bool,
     notes: Notes,
 }
 
-/// Id of a captured graph: the position of its capture, and its position in the capture.
+/// Id of a captured graph: the index of its capture trace, and its own index in that trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct GraphId {
     capture: u32,
@@ -65,8 +65,8 @@ impl Captures {
         captures
     }
 
-    /// Adds a capture trace. `batch` is the size that the trace was captured for, if known from
-    /// outside the trace; an annotation in the trace takes precedence.
+    /// Adds a capture trace. `batch` is the batch size that was captured, if known from outside the
+    /// trace; an annotation in the trace takes precedence.
     pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
         let capture = Capture::of(trace);
         told::reading(&capture, &mut self.notes);
@@ -89,7 +89,7 @@ impl Captures {
         self.captures.is_empty()
     }
 
-    /// Irregularities of the captures themselves.
+    /// Irregularities in the capture traces themselves.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
@@ -97,7 +97,7 @@ impl Captures {
     /// Returns the tree with the calls of the fitting captured graph below each graph launch, and
     /// each GPU event of the replay below the call that launched it. If no graph fits, the program
     /// parts that the GPU events name are added instead. [`CallTree::replays`] and
-    /// [`CallTree::notes`] report what was searched for, found and missed.
+    /// [`CallTree::notes`] report for which replays a graph was found.
     #[must_use]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {
         let launches: Vec<CallId> = tree

@@ -1,7 +1,7 @@
 //! Chooses among captured graphs that fit a replay equally well, by the order of captures and
 //! replays.
 //!
-//! Engines capture the pieces of a model one after the other, and replay them in the same order:
+//! Engines capture a model piece by piece and replay the pieces in the same order:
 //!
 //! ```text
 //! captured   a b b b c            the three b are alike
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The chosen sequence of graphs has the most transitions from a graph to its successor in the same
-//! group. The transition from the last graph to the first counts, too. Launches with the same graph
-//! number (CUDA's `graph id`) get the same captured graph.
+//! group. A transition from the last graph of a group to the first counts, too. Launches with the
+//! same graph number (CUDA's `graph id`) get the same captured graph.
 
 use super::fit::Candidate;
 use super::{Captures, GraphId};
@@ -18,10 +18,11 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Identifies the graphs of one batch: their capture and the annotation around them.
+/// Identifies the graphs captured for one batch: their capture trace and the annotation around
+/// them.
 type Group = (u32, Option<EventId>);
 
-/// For each launch, the index of the chosen candidate; `None` if none fits.
+/// For each graph launch, the index of the chosen captured graph; `None` if no graph fits.
 pub(super) fn choose(
     tree: &CallTree,
     launches: &[CallId],
@@ -35,7 +36,7 @@ pub(super) fn choose(
     let mut order: Vec<usize> = (0..launches.len()).collect();
     let named = graphs.iter().all(Option::is_some);
     if named {
-        // Each number identifies one graph, and the numbers increase in capture order.
+        // Each CUDA graph number identifies one graph, and these numbers increase in capture order.
         let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
         order.retain(|&at| seen.insert(graphs[at].unwrap_or(0), at).is_none());
         order.sort_by_key(|&at| (graphs[at], at));
@@ -64,8 +65,8 @@ fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
     graph.filter(|&graph| graph != 0)
 }
 
-/// The graph captured after each graph within its group. The successor of the last graph is the
-/// first graph.
+/// For each captured graph, the next one in its group. The successor of the last graph is the
+/// first.
 fn successors(
     captures: &Captures,
     group: impl Fn(GraphId) -> Group,
@@ -84,7 +85,7 @@ fn successors(
     of_group.flat_map(next).collect()
 }
 
-/// The best candidate, and the candidates that only the order can distinguish from it.
+/// The best captured graph, and the graphs that only the order can distinguish from the best.
 fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     let fits = |&at: &usize| {
         candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])
@@ -92,8 +93,8 @@ fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     (0..candidates.len()).filter(fits)
 }
 
-/// A choice for one launch, with the number of successor transitions on the best path to it and the
-/// previous choice.
+/// A graph chosen for one launch, the number of successor transitions on the best path that ends in
+/// this choice, and the previous choice.
 #[derive(Clone, Copy)]
 struct Way {
     choice: usize,
@@ -101,8 +102,8 @@ struct Way {
     before: Option<usize>,
 }
 
-/// The choices with the most transitions to a successor. On a tie, the graphs captured first are
-/// chosen.
+/// Chooses a graph per launch such that most transitions lead to a successor. On a tie, the graphs
+/// that were captured first are chosen.
 fn path(
     order: &[usize],
     candidates: &[Vec<Candidate>],

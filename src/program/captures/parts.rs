@@ -1,9 +1,9 @@
-//! Adds the program parts that the kernels of a graph replay name as calls.
+//! Kernels of a graph replay may name parts of the program; this module adds those parts as calls.
 //!
 //! PyTorch writes the names given with `torch.cuda.graph_annotations.mark_kernels` during a graph
 //! capture into the kernels of its replays (`export_chrome_trace(…, cuda_graph_annotations=…)`). If
-//! names are nested, PyTorch writes the innermost one. Engines use module paths as names. A number
-//! in a path belongs to the component before it:
+//! annotated regions are nested, PyTorch writes the innermost name. Engines use module paths as
+//! names. A number in a module path belongs to the component before that number:
 //!
 //! ```text
 //! kernel   its name                below the graph launch
@@ -21,13 +21,13 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 struct Parts<'n> {
     calls: Vec<(&'n str, u32)>,
-    /// The GPU events that name a part, each with the position of that part in `calls`.
+    /// The GPU events that name a program part, each with the position of that part in `calls`.
     kernels: Vec<(EventId, u32)>,
 }
 
 impl<'n> Parts<'n> {
-    /// The program parts that the GPU events of one replay name. Consecutive events with the same
-    /// name share a part. Events are in the order of the graph's nodes if it is recorded, because
+    /// The program parts that the GPU events of one replay name. Consecutive events that name the
+    /// same part share one call. GPU events are sorted by graph node if nodes are recorded, because
     /// streams run concurrently.
     fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
         let mut ran: Vec<&Ran> = ran.iter().collect();
@@ -57,9 +57,10 @@ impl<'n> Parts<'n> {
 }
 
 /// Synthetic capture traces of the program parts that kernels name, for replays without a capture.
-/// Each distinct sequence of parts has one trace.
+/// Each distinct sequence of program parts gets one trace.
 pub(super) struct PartTraces {
-    /// Number of recorded captures, which come before these traces in the list of sources.
+    /// Number of recorded capture traces, which precede the synthetic traces in the list of
+    /// sources.
     first: usize,
     traces: Vec<Trace>,
     known: FxHashMap<Vec<(String, u32)>, usize>,
@@ -75,7 +76,7 @@ impl PartTraces {
     }
 
     /// The program parts that the kernels of one replay name, to be inserted below its launch.
-    /// `None` if no kernel names a part.
+    /// `None` if no kernel names a program part.
     pub(super) fn graft(&mut self, tree: &CallTree, launch: CallId, ran: &[Ran]) -> Option<Graft> {
         let parts = Parts::of(tree.trace(), ran);
         if parts.calls.is_empty() {
@@ -99,7 +100,7 @@ impl PartTraces {
     }
 }
 
-/// The parts of a module path, outermost first. Any other name is a single part.
+/// The parts of a module path, outermost first. A name that is not a module path is a single part.
 fn path(name: &str) -> Vec<&str> {
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -26,8 +26,8 @@ pub enum CaptureSource {
     Nowhere,
 }
 
-/// The notes of a tree that report a useless capture. These notes are errors if `--strict` is
-/// given.
+/// The notes of a tree that report a useless capture. Notes about useless captures are errors if
+/// `--strict` is given.
 const USELESS: [&str; 6] = [
     "CAPTURE_UNREADABLE",
     "CAPTURE_WITHOUT_GRAPH",
@@ -39,11 +39,11 @@ const USELESS: [&str; 6] = [
 
 impl CaptureSource {
     /// Reads the captures for a trace. `path` is the file that the trace was read from, if known.
-    /// If the trace contains no graph launch, nothing is read.
+    /// If the trace contains no graph launch, no capture file is read.
     ///
     /// # Errors
-    /// Fails if a file or folder given by the user cannot be read. For a folder found next to the
-    /// trace, this is only a note, except with [`ReadOptions::strict`].
+    /// Fails if a file or folder given by the user cannot be read. An unreadable folder that was
+    /// merely found next to the trace only causes a note, except with [`ReadOptions::strict`].
     pub fn open(
         &self,
         trace: &Arc<Trace>,

@@ -5,7 +5,7 @@ use crate::program::counted;
 use crate::trace::Notes;
 use crate::tree::{Capture, Replay};
 
-/// Adds notes about irregularities of one capture trace.
+/// Adds notes about irregularities in one capture trace.
 pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     let source = capture.trace().source();
     let has_none = capture.graphs().is_empty();
@@ -47,7 +47,7 @@ pub(super) fn room(left_out: usize, notes: &mut Notes) {
     });
 }
 
-/// Adds notes about the result for each graph launch.
+/// Adds notes about whether a captured graph was found for each graph launch.
 pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes) {
     let sum = |of: fn(&Replay) -> usize| replays.iter().map(of).sum::<usize>();
     let launches = counted(replays.len() as u64, "graph launch");

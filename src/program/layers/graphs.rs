@@ -18,14 +18,15 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of graphs in a step for these graphs to count as pieces of a larger one.
+/// Minimum number of graph launches in a step that count as pieces of one larger graph.
 const FEWEST_PIECES: usize = 3;
 
-/// For each graph launch of a replay, the first and last event of the replay that are in a layer.
+/// For each graph launch, the first and the last GPU event of its replay that are in a layer.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
 /// Finds a stack of layers for each repeated part of each distinct sequence of replayed kernels, in
-/// order of first launch. Also returns the range of events that the layers of each replay cover.
+/// order of first launch. Also returns the range of GPU events that the layers of each replay
+/// cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
     steps: &Steps,
@@ -53,8 +54,8 @@ pub(super) fn of_graphs(
 /// The graph launches that contain no layers of their own, by step and thread.
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
-/// Adds a launch to the pieces of its step and thread. A launch outside of steps is ignored,
-/// because nothing there indicates where one pass over the model ends and the next begins.
+/// Adds a graph launch to the pieces of its step and thread. A launch outside of steps is ignored,
+/// because outside of steps nothing shows where one pass over the model ends and the next begins.
 fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces) {
     let (Some(step), Some(event)) = (steps.step(launch), tree.event(launch)) else { return };
     let key = (step, tree.trace().thread_of(event));
@@ -86,7 +87,8 @@ struct Replay {
 }
 
 impl Replay {
-    /// Everything from the first graph launch to the last, including other launches in between.
+    /// All GPU work from the first graph launch to the last, including kernels launched
+    /// individually in between.
     fn of_pieces(tree: &CallTree, graphs: &[CallId]) -> Replay {
         let last = graphs[graphs.len() - 1];
         let range = graphs[0].index()..last.index() + tree.size(last);
@@ -97,12 +99,12 @@ impl Replay {
     }
 }
 
-/// Layers must take at least one part in this many of a replay's time. Three small consecutive
-/// matrix products in a large graph are not the layers of a model.
+/// Layers must take at least 1/`REPLAY_SHARE` of a replay's time. Three small consecutive matrix
+/// products in a large graph are not the layers of a model.
 const REPLAY_SHARE: i64 = 4;
 
 impl Replay {
-    /// Whether the layers take a sufficient fraction of the time.
+    /// Whether the layers take a sufficient fraction of the replay's time.
     fn is_mostly(&self, tree: &CallTree, parts: &[Vec<Range<usize>>]) -> bool {
         let time = |events: &[CallId]| -> i64 { events.iter().map(|&e| tree.duration(e).0).sum() };
         let layered = parts.iter().flatten().map(|range| time(&self.events[range.clone()]));
@@ -110,14 +112,14 @@ impl Replay {
     }
 }
 
-/// The kernel sequences seen so far, with the stacks of each.
+/// The kernel sequences seen so far, each with its stacks of layers.
 #[derive(Default)]
 struct Known {
     of_sequences: FxHashMap<Vec<TextId>, Vec<KnownPart>>,
     found: Vec<Found>,
 }
 
-/// A part of a sequence: the position of its stack, and its layers.
+/// A repeated part of a kernel sequence: the position of its stack, and its layers.
 type KnownPart = (usize, Vec<Range<usize>>);
 
 impl Known {
@@ -177,7 +179,7 @@ fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     events
 }
 
-/// Equal names get equal numbers.
+/// Numbers kernel names, so that equal names get equal numbers.
 fn numbered(names: &[TextId]) -> Vec<u32> {
     let mut numbers: FxHashMap<TextId, u32> = FxHashMap::default();
     names

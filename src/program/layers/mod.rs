@@ -27,7 +27,7 @@ use stacks::Found;
 pub enum StackKind {
     /// Sibling modules of one class.
     Modules,
-    /// Repeated parts of the kernel sequence of a graph replay.
+    /// Parts of a graph replay's kernel sequence that repeat.
     Graph,
 }
 
@@ -61,14 +61,14 @@ pub struct LayerId {
 /// The position of a call relative to the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LayerPlace {
-    /// Before the first layer of its step.
+    /// Before the first layer of the call's step.
     Pre,
     /// In a layer.
     Layer(LayerId),
-    /// Between the first and the last layer of its step, but in no layer.
+    /// Between the first and the last layer of the call's step, but in no layer.
     Between,
-    /// After the last layer of its step. Backward and optimizer work that does not belong to any
-    /// layer also counts as after.
+    /// After the last layer of the call's step. Backward and optimizer work that belongs to no
+    /// layer also counts as after the last layer.
     Post,
     /// The trace has no layers.
     NoLayers,
@@ -80,9 +80,9 @@ pub enum LayerPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layers {
     stacks: Vec<Stack>,
-    /// All possible positions: first those outside of layers, then the layers.
+    /// All possible positions of a call: first the positions outside of layers, then the layers.
     places: Vec<LayerPlace>,
-    /// For each call, the index of its position in `places`; empty if the trace has no layers.
+    /// For each call, an index into `places`; empty if the trace has no layers.
     of_calls: Stretches<u32>,
 }
 
@@ -121,7 +121,8 @@ impl Layers {
         Layers { stacks, places, of_calls: of_calls.into_iter().collect() }
     }
 
-    /// The stacks: module stacks sorted by time, then graph stacks by first launch.
+    /// The stacks of layers: module stacks sorted by time, then graph stacks sorted by first
+    /// launch.
     pub fn stacks(&self) -> &[Stack] {
         &self.stacks
     }
@@ -151,7 +152,7 @@ impl Layers {
 /// Marks a call that is in no layer.
 const IN_NONE: u32 = u32::MAX;
 
-/// For each call, the index of its layer in `places`. Adds the layers to `places`.
+/// Adds the layers to `places`, and returns the index of each call's layer in `places`.
 fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
     let mut layers = vec![IN_NONE; tree.len()];
     for (stack, found) in found.iter().enumerate() {
@@ -180,7 +181,8 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
     layers
 }
 
-/// Gives each call without a layer the layer of its parent. In preorder, parents come first.
+/// Gives each call without a layer the layer of its parent. Parents precede their children in
+/// preorder.
 fn inherit(tree: &CallTree, layers: &mut [u32]) {
     for call in tree.calls() {
         if layers[call.index()] == IN_NONE
@@ -210,8 +212,8 @@ impl Extents {
     fn new(tree: &CallTree, steps: &Steps, found: &[Found], of_graphs: Reaches) -> Extents {
         let mut extents = Extents { of_steps: vec![None; steps.len()], whole: None, of_graphs };
         let members = || found.iter().flat_map(|found| &found.members).map(|&(_, member)| member);
-        // Backward may call modules again on its own thread, which does not extend the forward
-        // span.
+        // The backward pass may call modules again on its own thread; these calls do not extend the
+        // span of the forward pass.
         let is_forward = |&member: &CallId| {
             let thread = |call| tree.event(call).map(|event| tree.trace().thread_of(event));
             tree.kind(member) == CallKind::Gpu

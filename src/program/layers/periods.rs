@@ -7,7 +7,7 @@
 //!   alternates between two kinds, one layer uses one kernel and the next uses two, but all other
 //!   kernels are the same.
 //! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several
-//!   runs in a row (two kinds of blocks), which may share some of their kernels.
+//!   consecutive runs (two kinds of blocks), which may share some of their kernels.
 //!
 //! ```text
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
@@ -20,14 +20,15 @@ use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Anchors must make up at least one in this many kernels of the layers.
+/// At least one of every `ANCHOR_SHARE` kernels in the layers must be an anchor.
 const ANCHOR_SHARE: usize = 2;
 
 /// Two runs are different kinds of layers if they share at most this many quarters of their
-/// kernels. If they share more, they are one kind of layer, interrupted by an irregular layer.
+/// kernels. Runs that share more are one kind of layer, interrupted by an irregular layer.
 const COMMON_QUARTERS: usize = 3;
 
-/// The parts of a kernel sequence that consist of layers, in order; empty if nothing repeats.
+/// The parts of a kernel sequence that consist of repeated layers, in order; empty if no kernels
+/// repeat.
 pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     let anchored = anchored(kernels);
     let runs = runs::runs(kernels);
@@ -63,8 +64,8 @@ fn anchored(kernels: &[u32]) -> Part {
     for (at, &kernel) in kernels.iter().enumerate() {
         positions.entry(kernel).or_default().push(at);
     }
-    // Sorted by first position, so that among equally good anchors the first kernel of a layer
-    // begins it.
+    // Anchors are sorted by position, so that of equally good anchors, the earliest marks the start
+    // of a layer.
     let mut places: Vec<Vec<usize>> = positions.into_values().collect();
     places.retain(|starts| starts.len() >= FEWEST_LAYERS);
     places.sort_unstable();
@@ -86,17 +87,17 @@ fn by_count(places: &[Vec<usize>]) -> Vec<Vec<&Vec<usize>>> {
     groups.into_values().collect()
 }
 
-/// Whether a layer has enough kernels on average.
+/// Whether the layers have enough kernels on average.
 fn is_layered(layers: &Part) -> bool {
     let kernels: usize = layers.iter().map(Range::len).sum();
     layers.len() >= FEWEST_LAYERS && kernels >= FEWEST_KERNELS * layers.len()
 }
 
-/// The anchors of layers that begin at given starts: the kernels that occur exactly once from each
+/// The anchors of layers whose starts are known: the kernels that occur exactly once from each
 /// start to the next.
 struct Anchors<'a> {
     starts: &'a [usize],
-    /// The positions of each anchor, one for each start.
+    /// For each anchor, its positions: one per layer.
     anchors: Vec<&'a [usize]>,
 }
 
@@ -117,13 +118,13 @@ impl<'a> Anchors<'a> {
     }
 
     /// Whether anchors make up enough of the kernels from the first layer to the last. Kernels
-    /// before and after the layers do not count.
+    /// before and after the layers are ignored.
     fn are_most(&self, kernels: &[u32]) -> bool {
         let reach = self.end_of_last(kernels) - self.starts[0];
         self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach
     }
 
-    /// More anchors are better; on a tie, more layers.
+    /// The best set of layers has the most anchors; on a tie, the most layers.
     fn weight(&self) -> (usize, usize) {
         (self.kernels(), self.starts.len())
     }
@@ -151,7 +152,7 @@ impl<'a> Anchors<'a> {
 mod tests {
     use super::{are_unlike, parts};
 
-    /// Splits a sequence of letters, each of which is a kernel, into layers.
+    /// Splits a string, in which each letter is a kernel, into layers.
     fn split(sequence: &str) -> Vec<Vec<&str>> {
         let kernels: Vec<u32> = sequence.bytes().map(u32::from).collect();
         let layers = |part: Vec<std::ops::Range<usize>>| {
@@ -213,11 +214,11 @@ mod tests {
             found
         };
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4], 4));
-        // Two layers with three of four kernels in common are unlike; with four of five they are
-        // alike.
+        // Two layers with three of four kernels in common are different; two with four of five in
+        // common are similar.
         assert!(unlike(&[1, 2, 3, 1, 2, 3, 4], 3));
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4, 5], 4));
-        // Counts matter, not only names.
+        // Kernel counts matter, not only names.
         assert!(unlike(&[1, 1, 1, 1, 1], 4) && unlike(&[1, 2, 3, 4], 2));
     }
 }

@@ -1,14 +1,14 @@
-//! Finds the runs in a sequence of kernels: parts that repeat exactly, back to back.
+//! Finds the runs in a sequence of kernels: subsequences that repeat exactly, back to back.
 //!
-//! A run equals itself when shifted by its period. The distances that occur most often between
-//! equal kernels are tried, each in one pass over the sequence:
+//! A run equals itself when shifted by its period. The most frequent distances between equal
+//! kernels are tried as periods, one pass over the sequence per distance:
 //!
 //! ```text
 //! x a b c d a b c d a b c d y      distance 4: eight kernels in a row equal the kernel four
 //!   └─────┘ = = = = = = = =        positions earlier, so three layers of four kernels begin at a
 //! ```
-//! The run that covers the most kernels is taken first, then the parts before and after it are
-//! searched.
+//! The run that covers the most kernels is chosen first; then the kernels before and after that run
+//! are searched.
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -22,17 +22,17 @@ pub(super) const FEWEST_KERNELS: usize = 4;
 /// The layers of a sequence, as ranges of positions.
 pub(super) type Part = Vec<Range<usize>>;
 
-/// Maximum number of distances to try in one part of the sequence.
+/// Maximum number of distances to try as the period of a run.
 const DISTANCES: usize = 24;
 
-/// Number of preceding equal kernels that each kernel is compared with; a layer may contain several
-/// equal kernels.
+/// Number of preceding equal kernels whose distance is counted for each kernel, because a layer may
+/// contain several equal kernels.
 const FOLLOWERS: usize = 6;
 
 /// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
 const FEWEST_NAMES: usize = 3;
 
-/// All runs in a sequence, in order.
+/// All runs in a kernel sequence, in order.
 pub(super) fn runs(kernels: &[u32]) -> Vec<Part> {
     let mut found: Vec<Run> = Vec::new();
     let mut open: Vec<Range<usize>> = std::iter::once(0..kernels.len()).collect();
@@ -67,8 +67,8 @@ impl Run {
         (0..self.layers).map(|at| layer(at)..layer(at + 1)).collect()
     }
 
-    /// Whether this run is preferable: more kernels are better; on a tie, the shorter period, then
-    /// the earlier start.
+    /// Whether a run is preferable to another: the better run covers more kernels; on a tie, it has
+    /// the shorter period, then the earlier start.
     fn is_better(&self, than: &Run) -> bool {
         let rank = |run: &Run| {
             (run.period * run.layers, std::cmp::Reverse(run.period), std::cmp::Reverse(run.start))
@@ -77,7 +77,7 @@ impl Run {
     }
 }
 
-/// The run that covers the most kernels of a range.
+/// The run that covers the most kernels in a range.
 fn longest(kernels: &[u32], range: &Range<usize>) -> Option<Run> {
     let periods = distances(&kernels[range.clone()]).into_iter();
     let runs = periods.flat_map(|period| at_distance(kernels, range, period));

@@ -4,14 +4,14 @@
 //! `BertLayer_1`, … below one `BertEncoder_0`). If any candidate contains modules, candidates
 //! without inner modules are ignored, so three adjacent embeddings are not layers. Siblings that do
 //! different work (a text encoder and an image encoder of one class) are not layers either. Modules
-//! that contain longer stacks are not layers:
+//! that contain stacks of layers are not layers themselves:
 //!
 //! ```text
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
-//! The class with the most time is a stack. Another class is also a stack if it is not nested with
-//! any stack and takes a sufficient fraction of the time.
+//! The candidate class with the most time is a stack. A further class is also a stack if it neither
+//! contains a stack nor is inside one, and takes a sufficient fraction of the time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
@@ -20,11 +20,11 @@ use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Minimum fraction of all time, as one part in this many, for modules without inner modules to be
-/// a stack: two adjacent dropouts are not layers.
+/// Modules without inner modules are a stack only if they take 1/`LEAF_SHARE` of all time: two
+/// adjacent dropouts are not layers.
 const LEAF_SHARE: i64 = 10;
 
-/// Minimum time of each further stack, as one part in this many of the first stack's time.
+/// A further stack must take at least 1/`FAIR_SHARE` of the first stack's time.
 const FAIR_SHARE: i64 = 20;
 
 /// A stack, with the calls of its layers.
@@ -42,10 +42,11 @@ pub(super) fn of_modules(tree: &CallTree, measure: Measure) -> Vec<Found> {
     choose(tree, groups, sums.total()).into_iter().map(|group| group.into_stack(tree)).collect()
 }
 
-/// Sums of the measured time, and the modules, for any subtree.
+/// Looks up the measured time and the modules of any subtree.
 struct Sums {
     accounted: Vec<CallId>,
-    /// Total time of the measured calls before each measured call, and of all.
+    /// For each measured call, the total time of the measured calls before it; the last entry is
+    /// the total of all.
     time_before: Vec<Nanos>,
     /// All module calls, in preorder.
     modules: Vec<CallId>,
@@ -72,7 +73,7 @@ impl Sums {
         self.time_before.last().copied().unwrap_or(Nanos::ZERO)
     }
 
-    /// Whether a module's call contains calls of other modules.
+    /// Whether a module call contains calls of other modules.
     fn holds_modules(&self, tree: &CallTree, call: CallId) -> bool {
         let next = self.modules.partition_point(|&module| module <= call);
         self.modules.get(next).is_some_and(|&module| tree.is_below(module, call))
@@ -117,8 +118,8 @@ fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
 fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     let mut modules = sums.modules.clone();
     modules.retain(|&call| sums.time(tree, call) > Nanos::ZERO);
-    // The first call of an instance decides where the instance belongs; backward may call it again
-    // elsewhere.
+    // The first call of a module instance decides which stack the instance belongs to; the backward
+    // pass may call it again elsewhere.
     modules.sort_by_key(|&call| (start(tree, call), call));
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut of_keys: FxHashMap<(&str, &str), usize> = FxHashMap::default();
@@ -175,7 +176,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     groups.into_iter().enumerate().filter_map(is_chosen).collect()
 }
 
-/// Pairs of groups that are nested in each other, found by walking up from each call.
+/// Pairs of groups of which one is nested in the other, found by walking up from each call.
 struct Nesting {
     /// (inner, outer).
     pairs: FxHashSet<(usize, usize)>,
@@ -202,8 +203,8 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether most of a group's time is in longer stacks inside the group, which are then the
-    /// layers.
+    /// Whether most of a group's time is in longer stacks inside the group; the inner stacks are
+    /// then the layers.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

@@ -7,17 +7,18 @@ use crate::tree::{CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// An engine and the names by which it is recognized: annotations, Python files, ops and kernels.
+/// An inference engine or framework, and the annotations, Python files, ops and kernels by which it
+/// is recognized.
 struct Engine {
     name: &'static str,
-    /// Prefix of the engine's annotations, and a text that occurs later in them.
+    /// The engine's annotations start with the first text and contain the second.
     annotations: &'static [(&'static str, &'static str)],
     frames: &'static [&'static str],
     ops: &'static [&'static str],
 }
 
-/// Weight of an annotation or frame as evidence. Ops and kernels weigh less, because engines borrow
-/// them from each other.
+/// Weight of an annotation or frame as evidence for an engine. Ops and kernels have less weight,
+/// because engines borrow them from each other.
 const OWN_WEIGHT: usize = 1_000;
 
 const ENGINES: [Engine; 8] = [
@@ -60,8 +61,8 @@ const ENGINES: [Engine; 8] = [
 pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     let seen = Seen::in_tree(tree);
     let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&seen)));
-    // On a tie the first engine wins, so engines that run on top of other engines are listed before
-    // them.
+    // On a tie the first engine in the list wins, so an engine is listed before the engines that it
+    // runs on.
     let (engine, votes) =
         votes.reduce(|best, next| if weight(&next.1) > weight(&best.1) { next } else { best })?;
     if votes.is_empty() {
@@ -101,7 +102,7 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// How often each sign of an engine occurs, by sign and weight.
+/// How often each name that identifies an engine occurs, by name and weight.
 type Votes = BTreeMap<(String, usize), usize>;
 
 fn weight(votes: &Votes) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! Modules are the best evidence, followed by ops. A served model that replays graphs leaves only
 //! kernel names as evidence. Properties without evidence are omitted, and weak evidence is marked
-//! as such.
+//! as weak.
 
 mod engine;
 mod network;
@@ -68,22 +68,23 @@ impl Architecture {
     }
 }
 
-/// A result with its evidence.
+/// A property of the model, with the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found<T> {
     /// The detected property.
     pub what: T,
-    /// Names that indicate the property, with their counts.
+    /// Names that indicate the property, each with its count.
     pub evidence: Vec<String>,
     /// Whether the evidence is weak: only kernel names, or few calls.
     pub is_thin: bool,
 }
 
-/// The model that ran, as far as the trace shows it.
+/// The model that ran, as far as the trace reveals its properties.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Model {
-    /// Class of the outermost module with the most time, which is the main network of a pipeline.
-    /// Without modules, the model file that contains most frames (`resnet.py`).
+    /// Class of the outermost module with the most time: in a pipeline of several networks, the
+    /// main one. In a trace without modules, the name of the Python file with the most frames
+    /// (`resnet.py`).
     pub root: Option<String>,
     /// The kind of network.
     pub architecture: Option<Found<Architecture>>,
@@ -111,7 +112,7 @@ impl Model {
         let network = Network::of(tree);
         let shapes = Shapes::of(tree, &network, measure);
         let architecture = Architecture::of(tree);
-        // The towers of a recommender have different vector widths between their layers.
+        // The towers of a recommender model have different vector widths between their layers.
         let is_recommender =
             architecture.as_ref().is_some_and(|found| found.what == Architecture::Recommender);
         Model {
@@ -127,8 +128,8 @@ impl Model {
     }
 }
 
-/// The stacks of the main network. Graph stacks always count, because nothing shows which network
-/// they belong to.
+/// The stacks of layers in the main network. Layers of replayed graphs always count, because
+/// nothing shows which network these layers belong to.
 fn layers(layers: &Layers, network: &Network<'_>) -> Vec<String> {
     let own = network.instances();
     let is_own = |stack: &&Stack| match stack.kind {

@@ -19,8 +19,8 @@ const WRAPPERS: [&str; 6] = [
     "Float16Module",
 ];
 
-/// Modules of one class are a network if they launch more than one part in this many of all GPU
-/// time. If the model runs as a replayed graph, a sampler may be the only module in the trace.
+/// Modules of one class are a network if they launch more than 1/`ROOT_SHARE` of all GPU time. If
+/// the model runs as a replayed graph, a sampler may be the only module in the trace.
 const ROOT_SHARE: i64 = 10;
 
 /// A module with at least this many module calls below it is a network even if it launched less GPU
@@ -39,15 +39,16 @@ const MODEL_FILES: [(&str, &str); 8] = [
     ("vllm/model_executor/models/", ""),
 ];
 
-/// Files in these folders that do not belong to a single model. Files that begin with `_` do not
-/// belong to a single model either.
+/// Files in model folders that do not belong to a single model, in addition to files that begin
+/// with `_`.
 const SHARED_FILES: [&str; 6] =
     ["adapters", "interfaces", "registry", "transformers", "utils", "vision"];
 
-/// The main network of a trace.
+/// The network that took the most time in a trace.
 #[derive(Debug, Default)]
 pub(super) struct Network<'t> {
-    /// Class of the network's outermost module; without modules, the file of its code.
+    /// Class of the network's outermost module; in a trace without modules, the Python file of its
+    /// code.
     pub(super) name: Option<String>,
     /// The network's outermost calls; empty if there are no modules.
     pub(super) calls: Vec<CallId>,
@@ -112,7 +113,7 @@ fn is_training(tree: &CallTree) -> bool {
     tree.trace().sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0)
 }
 
-/// Module calls that are not inside another module. Wrappers do not count as modules.
+/// Module calls that are not inside another module. Modules that only wrap a model do not count.
 fn outermost(tree: &CallTree) -> impl Iterator<Item = CallId> + '_ {
     let is_own = |call: CallId| {
         let class = ModuleName::of(tree.name(call)).map(|module| module.class);
@@ -137,7 +138,7 @@ fn modules_below(tree: &CallTree, call: CallId) -> usize {
     below(tree, call).skip(1).filter(|&call| ModuleName::of(tree.name(call)).is_some()).count()
 }
 
-/// The model file that contains most frames: `resnet.py`.
+/// The model's Python file with the most frames: `resnet.py`.
 fn model_file(tree: &CallTree) -> Option<String> {
     let trace = tree.trace();
     let mut texts: FxHashMap<TextId, u64> = FxHashMap::default();

@@ -10,18 +10,19 @@ use super::sizes::{Counts, Weight, dims, most, shapes};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
 
-/// Batched matrix products, and the input position of their first matrix.
+/// Ops that compute batched matrix products, each with the position of the first matrix among its
+/// inputs.
 const PRODUCTS: [(&str, usize); 2] = [("aten::bmm", 0), ("aten::baddbmm", 1)];
 
 /// Ops that compute a softmax.
 const SOFTMAXES: [&str; 2] = ["aten::_softmax", "aten::_safe_softmax"];
 
-/// The softmaxes and products found so far.
+/// The softmaxes and matrix products found so far.
 #[derive(Debug, Default)]
 pub(super) struct Products {
-    /// Shapes of softmaxes, each with its weight.
+    /// Shapes of softmaxes, each with its total time and number of calls.
     softmaxes: Vec<(Vec<u64>, Weight)>,
-    /// Batch, rows, inner size and columns of each product.
+    /// Batch size, rows, inner size and columns of each matrix product.
     products: BTreeSet<[u64; 4]>,
 }
 
@@ -42,8 +43,9 @@ impl Products {
         }
     }
 
-    /// The softmaxes of attention, each with the head size: the softmax is between a product whose
-    /// output it reads and a product that reads its output, according to the sizes.
+    /// The softmaxes of attention, each with the head size. According to the sizes, such a softmax
+    /// reads the output of one matrix product, and another matrix product reads the output of the
+    /// softmax.
     fn of_attention(&self) -> impl Iterator<Item = (&[u64], u64, Weight)> {
         self.softmaxes.iter().filter_map(|(shape, weight)| {
             let [before @ .., rows, columns] = &shape[..] else { return None };
@@ -60,7 +62,7 @@ impl Products {
         self.of_attention().count()
     }
 
-    /// Number of heads and head size of the attention with the most weight.
+    /// Number of heads and head size of the attention that takes the most time.
     pub(super) fn heads(&self) -> Option<(u64, u64)> {
         let mut counts = Counts::new();
         for (shape, size, weight) in self.of_attention() {

@@ -7,7 +7,7 @@ use crate::program::Measure;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Maximum number of types to report.
+/// Maximum number of element types to report.
 const TYPES: usize = 3;
 
 /// Ops whose first input is `[batch, heads, length, size]`.
@@ -25,7 +25,7 @@ const SERVED_ATTENTION: [&str; 2] =
 /// Substrings in the names of ops that normalize the vectors between layers.
 const NORMS: [&str; 3] = ["aten::native_layer_norm", "rms_norm", "rmsnorm"];
 
-/// Substrings in the names of ops whose input types are the types of the model.
+/// Substrings in the names of ops whose input types are reported as the types of the model.
 const PRODUCTS: [&str; 5] = ["aten::mm", "aten::addmm", "aten::bmm", "attention", "convolution"];
 
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Shapes {
     }
 }
 
-/// The sizes and types found so far, with their weights.
+/// The sizes and types found so far, each with its total time and number of calls.
 #[derive(Default)]
 struct Found {
     heads: Counts,
@@ -95,7 +95,8 @@ impl Found {
     fn into_shapes(mut self) -> Shapes {
         let attention = most(&self.heads).or_else(|| self.products.heads());
         let head_size = attention.map(|(_, size)| size);
-        // Norms of queries and keys have the width of a head, not of the vectors between layers.
+        // Normalized queries and keys have the width of an attention head, not of the vectors
+        // between layers.
         if self.hidden.len() > 1 {
             self.hidden.retain(|&(size, _), _| Some(size) != head_size);
         }

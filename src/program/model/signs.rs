@@ -8,13 +8,13 @@ use crate::trace::TextId;
 use crate::tree::{CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
-/// If a sign has fewer calls than this, it is weak evidence.
+/// A sign with fewer calls than this is weak evidence for an architecture.
 const FEW_CALLS: usize = 3;
 
 /// Maximum number of names to report as evidence.
 const LISTED: usize = 3;
 
-/// Something that a network does, recognized by words in names.
+/// An operation typical of an architecture, recognized by words in names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     Lookup,
@@ -29,7 +29,7 @@ enum Sign {
     Recurrence,
 }
 
-/// The words that indicate each sign: in names of modules and ops, and in names of kernels.
+/// For each sign, the words that indicate it in names of modules and ops, and in names of kernels.
 const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (
         Sign::Lookup,
@@ -198,12 +198,12 @@ const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (Sign::Recurrence, &["LSTM", "GRU", "lstm", "gru", "RNN"], &["lstm", "gru", "RNN"]),
 ];
 
-/// The names that indicate a sign, with their counts.
+/// The names that indicate a sign, each with its count.
 #[derive(Debug, Default)]
 struct Shown {
     names: BTreeMap<String, usize>,
     calls: usize,
-    /// Whether modules or ops indicate the sign, not only kernels.
+    /// Whether modules or ops indicate the sign; otherwise only kernels do.
     above_kernels: bool,
 }
 
@@ -254,7 +254,8 @@ impl Signs {
         self.shown.contains_key(&sign)
     }
 
-    /// The architecture that the signs indicate. The most specific signs are checked first.
+    /// The architecture that the signs indicate. Signs of specific architectures are checked before
+    /// signs of general ones.
     pub(super) fn architecture(&self) -> Option<Found<Architecture>> {
         use Architecture as A;
         let attention = self.has(Sign::Attention);
@@ -290,8 +291,9 @@ impl Signs {
         Some(self.found(what, signs))
     }
 
-    /// Whether the signs indicate an encoder rather than a decoder. Counts are compared, because an
-    /// encoder may contain a rotary embedding, but a decoder has no encoder modules.
+    /// Whether the signs indicate an encoder rather than a decoder. The counts of decoder and
+    /// encoder signs are compared, because an encoder may contain a rotary embedding, but a decoder
+    /// has no encoder modules.
     fn tells_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)
@@ -337,8 +339,8 @@ fn attention_by_products(tree: &CallTree) -> usize {
 /// The kinds of calls whose names may indicate a sign.
 const TELLING: [CallKind; 3] = [CallKind::Frame, CallKind::Op, CallKind::Gpu];
 
-/// For each text, the number of calls of each of these kinds with that name. A trace has many calls
-/// but few names, so each name is examined once.
+/// For each text, the number of calls with that name, separately for each kind of call. A trace has
+/// many calls but few names, so each name is examined once.
 fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     let mut calls = vec![[0; TELLING.len()]; tree.trace().texts().len()];
     for call in tree.calls() {
@@ -355,7 +357,8 @@ fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     calls
 }
 
-/// The name of a call without arguments if it may indicate a sign, and whether it is a kernel.
+/// The name of a call, without arguments, if the name may indicate a sign; also whether the call is
+/// a kernel.
 fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
     match kind {
         CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),

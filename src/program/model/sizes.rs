@@ -1,11 +1,11 @@
-//! Reads sizes and their weights from the recorded shapes of an op.
+//! Reads sizes from the recorded shapes of an op, and weights each by time and number of calls.
 
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// The weight of a size: time, then number of calls. The number of calls decides in a capture,
-/// which has no times.
+/// The weight of a size: first total time, then number of calls. In a capture, which has no times,
+/// only the number of calls decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Weight {
     pub(super) time: i64,
@@ -22,7 +22,7 @@ impl AddAssign for Weight {
 /// The weight of each pair of sizes.
 pub(super) type Counts = BTreeMap<(u64, u64), Weight>;
 
-/// The pair with the most weight; on a tie, the largest.
+/// The pair of sizes with the most weight; on a tie, the largest.
 pub(super) fn most(counts: &Counts) -> Option<(u64, u64)> {
     counts.iter().max_by_key(|&(sizes, weight)| (*weight, *sizes)).map(|(&sizes, _)| sizes)
 }
@@ -31,7 +31,7 @@ pub(super) fn dims(tree: &CallTree, call: CallId) -> &str {
     tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.dims))
 }
 
-/// `[[2, 12, 197, 64], []]` → 2, 12, 197, 64. Inputs without sizes are omitted.
+/// `[[2, 12, 197, 64], []]` → 2, 12, 197, 64. Inputs without recorded sizes are omitted.
 pub(super) fn shapes(dims: &str) -> Vec<Vec<u64>> {
     let shapes = dims.trim_start_matches('[').split(']');
     let numbers = |shape: &str| -> Option<Vec<u64>> {

@@ -1,4 +1,4 @@
-//! Path queries, which select calls of a tree. Rules, `tree --find` and searches share this
+//! Path queries select calls of a tree. Rules, `tree --find` and searches use the same query
 //! grammar.
 //!
 //! ```text
@@ -25,7 +25,7 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::borrow::Cow;
 use std::fmt;
 
-/// The kind of call that a part of a query selects.
+/// The kind of call that one part of a path query selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Word {
     /// An `nn.Module` call.
@@ -44,7 +44,7 @@ impl Word {
     /// All words.
     pub const ALL: [Word; 5] = [Word::Module, Word::Frame, Word::Op, Word::Call, Word::Kernel];
 
-    /// The word as written in queries.
+    /// The kind of call as written in queries.
     pub fn label(self) -> &'static str {
         match self {
             Word::Module => "module",
@@ -56,14 +56,14 @@ impl Word {
     }
 }
 
-/// One part of a query.
+/// One part of a path query: a kind of call and a pattern for its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     word: Word,
     glob: Glob,
 }
 
-/// A path in the call tree, as written by the user.
+/// A query for a path in the call tree, as written by the user.
 ///
 /// ```
 /// use tracetree::program::Query;
@@ -83,14 +83,14 @@ pub struct Query {
     parts: Vec<Part>,
 }
 
-/// A call on a path from the root, as queries see it.
+/// The properties that queries compare of a call on a path from the root.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
     /// The kind of the call.
     pub word: Word,
     /// The name of the call; for a module, its instance.
     pub name: &'a str,
-    /// For a module, the enclosing instances and the module's own, separated by dots; otherwise
+    /// For a module, the enclosing instances and its own instance, separated by dots; otherwise
     /// empty.
     pub chain: &'a str,
 }
@@ -105,18 +105,18 @@ impl Query {
         &self.text
     }
 
-    /// The word of the query's last part: the kind of calls that the query selects.
+    /// The kind of calls that the query selects, which its last part names.
     pub fn finds(&self) -> Word {
-        self.parts.last().expect("a query has a part").word
+        self.parts.last().expect("a query has at least one part").word
     }
 
-    /// The words of the query's parts.
+    /// The kinds of calls that the parts of the query name.
     pub fn words(&self) -> impl Iterator<Item = Word> + '_ {
         self.parts.iter().map(|part| part.word)
     }
 
-    /// Descends into a call. Returns the progress below the call, and whether the query selects the
-    /// call.
+    /// Descends into a call. Returns the progress of the query below the call, and whether the
+    /// query selects the call.
     pub fn step(&self, above: Progress, place: Segment<'_>) -> (Progress, bool) {
         let last = self.parts.len() - 1;
         let is_named = above.0 == last && self.parts[last].matches(place);
@@ -129,8 +129,8 @@ impl Query {
     /// The calls of a tree that the query selects, in preorder.
     pub fn find(&self, tree: &CallTree) -> Vec<CallId> {
         let mut found = Vec::new();
-        // The ancestors of the current call, each with the query progress and the length of the
-        // module path.
+        // The ancestors of the current call, each with the progress of the query and the length of
+        // the module path.
         let mut above: Vec<(CallId, Progress, usize)> = Vec::new();
         let mut chain = String::new();
         for call in tree.calls() {
@@ -171,8 +171,8 @@ impl Query {
         Err(Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(self.nearest(tree)))
     }
 
-    /// Describes the name in a tree that is most similar to the first part of the query that
-    /// matches nothing.
+    /// Finds the first part of the query that matches nothing, and describes the most similar name
+    /// in the tree.
     pub fn nearest(&self, tree: &CallTree) -> String {
         let names = |word: Word| {
             let mut names: Vec<&str> = tree
@@ -188,7 +188,8 @@ impl Query {
             let known = names(part.word);
             !known.iter().any(|name| part.matches(Segment { word: part.word, name, chain: name }))
         });
-        let part = part.unwrap_or_else(|| self.parts.last().expect("a query has a part"));
+        let part =
+            part.unwrap_or_else(|| self.parts.last().expect("a query has at least one part"));
         let known = names(part.word);
         let word = part.word.label();
         match nearest(part.glob.text(), known.iter().copied()) {
@@ -198,7 +199,7 @@ impl Query {
     }
 }
 
-/// Appends a module instance to the path of the enclosing instances.
+/// Appends a module instance to the dotted path of its enclosing instances.
 pub(crate) fn extend_chain(chain: &mut String, instance: &str) {
     if !chain.is_empty() {
         chain.push('.');

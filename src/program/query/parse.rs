@@ -29,7 +29,7 @@ impl FromStr for Query {
     }
 }
 
-/// Parses the part at the start of `rest`; also returns the text after it.
+/// Parses the query part at the start of `rest`; also returns the text after that part.
 fn part<'t>(rest: &'t str, whole: &str) -> Result<(Part, &'t str)> {
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let word = word(&rest[..end], whole)?;

@@ -1,7 +1,7 @@
 //! Matches names against patterns with `*`, `?` and `|`.
 
-/// A pattern for entire names: `*` matches any characters, `?` matches one, `|` separates
-/// alternatives.
+/// A pattern for entire names: `*` matches any characters, `?` matches one character, and `|`
+/// separates alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: String,

@@ -1,9 +1,9 @@
 //! Resolves addresses into a store and a key in that store.
 //!
 //! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY` take keys literally;
-//! `https://HOST/PATH` is a URL. Each store is created once. Credentials come only from the
-//! environment. Credentials are tried before the first request, so missing ones are reported as
-//! such and not as a failed request.
+//! `https://HOST/PATH` is a URL. Each store client is created once. Credentials come only from the
+//! environment. Credentials are looked up before the first request, so missing credentials are
+//! reported as missing and not as a failed request.
 
 use super::failure;
 use super::patience::{Connector, hasty, patient};
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A key, and the store that it belongs to.
+/// The key of an object, and the store that contains the object.
 #[derive(Debug, Clone)]
 pub(super) struct Address {
     pub(super) service: Service,
@@ -39,9 +39,9 @@ struct Parts<'a> {
     key: &'a str,
 }
 
-/// The stores used so far, by root.
+/// The store clients created so far, by root address.
 static STORES: LazyLock<Mutex<BTreeMap<String, Arc<dyn ObjectStore>>>> = LazyLock::new(|| {
-    // A host program may have installed a provider already.
+    // The host program may already have installed a cryptography provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Mutex::default()
 });
@@ -81,7 +81,7 @@ fn parts(text: &str) -> Option<Parts<'_>> {
 }
 
 fn store(path: &Path, parts: &Parts<'_>) -> Result<Arc<dyn ObjectStore>> {
-    // The map is consistent even if another thread panicked while holding the lock.
+    // The map of stores is consistent even if a thread panicked while holding the lock.
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = stores.get(parts.root) {
         return Ok(known.clone());
@@ -144,7 +144,8 @@ fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made(builder.with_retry(patient()).with_http_connector(Connector))?))
 }
 
-/// A store without an overall timeout: a download may take any time as long as data keeps arriving.
+/// Client options without an overall timeout: a download may take any time as long as data keeps
+/// arriving.
 fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     let options = ClientOptions::new()
         .with_allow_http(root.starts_with("http://"))
@@ -155,7 +156,7 @@ fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made.map_err(failure::setup(path, Service::Web))?))
 }
 
-/// Returns the credentials after fetching them once, to verify that they exist.
+/// Fetches credentials once to verify that they exist, and returns them.
 fn checked<C: Send + Sync + 'static>(
     path: &Path,
     service: Service,

@@ -1,4 +1,4 @@
-//! Converts an error of a store to an [`Error`] with the address, a one-line reason and a remedy.
+//! Converts a storage error to an [`Error`] with the address, a one-line reason and a remedy.
 
 use super::patience::deadline;
 use super::service::Service;
@@ -21,10 +21,14 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
         io::ErrorKind::NotFound => "check the address",
         io::ErrorKind::PermissionDenied if is_unauthenticated(error) => service.credentials(),
         io::ErrorKind::PermissionDenied => "request access, or use other credentials",
-        io::ErrorKind::StaleNetworkFileHandle => "retry when no other program is writing to it",
+        io::ErrorKind::StaleNetworkFileHandle => {
+            "retry when no other program is writing to this address"
+        }
         io::ErrorKind::Unsupported => "name a bucket or a local folder",
         io::ErrorKind::ResourceBusy => SLOWER,
-        io::ErrorKind::HostUnreachable => "try again later; results that are written are kept",
+        io::ErrorKind::HostUnreachable => {
+            "try again later; results that are already written are kept"
+        }
         _ => service.place(),
     };
     Error::io(path, doing, failed).remedy(remedy)
@@ -32,9 +36,9 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
 
 /// Hint for a store that throttles requests.
 const SLOWER: &str =
-    "run fewer comparisons at once, or try again later; results that are written are kept";
+    "run fewer comparisons at once, or try again later; results that are already written are kept";
 
-/// The error of a store that cannot be created from the environment.
+/// The error if the environment lacks the settings for a store.
 pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Error {
     move |error| {
         let message = format!("cannot be reached: {}", reason(&error));
@@ -42,13 +46,12 @@ pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Err
     }
 }
 
-/// The error of a request whose thread has ended.
+/// The error of a request that ended without a result.
 pub(super) fn waiting(path: &Path, doing: &str) -> impl Fn(io::Error) -> Error {
     move |error| Error::io(path, doing, error)
 }
 
-/// Turns the error for an object that does not exist into `None`. A missing bucket remains an
-/// error.
+/// Turns the error for a missing object into `None`. A missing bucket remains an error.
 pub(super) fn unless_absent<T>(
     result: object_store::Result<T>,
 ) -> std::result::Result<Option<T>, StoreError> {
@@ -62,13 +65,13 @@ pub(super) fn unless_absent<T>(
     }
 }
 
-/// The error as an [`io::Error`], the type that the rest of the program handles.
+/// Converts a storage error to an [`io::Error`], which the rest of the program handles.
 pub(super) fn system(error: &StoreError) -> io::Error {
     let kind = kind(error);
     let words = match kind {
         io::ErrorKind::NotFound => "nothing found at this address",
         io::ErrorKind::PermissionDenied => "no permission",
-        io::ErrorKind::StaleNetworkFileHandle => "it changed while it was being read",
+        io::ErrorKind::StaleNetworkFileHandle => "the object changed while it was being read",
         io::ErrorKind::ResourceBusy => "the store throttles requests",
         io::ErrorKind::HostUnreachable => "the server fails",
         _ => return io::Error::new(kind, reason(error)),
@@ -86,7 +89,7 @@ pub(super) fn system(error: &StoreError) -> io::Error {
     io::Error::new(kind, text + &how_long)
 }
 
-/// Searches the error chain, because the server's response is nested more deeply after retries.
+/// Searches the whole error chain, because retries nest the server's response more deeply.
 fn kind(error: &StoreError) -> io::ErrorKind {
     let of = |error: &StoreError| match error {
         StoreError::NotFound { .. } => Some(io::ErrorKind::NotFound),
@@ -106,12 +109,12 @@ fn kind(error: &StoreError) -> io::ErrorKind {
     known.or_else(|| by_status(&innermost(error))).unwrap_or(io::ErrorKind::Other)
 }
 
-/// Error codes with which S3 and Azure ask for fewer requests.
+/// Error codes with which S3 and Azure throttle requests.
 const THROTTLED: [&str; 5] =
     ["SlowDown", "RequestLimitExceeded", "TooManyRequests", "ServerBusy", "ThrottlingException"];
 
-/// The kind of error by HTTP status. Errors of listings and multipart uploads contain nothing more
-/// specific.
+/// The kind of an error by its HTTP status. Failed listings and multipart uploads report nothing
+/// more specific than the status.
 fn by_status(text: &str) -> Option<io::ErrorKind> {
     match status(text)? {
         "404" => Some(io::ErrorKind::NotFound),
@@ -152,7 +155,7 @@ fn code(error: &StoreError) -> Option<String> {
     Some(code.chars().filter(char::is_ascii_alphanumeric).take(LONGEST).collect())
 }
 
-/// The innermost reason, on one line.
+/// The text of the innermost error, on one line.
 pub(super) fn reason(error: &StoreError) -> String {
     let text = innermost(error);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -162,7 +165,7 @@ pub(super) fn reason(error: &StoreError) -> String {
     }
 }
 
-/// The result of a finished request.
+/// The result of a finished request, with any error converted.
 pub(super) fn told<T>(
     (path, service, doing): (&Path, Service, &str),
     answer: io::Result<std::result::Result<T, StoreError>>,

@@ -1,12 +1,12 @@
 //! Lists, reads and writes remote objects through the object_store crate.
 //!
-//! Writes are atomic: small objects are written in one request, large ones in parts that become
-//! visible only once all of them are uploaded.
+//! Writes are atomic: small objects are written in one request, large objects in parts that become
+//! visible only after all parts are uploaded.
 
 mod address;
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "errors of other crates, which may add more kinds"
+    reason = "the error enums of other crates may gain variants"
 )]
 mod failure;
 mod patience;
@@ -29,8 +29,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use waiting::Pending;
 
-/// Size of the parts in which larger objects are uploaded. S3 requires at least 5 MiB and at most
-/// 10,000 parts.
+/// Size of the parts in which large objects are uploaded. S3 requires parts of at least 5 MiB and
+/// allows at most 10,000 parts.
 const PART: usize = 16 * 1024 * 1024;
 
 type Answer<T> = object_store::Result<T>;
@@ -96,8 +96,8 @@ pub(super) fn begin(stored: &Stored) -> Opening {
     Opening { path: stored.path.clone(), begun }
 }
 
-/// Whether a version is an ETag, under which an object can be requested. A version that is not an
-/// ETag is a date.
+/// Whether an object's version is an ETag, under which the object can be requested; otherwise the
+/// version is a date.
 pub(super) fn is_pinned(stored: &Stored) -> bool {
     !stored.version.contains([':', '"'])
 }
@@ -144,8 +144,8 @@ async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Crea
         match store.put_opts(key, PutPayload::from_bytes(bytes.clone()), options).await {
             Ok(_) => return Ok(Created::New),
             Err(error @ object_store::Error::AlreadyExists { .. }) => {
-                // A store also gives this response while another writer is uploading. The upload of
-                // the other writer may still fail.
+                // A store also responds that the object exists while another process uploads it.
+                // That upload may still fail.
                 match failure::unless_absent(store.head(key).await)? {
                     Some(_) => return Ok(Created::Kept),
                     None if tries < TRIES => {}
@@ -157,7 +157,7 @@ async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Crea
     }
 }
 
-/// Maximum number of attempts of [`create`] while unfinished uploads of other writers prevent the
+/// Maximum number of attempts of [`create`] while unfinished uploads of other processes prevent the
 /// write.
 const TRIES: u32 = 5;
 
@@ -193,7 +193,7 @@ fn write(path: &Path, size: u64, input: &mut dyn Read) -> Result<()> {
     }
 }
 
-/// Uploads the parts one at a time, so that only one is in memory.
+/// Uploads one part at a time, so that only one part is in memory.
 fn write_parts(
     doing: (&Path, Service, &str),
     upload: &mut Box<dyn MultipartUpload>,
@@ -216,7 +216,7 @@ fn part(path: &Path, input: &mut dyn Read) -> Result<Bytes> {
 }
 
 fn stored(path: PathBuf, meta: &ObjectMeta) -> Stored {
-    // Some responses quote the ETag, others do not.
+    // Some responses put the ETag in quotes, others do not.
     let tag = meta.e_tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
     let version = tag.unwrap_or_else(|| meta.last_modified.to_rfc3339());
     Stored { path, size: meta.size, version }

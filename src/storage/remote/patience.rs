@@ -1,4 +1,4 @@
-//! Decides how long a failing request is repeated: until a deadline, with random pauses.
+//! Repeats failing requests until a deadline, with random pauses.
 //!
 //! A server that throttles or restarts recovers within minutes, so requests are repeated for
 //! [`DEADLINE`]. A server that has never responded probably has a wrong address, so its requests
@@ -21,14 +21,13 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// The environment variable that overrides the deadline, in seconds.
 const VARIABLE: &str = "TRACETREE_RETRY_SECONDS";
 
-/// The fraction of the deadline (one part in this many) after which a server that has never
-/// responded counts as unreachable.
+/// A server that has never responded counts as unreachable after 1/`UNANSWERED` of the deadline.
 const UNANSWERED: u32 = 4;
 
 /// Longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// How long a failing request is repeated.
+/// The time during which a failing request is repeated.
 pub(super) fn deadline() -> Duration {
     static CHOSEN: LazyLock<Duration> = LazyLock::new(|| {
         let text = std::env::var(VARIABLE).ok();
@@ -38,9 +37,9 @@ pub(super) fn deadline() -> Duration {
     *CHOSEN
 }
 
-/// Repeats requests until the deadline, however often. Each pause is random, between a fixed
-/// minimum and three times the previous pause, so many workers do not repeat their requests at the
-/// same time.
+/// Repeats requests until the deadline, without a limit on the number of attempts. Each pause is
+/// random, from a fixed minimum to three times the previous pause, so many workers do not repeat
+/// their requests simultaneously.
 pub(super) fn patient() -> RetryConfig {
     let backoff = BackoffConfig {
         init_backoff: Duration::from_millis(100),
@@ -50,7 +49,7 @@ pub(super) fn patient() -> RetryConfig {
     RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: deadline() }
 }
 
-/// Retries only once while credentials are searched for, because outside a cloud no metadata server
+/// A search for credentials is retried only once, because outside of a cloud no metadata server
 /// responds.
 pub(super) fn hasty() -> RetryConfig {
     let backoff =
@@ -58,7 +57,7 @@ pub(super) fn hasty() -> RetryConfig {
     RetryConfig { backoff, max_retries: 1, retry_timeout: Duration::from_secs(10) }
 }
 
-/// Makes clients that decide which failures are final.
+/// Creates HTTP clients that decide which failures are final.
 #[derive(Debug)]
 pub(super) struct Connector;
 
@@ -81,7 +80,7 @@ struct Client {
     failing: OnceLock<Instant>,
 }
 
-/// A future of the type that the client's trait requires.
+/// The type of future that the trait of HTTP clients requires.
 type Answering<'f> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'f>>;
 
 impl HttpService for Client {
@@ -90,7 +89,8 @@ impl HttpService for Client {
         's: 'f,
         Self: 'f,
     {
-        // A shard is only written if it does not exist, so a repeated write does no harm.
+        // A conditional write succeeds only if the object does not exist, so repeating it does no
+        // harm.
         let is_repeatable = request.headers().contains_key("if-none-match");
         let query = request.uri().query().unwrap_or_default();
         let is_listing = LISTINGS.iter().any(|part| query.contains(part));
@@ -109,11 +109,12 @@ impl HttpService for Client {
     }
 }
 
-/// Parts of the addresses of listing requests: S3 and Google, Azure.
+/// Texts that identify a listing request by its address: the first for S3 and Google, the second
+/// for Azure.
 const LISTINGS: [&str; 2] = ["list-type=", "comp=list"];
 
-/// Waits for a complete response. A truncated listing fails here, where its request is repeated.
-/// The missing part of an object is requested later.
+/// Waits for a complete response to a listing request. A truncated listing fails, so the request is
+/// repeated.
 async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let (parts, body) = answer.into_parts();
     let cut = |error| HttpError::new(HttpErrorKind::Interrupted, error);
@@ -122,7 +123,7 @@ async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
 }
 
 impl Client {
-    /// The kind of a failure, which decides whether the request is repeated.
+    /// The kind of a failure decides whether the request is repeated.
     fn kind(&self, kind: HttpErrorKind, is_repeatable: bool) -> HttpErrorKind {
         if matches!(kind, HttpErrorKind::Connect | HttpErrorKind::Timeout)
             && !self.has_answered.load(Ordering::Relaxed)

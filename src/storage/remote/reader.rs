@@ -1,11 +1,11 @@
-//! Reads the bytes of an object in order, with a bounded number of ranges prefetched.
+//! Reads the bytes of an object in order, and prefetches a bounded number of ranges.
 //!
 //! ```text
 //! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      prefetching starts with the second range
 //! ```
 //! The first response gives the size and the ETag, and every later range is requested under that
 //! ETag. If the object is overwritten meanwhile, the read fails instead of mixing two versions. A
-//! web server may not support ranges, so its single response is streamed.
+//! web server may not support range requests, so one complete response is streamed.
 
 use super::super::Stored;
 use super::address::Address;
@@ -22,10 +22,10 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Size of the first range, which covers the start of a trace: the reader reads this much text at
-/// once, and more of a compressed file.
+/// Size of the first range. The trace reader reads this much of an uncompressed file at once.
 const FIRST: u64 = 256 * 1024;
-/// Size of the other ranges, large enough that the latency of a request (about 50 ms) costs little.
+/// Size of all ranges after the first, large enough that the latency of a request (about 50 ms)
+/// costs little.
 const RANGE: u64 = 8 * 1024 * 1024;
 /// Number of ranges prefetched.
 const AHEAD: usize = 3;
@@ -43,11 +43,11 @@ pub(super) fn open(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>
     }
 }
 
-/// A version of an object whose first bytes were requested.
+/// An object whose first bytes may have been requested.
 pub(super) enum Begun {
-    /// The first ranges have been requested.
+    /// The first ranges of the object have been requested.
     Ranges(Ranges),
-    /// The version is not one under which a range could be requested.
+    /// No range was requested, because the version is not an ETag.
     Unknown(Address),
 }
 
@@ -75,7 +75,7 @@ impl Begun {
         }
     }
 
-    /// Waits for the first range.
+    /// Waits for the first range of the object.
     ///
     /// # Errors
     /// Fails if the range cannot be read, or if the object has a different version.
@@ -135,7 +135,7 @@ impl Ranges {
         Ranges { store, key, size, etag: meta.e_tag, next, pending: VecDeque::new(), current }
     }
 
-    /// Requests ranges until enough of them are pending.
+    /// Requests further ranges until enough are pending.
     fn ask(&mut self) -> io::Result<()> {
         while self.pending.len() < AHEAD && self.next < self.size {
             let range = self.next..self.size.min(self.next + RANGE);
@@ -158,7 +158,7 @@ async fn one(
         GetOptions { range: Some(GetRange::Bounded(range)), if_match, ..GetOptions::default() };
     let same = options.if_match.clone();
     let answer = store.get_opts(key, options).await?;
-    // Some servers ignore the precondition, so the ETags are compared.
+    // Some servers ignore the precondition, so the ETag of the response is compared.
     let plain = |tag: &Option<String>| tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
     if same.is_some() && plain(&answer.meta.e_tag) != plain(&same) {
         let source = "another ETag".into();
@@ -180,9 +180,9 @@ impl Read for Ranges {
     }
 }
 
-/// A response that is streamed.
+/// A response whose body is streamed.
 struct Pieces {
-    /// The stream; `None` after its end.
+    /// The stream of bytes; `None` after its end.
     stream: Option<BoxStream<'static, Answer<Bytes>>>,
     current: Bytes,
 }

@@ -1,6 +1,6 @@
-//! The services that host addresses, each with hints for when a request fails.
+//! The services that host objects, with hints for the user if a request fails.
 
-/// The service that hosts an address.
+/// The service that hosts an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Service {
     S3,
@@ -11,7 +11,7 @@ pub(super) enum Service {
 }
 
 impl Service {
-    /// Hint on how to provide credentials.
+    /// Hint for the user on how to provide credentials.
     pub(super) fn credentials(self) -> &'static str {
         match self {
             Service::S3 => {
@@ -29,7 +29,7 @@ impl Service {
         }
     }
 
-    /// Hint on what to check if the address cannot be reached.
+    /// Hint for the user on what to check if the address cannot be reached.
     pub(super) fn place(self) -> &'static str {
         match self {
             Service::S3 => {

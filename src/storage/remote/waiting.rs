@@ -19,20 +19,20 @@ static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
         .build()
 });
 
-/// A request in flight. Dropping the value aborts the request.
+/// A request in flight. Dropping this value aborts the request.
 pub(super) struct Pending<T> {
     told: Receiver<T>,
     work: AbortHandle,
 }
 
 impl<T> Pending<T> {
-    /// Blocks until the result is available. The call is safe from a thread of another async
-    /// runtime.
+    /// Blocks until the result of the request is available. Any thread may call this function,
+    /// including threads of another async runtime.
     ///
     /// # Errors
     /// Fails if the request ended without a result.
     pub(super) fn wait(&self) -> io::Result<T> {
-        self.told.recv().map_err(|_| io::Error::other("the request ended without an answer"))
+        self.told.recv().map_err(|_| io::Error::other("the request ended without a response"))
     }
 }
 
@@ -53,13 +53,13 @@ pub(super) fn begin<T: Send + 'static>(
     let runtime =
         RUNTIME.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let work = runtime.spawn(async move {
-        // Sending fails only if the receiver was dropped.
+        // Sending the result fails only if the receiver was dropped.
         let _ = tell.send(work.await);
     });
     Ok(Pending { told, work: work.abort_handle() })
 }
 
-/// Starts a request and waits for it.
+/// Starts a request and waits for its result.
 ///
 /// # Errors
 /// Those of [`begin`] and [`Pending::wait`].

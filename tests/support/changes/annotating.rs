@@ -12,14 +12,14 @@ use super::{Forest, Kind, Recording, SplitMix, ops_of};
 use crate::support::recording::Event;
 use std::collections::BTreeMap;
 
-/// Number of ops for each added range.
+/// One range is added for every `OPS_PER_RANGE` ops.
 const OPS_PER_RANGE: usize = 5;
 /// Minimum and maximum number of siblings in a range.
 const RUN: (usize, usize) = (2, 12);
-/// Number of candidates to draw for each range. Candidates that partly overlap an existing range
-/// are discarded.
+/// Number of random candidates for each range. Candidates that partly overlap an existing range are
+/// discarded.
 const DRAWS: usize = 10;
-/// Names of the ranges. A few names repeat, as in a training script.
+/// Names of the ranges. Names repeat, as in a training script.
 const NAMES: [&str; 6] =
     ["## forward ##", "## attn ##", "## inner ##", "my_region", "## loss ##", "prepare_inputs"];
 
@@ -53,7 +53,7 @@ pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Rec
         let (first, last) = (list[first], list[last]);
         let span = (events[first].start, events[last].end);
         let name = NAMES[random.below(NAMES.len())];
-        // Of two equal spans, the first in the file is the outer one.
+        // Of two events with equal spans, the first in the file is the outer one.
         let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
         let range = Event::new(Kind::Op, &category, name, &events[first].lane, span);
         (fills.map_or(first, |parent| parent + 1), range)
@@ -65,7 +65,8 @@ pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Rec
     any.then_some(changed)
 }
 
-/// The ops and frames at which a range can start, as list and position. Each start contains an op.
+/// The calls at which a range can start, as pairs (list, position): ops, and frames that contain an
+/// op.
 fn starts(
     events: &[Event],
     forest: &Forest,
@@ -90,7 +91,7 @@ fn has_time(event: &Event) -> bool {
     event.kind.is_host() && event.end > event.start
 }
 
-/// Runs of siblings by list, each as its first and last position.
+/// Runs of siblings, grouped by list; each run is given by its first and last position.
 #[derive(Debug, Default)]
 struct Runs {
     by_list: BTreeMap<usize, Vec<(usize, usize)>>,
@@ -98,7 +99,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Adds a run, unless it equals or partly overlaps another run.
+    /// Adds a run, unless it equals or partly overlaps an existing run.
     fn add(&mut self, list: usize, run: (usize, usize)) {
         let runs = self.by_list.entry(list).or_default();
         let within = |one: (usize, usize), two: (usize, usize)| two.0 <= one.0 && one.1 <= two.1;

@@ -9,11 +9,10 @@ use std::collections::BTreeSet;
 /// Duration of an inserted launch, and of its kernel, in ns.
 const LAUNCH: i64 = 5_000;
 const KERNEL: i64 = 900;
-/// Maximum number of ops that one region replaces.
+/// Maximum number of ops that one compiled region replaces.
 const LONGEST_REGION: usize = 5;
 
-/// Raises the numbers of all Triton kernels by one, as if there were an additional kernel before
-/// them.
+/// Raises the numbers of all Triton kernels by one, as if an additional kernel preceded them.
 pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     let mut any = false;
@@ -26,8 +25,8 @@ pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     any.then_some(changed)
 }
 
-/// Fuses one Triton kernel into the previous one. The fused kernel is removed everywhere, its words
-/// are added to the name of the previous one, and later kernels get lower numbers.
+/// Fuses one Triton kernel into the preceding one. The fused kernel is removed everywhere, its
+/// words are added to the name of the preceding kernel, and later kernels get lower numbers.
 pub(super) fn triton_fused(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let names: BTreeSet<(u32, &str)> = recording
@@ -61,7 +60,7 @@ fn fused_name(kept: &str, gone: &str) -> Option<String> {
     Some(format!("{stem}{words}_{number}"))
 }
 
-/// Marks all ops and kernels with this name, everything below them, and launches that start only
+/// Marks all ops and kernels with a given name, all calls below them, and launches that start only
 /// such a kernel.
 fn triton_calls(recording: &Recording, forest: &Forest, name: &str) -> Vec<bool> {
     let mut marked = vec![false; recording.events.len()];
@@ -85,8 +84,8 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
 
-/// Makes `percent` of the ops that launch once launch twice, like a product that is split along its
-/// inner dimension: the kernel gets a different name, and a shorter kernel runs after it.
+/// Makes `percent` of the ops that launch one kernel launch two, like a matrix product that is
+/// split along its inner dimension: the kernel gets a different name, and a shorter kernel follows.
 pub(super) fn split_k(
     recording: &Recording,
     percent: f64,
@@ -113,12 +112,13 @@ pub(super) fn split_k(
     (!launches.is_empty()).then_some(changed)
 }
 
-/// A new event that is similar to a given one.
+/// A copy of an event with a different name and span.
 pub(super) fn again(like: &Event, name: &str, span: (i64, i64)) -> Event {
     Event::new(like.kind, &like.category, name, &like.lane, span)
 }
 
-/// Whether a launch is the only one of its op, starts a single kernel, and ends before the op does.
+/// Whether a launch is the only launch of its op, starts a single kernel, and ends before the op
+/// does.
 fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
     let Some(op) = forest.parents[at].filter(|&op| events[op].kind == Kind::Op) else {
         return false;
@@ -131,7 +131,7 @@ fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
         && events[at].end < events[op].end
 }
 
-/// Compiles runs of adjacent ops, about `percent` of all ops, into one region each. A region has
+/// Compiles runs of adjacent ops, about `percent` of all ops, into one region each. Each region has
 /// one kernel, which is named after the ops.
 pub(super) fn regions(
     recording: &Recording,

@@ -9,24 +9,25 @@ use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::Event;
 use std::collections::BTreeSet;
 
-/// Minimum number of repetitions of a sequence of ops, and its maximum length.
+/// Minimum number of repetitions of a sequence of ops, and maximum length of the sequence.
 const REPEATS: usize = 4;
 const PERIOD: usize = 16;
 
-/// A sequence of calls that repeats. Each member of the sequence contains one op: it is that op, or
-/// the frame that calls it.
+/// A sequence of calls that repeats. Each member of the sequence is an op, or a frame that calls
+/// one op.
 struct Loop {
     members: Vec<usize>,
     period: usize,
 }
 
 /// Replaces each loop of an optimizer by one multi-tensor op for each op of its sequence. A
-/// multi-tensor op launches as its first op did, and its kernel takes as long as the kernels of all
-/// its ops together. If no optimizer has a loop, runs of equal ops elsewhere are replaced instead.
+/// multi-tensor op launches like the first op that it replaces, and its kernel takes as long as the
+/// kernels of all replaced ops together. If no optimizer has a loop, loops outside of optimizers
+/// are replaced instead.
 ///
-/// Neither the replaced ops nor their launches and kernels have a counterpart, because a
-/// multi-tensor kernel does the work of all of them. Frames without ops are kept. Returns `None` if
-/// nothing repeats [`REPEATS`] times.
+/// The replaced ops, their launches and their kernels have no counterparts, because one
+/// multi-tensor kernel does the work of all replaced kernels. Frames without ops are kept. Returns
+/// `None` if no sequence of ops repeats [`REPEATS`] times.
 pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -51,7 +52,7 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
         inside = outside.into_iter().filter(|run| name(run) == Some(chosen)).collect();
     }
     let replaced = replaced(&forest, &inside);
-    // A loop inside a replaced op disappears with it.
+    // A loop inside a replaced op disappears with that op.
     let above = |run: &Loop| forest.parents[run.members[0]];
     inside.retain(|run| above(run).is_none_or(|parent| !replaced[parent]));
     let mut id = recording.free_correlation();
@@ -63,7 +64,7 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
     Some(changed)
 }
 
-/// Marks the members of loops, and everything below them.
+/// Marks the members of loops and all calls below them.
 fn replaced(forest: &Forest, loops: &[Loop]) -> Vec<bool> {
     let mut marked = vec![false; forest.parents.len()];
     let below = loops.iter().flat_map(|run| &run.members).flat_map(|&at| forest.subtree(at));
@@ -71,8 +72,8 @@ fn replaced(forest: &Forest, loops: &[Loop]) -> Vec<bool> {
     marked
 }
 
-/// Whether each event belongs to an optimizer: it is below an optimizer call, or on the same thread
-/// during the optimizer's annotation.
+/// For each event, whether it belongs to an optimizer: it is below an optimizer call, or on the
+/// same thread during the optimizer's annotation.
 fn optimizers(events: &[Event], forest: &Forest) -> Vec<bool> {
     let is_step =
         |event: &&Event| event.kind == Kind::Annotation && event.name.starts_with("Optimizer.step");
@@ -91,7 +92,8 @@ fn optimizers(events: &[Event], forest: &Forest) -> Vec<bool> {
     found
 }
 
-/// The loops in a list of siblings, with up to `longest` ops in a sequence. Siblings without ops are ignored.
+/// The loops in a list of siblings; a loop repeats a sequence of at most `longest` ops. Siblings
+/// without ops are ignored.
 fn loops(events: &[Event], forest: &Forest, list: &[usize], longest: usize) -> Vec<Loop> {
     let ops: Vec<(usize, Option<&str>)> = list
         .iter()
@@ -116,8 +118,7 @@ fn loops(events: &[Event], forest: &Forest, list: &[usize], longest: usize) -> V
     found
 }
 
-/// The name of the only outermost op at or below a call; empty if there are several ops, and `None`
-/// if there is no op.
+/// The name of the only outermost op at or below a call; empty for several ops, `None` without ops.
 fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str> {
     if events[at].kind == Kind::Op {
         return Some(&events[at].name);
@@ -127,8 +128,8 @@ fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str
     Some(if below.next().is_some() { "" } else { first })
 }
 
-/// The ops that replace a loop, each at the position of its first op, with their launches and
-/// kernels.
+/// The multi-tensor ops that replace a loop, with their launches and kernels; each is at the
+/// position of the first op that it replaces.
 fn multi_tensor_ops(events: &[Event], forest: &Forest, run: &Loop, id: &mut i64) -> Vec<Event> {
     let mut made = Vec::new();
     let mut free = i64::MIN;

@@ -1,4 +1,4 @@
-//! Compiles half of the layers in a row of layers.
+//! Compiles half of the layers of a model.
 //!
 //! ```text
 //! nn.Module: Block_1     →   nn.Module: Block_1
@@ -16,13 +16,13 @@ use crate::support::recording::Event;
 
 /// Number of launches that one generated kernel replaces.
 const FUSED: usize = 3;
-/// Percentage of the kernels' time that remains after they are fused.
+/// Time of a fused kernel, as a percentage of the time of the kernels that it replaces.
 const TIME: i64 = 70;
 
-/// Replaces the calls in half of the layers of the largest row (the first half, every second layer,
-/// or a random half) by one compiled region for each layer. The calls of the layers themselves are
-/// kept, and everything in them has no counterpart. Returns `None` if there is no row whose layers
-/// launch GPU work.
+/// Replaces the calls in half of the layers of the largest stack (the first half, every second
+/// layer, or a random half) by one compiled region per layer. The calls of the layers themselves
+/// are kept; the calls inside the layers lose their counterparts. Returns `None` if no stack of
+/// layers launches GPU work.
 pub(super) fn layers(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -69,7 +69,8 @@ fn region(
     let op = |name: &str, (start, end): (i64, i64)| again(&events[op], name, (start, end));
     let (start, end) = (events[layer].start, events[layer].end);
     let groups = launches.chunks(FUSED);
-    // Each call is inset by this much on both sides, so that no two spans are equal.
+    // Each call is `inset` ns shorter at both ends than the call around it, so no two spans are
+    // equal.
     let width = (end - start) / (groups.len() as i64 + 1);
     let inset = width / 8;
     let graph = format!("## Call CompiledFxGraph fmbkyqhh5hybzr3a7ql4qhbpq4yjvkbs{number} ##");
@@ -101,13 +102,13 @@ fn words<'a>(events: &'a [Event], forest: &Forest, launches: &[usize]) -> Vec<&'
     words
 }
 
-/// The GPU time of launches in ns.
+/// The total GPU time in ns of the kernels that some launches started.
 fn time(events: &[Event], forest: &Forest, launches: &[usize]) -> i64 {
     let kernels = launches.iter().flat_map(|&at| &forest.children[at]);
     kernels.map(|&at| events[at].end - events[at].start).sum()
 }
 
-/// Lowers the numbers of later instances, to close the gaps that missing instances leave.
+/// Lowers the instance numbers of later modules to close the gaps that removed modules leave.
 fn close_gaps(before: &Recording, after: &mut Recording) {
     let all: Vec<usize> = (0..before.events.len()).collect();
     let mut gone = numbers_of(before, all.iter());

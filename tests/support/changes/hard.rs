@@ -1,4 +1,4 @@
-//! Changes that the alignment does not handle reliably yet.
+//! Lists changes that the alignment does not handle reliably yet.
 
 use super::Change;
 

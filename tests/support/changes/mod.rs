@@ -1,7 +1,7 @@
-//! Changes a recording in a known way, determined by a seed.
+//! Changes a recording in a known way; a seed determines the random choices.
 //!
-//! Events keep their `origin`, so [`super::score::Truth`] knows every true counterpart. All changes
-//! keep spans nested: time is inserted for added calls, and dropped calls leave gaps.
+//! Events keep their `origin`, so [`super::score::Truth`] knows every true counterpart. Every
+//! change keeps spans nested: time is inserted for added calls, and dropped calls leave gaps.
 
 mod adding;
 mod annotating;
@@ -22,18 +22,18 @@ mod steps;
 use super::recording::{Forest, Kind, Recording};
 use super::splitmix::SplitMix;
 
-/// A known way to change a trace. Amounts are percentages of the trace's ops (or launches).
+/// A known way to change a trace. Numeric fields are percentages of the trace's ops (or launches).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Nothing changes.
     Nothing,
-    /// Another run of the same code: different addresses, process and correlation ids, and times.
+    /// The same code runs again, with different addresses, process ids, correlation ids and times.
     OtherRun,
-    /// The first op is removed, with everything below it.
+    /// The first op and all calls below it are removed.
     DropFirstOp,
-    /// Random ops are removed, with everything below them.
+    /// Random ops and all calls below them are removed.
     DropOps(f64),
-    /// Random ops are removed, and the calls below them move up one level.
+    /// Random ops are removed, but not the calls below them, which move up one level.
     UnwrapOps(f64),
     /// Random runs of one to three calls are wrapped in a new op.
     WrapOps(f64),
@@ -41,7 +41,7 @@ pub enum Change {
     InsertOps(f64),
     /// Random ops are renamed.
     RenameOps(f64),
-    /// Kernels and runtime calls have the names of another platform.
+    /// Kernels and runtime calls have the names of a different platform.
     OtherPlatform,
     /// Random adjacent calls are swapped.
     SwapNeighbours(f64),
@@ -57,45 +57,45 @@ pub enum Change {
     InsertModule,
     /// One of several equal layers runs twice, as two instances.
     InsertLayer,
-    /// A layer among equal ones is removed.
+    /// One of several equal layers is removed.
     DropLayer,
-    /// Two modules of one class are swapped. Instance numbers stay in place, because the profiler
-    /// numbers instances in the order in which they run.
+    /// Two modules of the same class are swapped. Instance numbers are not swapped, because the
+    /// profiler numbers instances in the order in which they run.
     SwapBranches,
     /// A module is called by its grandparent instead of its parent.
     MoveModule,
     /// The trace is recorded without Python stacks.
     ForgetStacks,
-    /// Scripts are in another folder, with another version of Python and other line numbers.
+    /// Scripts have a different folder, Python version and line numbers.
     OtherCheckout,
     /// Threads, devices and streams have different numbers.
     OtherNumbers,
-    /// The running numbers of Triton kernels are raised by one.
+    /// The numbers in the names of Triton kernels are raised by one.
     RenumberTriton,
-    /// One Triton kernel is fused into another, and later ones are renumbered.
+    /// One Triton kernel is fused into another, and later Triton kernels are renumbered.
     FuseTriton,
-    /// Random ops launch twice instead of once, like a matrix product that is split.
+    /// Random ops launch two kernels instead of one, like a matrix product that is split.
     SplitLaunches(f64),
     /// Random runs of ops are compiled into one region with one kernel each.
     CompileRegions(f64),
     /// The batch is four times as large.
     LargerBatch,
-    /// Ops run in a lower precision, with casts before some of them.
+    /// Ops run in a lower precision, with casts before some ops.
     LowerPrecision(f64),
-    /// Each thread is slowed down by a factor of its own.
+    /// Each thread is slowed down by a different factor.
     StretchThreads,
-    /// The later half of the busiest thread runs on a new one.
+    /// The later half of the busiest thread's calls runs on a new thread.
     SplitThread,
     /// The candidate has `record_function` ranges around irregular runs of calls, at several
     /// levels.
     Annotate,
-    /// A row of equal layers grows by a third, and a percentage of the ops is removed.
+    /// A model gets a third more layers, and a percentage of the ops is removed.
     MoreLayersDrop(f64),
-    /// Half of the layers in a row are compiled into one region each.
+    /// Half of the layers are compiled, one region per layer.
     CompileHalf,
-    /// The optimizer updates all parameters with one op instead of one op for each parameter.
+    /// The optimizer updates all parameters with one op instead of one op per parameter.
     ForeachOptimizer,
-    /// The modules of a row, such as experts, run in another order.
+    /// Sibling modules of one class, such as experts, run in a different order.
     ShuffleExperts,
     /// Only top-level ops are recorded.
     RecordLevel,
@@ -103,12 +103,12 @@ pub enum Change {
     StartMidStep,
     /// Two adjacent steps are swapped.
     ReorderSteps,
-    /// Several changes, applied one after the other, with a common name.
+    /// Several changes under one name, applied one after the other.
     Several(&'static str, Vec<Change>),
 }
 
 impl Change {
-    /// All changes of a single kind at the usual strength, followed by combinations.
+    /// All individual changes at the usual strength, followed by combinations of changes.
     /// [`Change::hard`] lists the changes for which tests do not require a minimum yet.
     pub fn all() -> Vec<Change> {
         vec![
@@ -150,7 +150,7 @@ impl Change {
         ]
     }
 
-    /// Several changes at once: a later version of the program, on the same platform.
+    /// A combination of changes: a later version of the program, on the same platform.
     pub fn later_version() -> Change {
         let parts = vec![
             Change::DropOps(2.0),
@@ -164,7 +164,7 @@ impl Change {
         Change::Several("several at once", parts)
     }
 
-    /// Several changes at once: some ops are lowered differently, on a different platform. No
+    /// A combination of changes: some ops are lowered differently, on a different platform. No
     /// launch is dropped, because nothing shows which of two kernels with unknown names is missing.
     pub fn other_backend() -> Change {
         let parts = vec![
@@ -178,14 +178,14 @@ impl Change {
         Change::Several("several on another platform", parts)
     }
 
-    /// Several changes at once: ranges that one program marks, on a different platform. Ops are
-    /// dropped first, because dropping an annotation would drop all calls in it.
+    /// A combination of changes: one program has annotated ranges, and runs on a different
+    /// platform. Ops are dropped first, because dropping an annotation would drop all calls in it.
     pub fn annotated_on_another_platform() -> Change {
         let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
         Change::Several("annotated, dropped, other platform", parts)
     }
 
-    /// Several changes at once: a later version that was recorded without stacks.
+    /// A combination of changes: a later version of the program, recorded without Python stacks.
     pub fn forgotten_stacks() -> Change {
         let parts = vec![Change::later_version(), Change::ForgetStacks];
         Change::Several("several, stacks on one side", parts)
@@ -236,7 +236,8 @@ impl Change {
         }
     }
 
-    /// The changed recording; `None` if the change does not apply to anything.
+    /// The changed recording; `None` if the recording has nothing that could be changed in this
+    /// way.
     pub fn apply(&self, recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
         match self {
             Change::Nothing => Some(recording.clone()),
@@ -292,13 +293,13 @@ fn apply_all(changes: &[Change], first: &Recording, random: &mut SplitMix) -> Op
     changed
 }
 
-/// Positions of all ops, sorted by thread and time.
+/// Positions of all ops in a recording, sorted by thread and time.
 fn ops_of(recording: &Recording, forest: &Forest) -> Vec<usize> {
     let is_op = |at: &usize| recording.events[*at].kind == Kind::Op;
     forest.preorder.iter().copied().filter(is_op).collect()
 }
 
-/// `percent` percent of `whole`, but at least one.
+/// Computes `percent` percent of `whole`, but at least one.
 fn portion(whole: usize, percent: f64) -> usize {
     ((whole as f64 * percent / 100.0).round() as usize).max(1)
 }

@@ -6,10 +6,11 @@ use crate::support::recording::Event;
 use crate::support::score::{contents, without_addresses};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum number of siblings of one class that are considered equal layers.
+/// Minimum number of siblings of one class that count as equal layers.
 const LAYERS: usize = 3;
 
-/// The modules with at least two siblings of their class, each as the positions of its calls.
+/// The modules with at least two siblings of their class; each module is given by the positions of
+/// its calls.
 pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut layers: BTreeSet<&str> = BTreeSet::new();
@@ -31,7 +32,8 @@ pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> 
     found
 }
 
-/// Removes one of several equal layers everywhere; later instances get lower numbers.
+/// Removes one of several equal layers everywhere in the recording; later instances get lower
+/// numbers.
 pub(super) fn drop_layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&layers(recording, &forest))?.clone();
@@ -51,7 +53,7 @@ pub(super) fn drop_layer(recording: &Recording, random: &mut SplitMix) -> Option
 }
 
 /// Swaps two modules of one class with different contents, everywhere in the recording. Instance
-/// numbers stay in place, because the profiler numbers instances in the order in which they run.
+/// numbers are not swapped, because the profiler numbers instances in the order in which they run.
 pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let branches = branches(recording, &forest);
@@ -72,8 +74,8 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
 }
 
 /// Pairs of adjacent instances of one class under one parent, with different contents and no
-/// modules inside. Swapping two whole layers that differ in a single op would look the same as
-/// moving that op.
+/// modules inside. Swapping two layers that differ in a single op would look the same as moving
+/// that op.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
     let contents = contents(events, forest, class_of);
@@ -94,7 +96,7 @@ fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     found
 }
 
-/// The class of a module; for any other call, its name without addresses.
+/// The class of a module; the name, without addresses, of a call that is not a module.
 pub(super) fn class_of(name: &str) -> String {
     match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_')) {
         Some((class, _)) => class.to_owned(),
@@ -102,7 +104,8 @@ pub(super) fn class_of(name: &str) -> String {
     }
 }
 
-/// Swaps the first and the last of a row of siblings, and shifts the siblings between them.
+/// Swaps the first and the last of several consecutive siblings, and shifts the siblings in
+/// between.
 fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
     let (first, last) = (&recording.events[row[0]], &recording.events[row[row.len() - 1]]);
     let longer = (last.end - last.start) - (first.end - first.start);
@@ -129,7 +132,7 @@ pub(super) fn number_by_order(before: &Recording, after: &mut Recording) {
     }
 }
 
-/// The instance numbers of each class, in the order in which they first appear.
+/// The instance numbers of each module class, in order of first appearance.
 fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
     let mut modules: Vec<(i64, &str, u32)> = events
         .iter()

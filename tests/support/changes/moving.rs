@@ -18,7 +18,7 @@ pub(super) fn neighbours(
     };
     let contents = contents(events, &forest, without_addresses);
     // Instances of one module class, and calls of one function, are numbered in order, so swapping
-    // two of them only renumbers them. Equal ops cannot be distinguished at all.
+    // two of them only renumbers them. Swapping equal ops would not change the trace at all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
         Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {
@@ -40,7 +40,7 @@ pub(super) fn neighbours(
     (!pairs.is_empty()).then(|| moved(recording, &forest, moves))
 }
 
-/// Makes each thread and stream slower by its own factor, between 1 and 3.
+/// Slows each thread and stream down by a different factor between 1 and 3.
 pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let mut factors: BTreeMap<Lane, i64> = BTreeMap::new();
@@ -53,8 +53,8 @@ pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording
     changed
 }
 
-/// Moves about the later half of the busiest thread's calls to a new thread. The cut is made at the
-/// level of the call stack at which most of the work branches.
+/// Moves about the later half of the busiest thread's calls to a new thread. The calls are split at
+/// the level of the call stack at which most of the work branches.
 pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let weight = |list: &[usize]| list.iter().map(|&at| forest.sizes[at]).sum::<u32>();
@@ -79,7 +79,7 @@ fn without_digits(name: &str) -> String {
     name.replace(|c: char| c.is_ascii_digit(), "")
 }
 
-/// Moves each event by the sum of its own move and the moves of its ancestors.
+/// Shifts each event in time by the sum of its own shift and the shifts of its ancestors.
 pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recording {
     let mut changed = recording.clone();
     for &at in &forest.preorder {

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 /// The factor by which the batch grows.
 const BATCH: i64 = 4;
-/// Duration of a cast in ns, and the spans of its inner events relative to its start.
+/// Duration of a cast in ns, and the spans of its inner events relative to the start of the cast.
 const CAST: i64 = 40_000;
 const INSIDE: [(i64, i64); 4] =
     [(2_000, 38_000), (4_000, 36_000), (8_000, 13_000), (16_000, 19_000)];
 /// The nested ops of a cast, outermost first.
 const CASTS: [&str; 3] = ["aten::to", "aten::_to_copy", "aten::copy_"];
 
-/// Multiplies the first dimension of each op's first input by [`BATCH`], and the first dimension of
-/// all other inputs that is equal to it.
+/// Multiplies the first dimension of each op's first input by [`BATCH`], and so the first dimension
+/// of each further input if it is equal.
 pub(super) fn batch(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     let mut any = false;
@@ -42,7 +42,7 @@ fn lengthen(dims: &mut Value) -> bool {
     true
 }
 
-/// Switches from float to bfloat16: different types and kernels, and casts before `percent` of the
+/// Switches from float to bfloat16: types and kernels change, and casts precede `percent` of the
 /// ops that launch GPU work.
 pub(super) fn bfloat16(
     recording: &Recording,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 const LINES: u32 = 7;
 /// The offset added to device and stream numbers.
 const OTHER_GPU: i64 = 3;
-/// Minimum fraction of the recording's host calls, as one part in this many, for an op to count as
-/// the range of a whole phase. Ops inside such an op are top-level.
+/// An op that contains more than 1/`LARGEST_OP` of the recording's host calls counts as the range of a
+/// whole phase. Ops directly inside a phase are top-level.
 const LARGEST_OP: usize = 20;
 
 /// Removes Python stacks, as if the trace was recorded without `with_stack`.
@@ -19,7 +19,7 @@ pub(super) fn without_stacks(recording: &Recording) -> Option<Recording> {
     recording.has_python().then(|| recording.without_python())
 }
 
-/// Keeps only top-level ops. Nested ops are missing, and their launches are directly below the
+/// Keeps only top-level ops. Nested ops are removed, and their launches are directly below the
 /// outermost op. Python frames are kept. Returns `None` if no op contains another op.
 pub(super) fn top_level(recording: &Recording) -> Option<Recording> {
     let events = &recording.events;

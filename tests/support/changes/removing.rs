@@ -1,13 +1,12 @@
-//! Removes some calls of a recording, with or without everything below them.
+//! Removes some calls of a recording, with or without the calls below them.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use std::collections::BTreeSet;
 
-/// An op is removed only if its subtree is at most one part in this many of the recording's host
-/// calls.
+/// An op is removed only if its subtree has at most 1/`LARGEST_SUBTREE` of the recording's host calls.
 const LARGEST_SUBTREE: usize = 20;
 
-/// Removes the first op of the busiest thread that is small enough, with everything below it.
+/// Removes the first sufficiently small op of the busiest thread and all calls below it.
 pub(super) fn first_op(recording: &Recording) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let calls = |roots: &&Vec<usize>| roots.iter().map(|&root| forest.sizes[root]).sum::<u32>();
@@ -20,7 +19,7 @@ pub(super) fn first_op(recording: &Recording) -> Option<Recording> {
     Some(without(recording, &marked))
 }
 
-/// Removes ops with everything below them, until `percent` of the ops are gone.
+/// Removes ops and all calls below them, until `percent` of the ops are gone.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);
@@ -38,7 +37,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     (!small.is_empty()).then(|| without(recording, &marked))
 }
 
-/// Removes `percent` of all ops, chosen among ops with calls below, and keeps these calls. Ops that
+/// Removes `percent` of all ops, chosen among ops with children, and keeps their children. Ops that
 /// mark steps are kept, because the calls of a step without a counterpart are not compared.
 pub(super) fn only_calls(
     recording: &Recording,

@@ -1,4 +1,4 @@
-//! Renames the calls of a recording: different ops, a different platform, or a second run.
+//! Renames the calls of a recording, as if the ops, the platform or the run were different.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Rooms};
@@ -21,7 +21,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     (!all.is_empty()).then_some(changed)
 }
 
-/// Gives kernels the names of a different library, and runtime calls the names of the other
+/// Gives kernels the names of a different library, and runtime calls the names of a different
 /// platform.
 pub(super) fn platform(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
@@ -31,7 +31,7 @@ pub(super) fn platform(recording: &Recording) -> Option<Recording> {
             Kind::Gpu if !event.name.starts_with("Mem") => other_kernel(&event.name).into(),
             Kind::Gpu | Kind::Op | Kind::Frame | Kind::Annotation | Kind::Other => continue,
         };
-        // hipLaunchKernel has the name of its kernel among its arguments.
+        // Calls of hipLaunchKernel have the name of the kernel among their arguments.
         Arc::make_mut(&mut event.args).remove("kernel");
     }
     recording.has_gpu().then_some(changed)
@@ -66,8 +66,8 @@ fn give_other_ids(event: &mut Event, shift: i64) {
     }
 }
 
-/// Shifts a process or thread id. Text and numbers below 100, such as the ids of GPUs, stay the
-/// same.
+/// Shifts a process or thread id. Ids that are text or less than 100, such as the ids of GPUs, stay
+/// the same.
 fn other_number(id: &Arc<str>, shift: i64) -> Arc<str> {
     match id.parse::<i64>() {
         Ok(number) if number > 99 => (number + shift).to_string().into(),
@@ -91,8 +91,8 @@ fn with_other_addresses(name: &str, shift: u64) -> String {
     renamed
 }
 
-/// The name of the corresponding API on the other platform. For launches, a table contains the
-/// name; for other APIs, only the prefix is exchanged.
+/// The name of the corresponding runtime API on a different platform. Names of launch APIs are in a
+/// table; for the remaining APIs, only the prefix is exchanged.
 fn other_api(name: &str) -> String {
     match name {
         "hipExtModuleLaunchKernel" => return "cuLaunchKernel".to_owned(),
@@ -109,8 +109,8 @@ fn other_api(name: &str) -> String {
     }
 }
 
-/// The name of a different kernel. The name is derived from a hash of `name`, so equal kernels keep
-/// equal names, but nothing in it resembles the old name.
+/// Invents a name for a kernel. The new name is derived from a hash of `name`, so equal kernels
+/// keep equal names, but it does not resemble the old name.
 pub(super) fn other_kernel(name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

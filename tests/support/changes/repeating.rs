@@ -4,11 +4,10 @@ use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::{Event, Rooms};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The name prefixes of modules and of steps.
+/// The prefixes by which the names of modules and of steps are recognized.
 pub(super) const MODULE: &str = "nn.Module: ";
 const STEP: &str = "ProfilerStep#";
-/// A module is repeated only if it contains at most one part in this many of the recording's host
-/// calls.
+/// A module is repeated only if it contains at most 1/`LARGEST_MODULE` of the recording's host calls.
 const LARGEST_MODULE: usize = 10;
 
 /// Repeats a module after each of its calls, as a separate instance.
@@ -51,7 +50,7 @@ pub(super) fn module_again(recording: &Recording, forest: &Forest, places: &[usi
     changed
 }
 
-/// Whether a call ends before its parent does, so that a copy can follow it.
+/// Whether a call ends before its parent does, so a copy can follow the call.
 pub(super) fn has_room(recording: &Recording, forest: &Forest, at: usize) -> bool {
     let end = |at: usize| recording.events[at].end;
     forest.parents[at].is_none_or(|parent| end(at) < end(parent))
@@ -88,7 +87,8 @@ fn drop_step(recording: &Recording, which: usize) -> Option<Recording> {
     Some(changed)
 }
 
-/// Repeats `more` of every `among` recorded steps, each directly after itself, on all threads.
+/// Repeats `more` of every `among` recorded steps, on all threads; a repeated step directly follows
+/// the original.
 pub(super) fn steps(
     recording: &Recording,
     (more, among): (usize, usize),
@@ -136,7 +136,7 @@ pub(super) struct Place {
     at: i64,
 }
 
-/// The span of a step's calls. These calls start during the step on its thread, directly below the
+/// The span of a step's calls, which start during the step on its thread, directly below the
 /// innermost call (the training loop) that contains all steps.
 pub(super) fn place_of_step(
     recording: &Recording,
@@ -188,8 +188,8 @@ fn is_inside(
     }
 }
 
-/// Modules that can run twice, each as the positions of its calls. No call is nested in another
-/// call of the same module.
+/// Modules that can run twice; each module is given by the positions of its calls. No call is
+/// nested in another call of the same module.
 fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -208,7 +208,7 @@ fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>>
     found
 }
 
-/// The instance numbers of the modules among these events, by class.
+/// The instance numbers of the modules among some events, by class.
 pub(super) fn numbers_of<'a>(
     recording: &Recording,
     among: impl Iterator<Item = &'a usize>,
@@ -220,7 +220,7 @@ pub(super) fn numbers_of<'a>(
     numbers
 }
 
-/// The number of a copied instance; copies come directly after the instances they copy.
+/// The number of a copied module instance, which is directly after the number of the original.
 fn new_number(numbers: &BTreeMap<String, BTreeSet<u32>>, class: &str, number: u32) -> u32 {
     let Some(inside) = numbers.get(class) else {
         return number;

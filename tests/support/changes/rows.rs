@@ -1,5 +1,5 @@
-//! Changes rows of equal modules, such as layers or experts: a row gets longer, or its modules run
-//! in a different order.
+//! Changes rows of sibling modules of one class, such as layers or experts: a row gets longer, or
+//! its modules run in a different order.
 
 use super::modules::{class_of, number_by_order};
 use super::repeating::{has_room, module_again, module_number};
@@ -8,10 +8,10 @@ use crate::support::score::contents;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Minimum number of modules in a row of layers or experts.
+/// Minimum number of sibling modules in a row of layers or experts.
 const LAYERS: usize = 3;
 const EXPERTS: usize = 4;
-/// A row grows by one module for every this many modules.
+/// A row grows by one module for every `GROWTH` modules.
 const GROWTH: usize = 3;
 
 /// Appends copies of the last layer to the largest row of equal layers, as separate instances, and
@@ -26,7 +26,8 @@ pub(super) fn more_layers(
     })?;
     let mut changed = recording.clone();
     for _ in 0..(names.len() / GROWTH).max(1) {
-        // A copy comes directly after the last layer, so earlier copies get higher numbers.
+        // Each copy is inserted directly after the last layer, so copies made earlier get higher
+        // numbers.
         let forest = Forest::of(&changed.events);
         let places = places_of(&changed, &forest, names.last()?);
         changed = module_again(&changed, &forest, &places);
@@ -64,7 +65,7 @@ pub(super) fn places_of(recording: &Recording, forest: &Forest, name: &str) -> V
 }
 
 /// The modules of one class under one parent, in time order. Only classes with at least [`LAYERS`]
-/// modules under a parent are included.
+/// modules under one parent are included.
 fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     for (_, list) in forest.sibling_lists() {
@@ -80,11 +81,11 @@ fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
 }
 
 /// Rotates the order in which the modules of a row run, everywhere in the recording. Instance
-/// numbers stay in place, because the profiler numbers instances in the order in which they run.
-/// Calls between the modules also stay in place.
+/// numbers are not rotated, because the profiler numbers instances in the order in which they run.
+/// Calls between the modules of the row keep their positions.
 ///
-/// At least three quarters of the modules must have contents, such as shapes, that no other module
-/// of the row has. With fewer distinct modules, nothing would show the rotation.
+/// At least three quarters of the modules must have contents, such as shapes, that are unique in
+/// the row. With fewer distinct modules, the rotation would be invisible.
 pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -111,7 +112,7 @@ pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Re
     Some(changed)
 }
 
-/// Moves each module of a row by `by` positions to the front, and the front modules to the end.
+/// Moves each module of a row forward by `by` positions, and the first `by` modules to the end.
 fn rotate(recording: &Recording, forest: &Forest, row: &[usize], by: usize, moves: &mut [i64]) {
     let event = |at: usize| &recording.events[at];
     let mut free = event(row[0]).start;

@@ -7,10 +7,9 @@ use crate::support::score::{likeness, without_addresses};
 use std::collections::BTreeMap;
 
 /// Starts the recording at a random point in the middle half of the first step. Calls that end
-/// before this point are missing on all threads, and so are the GPU events of their launches. Calls
-/// that span this point start there. Each such call starts one nanosecond after its parent, so the
-/// order in the file does not matter. Without recorded steps, the whole recording is treated as one
-/// step.
+/// before this point are removed on all threads, with the GPU events of their launches. Calls that
+/// span this point start there, each one nanosecond after its parent, so the order in the file does
+/// not matter. Without recorded steps, the whole recording is treated as one step.
 pub(super) fn start_in_the_middle(
     recording: &Recording,
     random: &mut SplitMix,
@@ -28,7 +27,7 @@ pub(super) fn start_in_the_middle(
         marked[at] = forest.parents[at].is_some_and(|launch| marked[launch]);
     }
     let mut changed = recording.clone();
-    // Ancestors of a call that spans the cut also span it, and come earlier in preorder.
+    // Ancestors of a call that spans the cut also span the cut, and precede the call in preorder.
     let spans = |at: &usize| events[*at].start < cut && !marked[*at];
     let on_host = |at: &usize| events[*at].kind.is_host() && spans(at);
     let mut open: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -51,7 +50,7 @@ pub(super) fn start_in_the_middle(
 }
 
 /// Whether an event is missing if the recording starts at `cut`. A linked GPU event is missing if
-/// its launch is.
+/// its launch is missing.
 fn is_before(event: &Event, cut: i64) -> bool {
     match event.kind {
         Kind::Op | Kind::Frame | Kind::Runtime | Kind::Annotation => event.end <= cut,
@@ -61,11 +60,11 @@ fn is_before(event: &Event, cut: i64) -> bool {
 }
 
 /// Swaps two adjacent recorded steps, on all threads, with the GPU events of their launches. Step
-/// numbers stay in place, because the profiler numbers steps in the order in which they run.
+/// numbers are not swapped, because the profiler numbers steps in the order in which they run.
 ///
-/// The two steps must differ in the name or the arguments of an op. If the steps were equal,
-/// nothing would show that they were swapped. Returns `None` if there are fewer than three steps,
-/// if no two adjacent steps differ, or if calls of some thread span the boundary between two steps.
+/// The two steps must differ in the name or the arguments of an op. If the two steps were equal,
+/// the swap would be invisible. Returns `None` if there are fewer than three steps, if no two
+/// adjacent steps differ, or if calls of some thread span the boundary between two steps.
 pub(super) fn reorder(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let mut steps: Vec<&Event> =
@@ -76,7 +75,7 @@ pub(super) fn reorder(recording: &Recording, random: &mut SplitMix) -> Option<Re
     pairs.find_map(|first| swap(recording, &steps, first))
 }
 
-/// Swaps a step with the next one.
+/// Swaps a step with the next step.
 fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recording> {
     let place = |at: usize| place_of_step(recording, steps, steps.get(at)?);
     let (one, two) = (place(first)?, place(first + 1)?);
@@ -98,7 +97,8 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     let by = [cuts[2] - cuts[1], cuts[0] - cuts[1]];
     let mut changed = recording.clone();
     for (event, step) in changed.events.iter_mut().zip(&step_of) {
-        // On the GPU, the range of a step starts later than the step itself, so the name decides.
+        // On the GPU, the range of a step starts later than the step itself, so the step is
+        // identified by name.
         let named =
             numbers.iter().position(|name| event.kind == Kind::Annotation && event.name == *name);
         if let Some(step) = named.or(*step) {
@@ -111,8 +111,7 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     Some(changed)
 }
 
-/// For each of the ranges, a point in time at which no call is open, except calls that contain both
-/// steps.
+/// For each range of times, a point at which no call is open, except calls that contain both steps.
 fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
     let (from, until) = (ranges[0].0, ranges[2].1);
     let inner: Vec<&Event> = recording
@@ -138,7 +137,7 @@ fn is_step(event: &Event) -> bool {
     step_number(event).is_some()
 }
 
-/// The step (0 or 1) with which an event moves, if any.
+/// The step (0 or 1) to which an event belongs, if any.
 fn step_of(recording: &Recording, forest: &Forest, at: usize, cuts: [i64; 3]) -> Option<usize> {
     let event = match recording.events[at].kind {
         Kind::Gpu => &recording.events[forest.parents[at].unwrap_or(at)],

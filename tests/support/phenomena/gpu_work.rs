@@ -39,7 +39,7 @@ pub(super) fn launch_without_op() -> PerSide<String> {
     )
 }
 
-/// In the candidate, two streams work for one op at the same time.
+/// In the candidate, one op runs kernels on two streams at the same time.
 pub(super) fn overlapping_kernels() -> PerSide<String> {
     let split = Op::new("aten::matmul").dims(&[&[256, 256], &[256, 256]]);
     let other = split.clone();

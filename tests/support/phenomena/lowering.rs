@@ -1,4 +1,4 @@
-//! Phenomena with one op and two back ends: the calls below the op have different names, depths and
+//! Phenomena of one op with two back ends: the calls below the op have different names, depths and
 //! launches.
 
 use super::pair;
@@ -12,7 +12,8 @@ const FLASH: &str =
     "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)";
 const EFFICIENT: &str = "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(AttentionKernel::Params)";
 
-/// Attention uses a different back end: the op below it does the same work under a different name.
+/// Attention uses a different back end: the op below the attention op does the same work under a
+/// different name.
 pub(super) fn rename() -> PerSide<String> {
     let attention = |backend: &'static str, kernel: &'static str, micros: f64| {
         TraceBuilder::cuda().thread("main", move |t| {
@@ -90,7 +91,8 @@ pub(super) fn memset_on_one_side() -> PerSide<String> {
     )
 }
 
-/// All kernels of a captured step are below one graph launch. The candidate has one more kernel.
+/// All kernels of a captured step are below one graph launch. The graph launch of the candidate has
+/// one more kernel.
 pub(super) fn graph_launch() -> PerSide<String> {
     let replay = |trace: TraceBuilder, api: &'static str, last: &'static [&'static str]| {
         trace.thread("main", move |t| {

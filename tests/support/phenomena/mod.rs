@@ -1,4 +1,5 @@
-//! Phenomena found in real pairs of traces, each as two traces that are as small as possible.
+//! Phenomena found in real pairs of traces, each reproduced by two traces that are as small as
+//! possible.
 //!
 //! Each phenomenon has a folder in `tests/fixtures` with a README and the two traces. The example
 //! `make_fixtures` writes these traces from the closures here.
@@ -51,7 +52,7 @@ pub const ALL: [Phenomenon; 22] = [
 ];
 
 impl Phenomenon {
-    /// The phenomenon with this name.
+    /// The phenomenon with a given name.
     ///
     /// # Panics
     /// Panics if there is no such phenomenon, because a test misspells the name.
@@ -75,7 +76,7 @@ impl Phenomenon {
     }
 }
 
-/// The JSON texts of two traces.
+/// Builds two traces, and returns their JSON texts.
 fn pair(baseline: TraceBuilder, candidate: TraceBuilder) -> PerSide<String> {
     PerSide::new(baseline.json(), candidate.json())
 }

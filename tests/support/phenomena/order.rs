@@ -35,7 +35,7 @@ pub(super) fn inserted_op() -> PerSide<String> {
     )
 }
 
-/// Two independent ops run in reverse order.
+/// Two independent ops run in the reverse order.
 pub(super) fn moved_neighbours() -> PerSide<String> {
     pair(
         block(&["aten::exp", "aten::cos", "aten::sin", "aten::sum"]),
@@ -43,7 +43,8 @@ pub(super) fn moved_neighbours() -> PerSide<String> {
     )
 }
 
-/// A new first layer raises the instance numbers of the old ones by one.
+/// The candidate has a new first layer, which raises the instance numbers of the existing layers by
+/// one.
 pub(super) fn module_numbers() -> PerSide<String> {
     let network = |layers: &'static [(usize, &'static str, i64)]| {
         TraceBuilder::cuda().thread("main", |t| {
@@ -64,7 +65,7 @@ pub(super) fn module_numbers() -> PerSide<String> {
     )
 }
 
-/// The candidate has the same steps, recorded after a longer warm-up.
+/// The candidate has the same steps as the baseline, recorded after a longer warm-up.
 pub(super) fn step_numbers() -> PerSide<String> {
     let steps = |first: u32, micros: f64| {
         TraceBuilder::cuda().thread("main", move |t| {

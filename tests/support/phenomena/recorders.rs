@@ -1,4 +1,4 @@
-//! Phenomena of recording the same program with profilers of different years, and the effect of
+//! Phenomena of profilers from different years that record the same program, and of the effect of
 //! their clocks on nesting.
 
 use super::pair;
@@ -6,7 +6,8 @@ use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::{Map, Value, json};
 use tracetree::PerSide;
 
-/// 2021-11-20 in µs since the epoch. Profilers wrote such times before traces had a base time.
+/// 2021-11-20 in µs since the epoch. Profilers wrote times since the epoch before traces had a base
+/// time.
 const EPOCH: i64 = 1_637_400_000_000_000;
 
 /// Two ops with one launch each. The program has no Python frames, because old profilers recorded
@@ -24,7 +25,7 @@ fn launching(t: &mut HostThread<'_>, op: &str, kernel: &str, micros: f64) {
     t.op(Op::new(op).dims(&[&[8, 64]]).types(&["float"]), |t| t.kernel(kernel, micros));
 }
 
-/// A trace in the format of 2021, compared with one in the current format.
+/// A trace in the format of 2021, compared with a trace in the current format.
 pub(super) fn format_2021() -> PerSide<String> {
     PerSide::new(rewritten(&program().json(), to_2021), program().json())
 }
@@ -89,8 +90,8 @@ fn to_external_id_era(event: &mut Map<String, Value>) {
     }
 }
 
-/// The clocks of two calls disagree. An overlap of up to 1 µs is noise; a larger overlap is counted
-/// as an artifact.
+/// The clocks of two calls disagree, so the calls overlap. An overlap of up to 1 µs is noise; a
+/// larger overlap is counted as an artifact.
 pub(super) fn bleeding_calls() -> PerSide<String> {
     let ops = |starts: [f64; 4]| {
         let [relu, sum, exp, copy] = starts;

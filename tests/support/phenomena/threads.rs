@@ -28,13 +28,13 @@ fn compute(t: &mut HostThread<'_>) {
     });
 }
 
-/// The forward pass is on the main thread, the backward pass on the autograd thread. The candidate
-/// has a second layer.
+/// The forward pass is on the main thread, the backward pass on the autograd thread. The model of
+/// the candidate has a second layer.
 pub(super) fn backward_thread() -> PerSide<String> {
     pair(training(&[1]), training(&[1, 2]))
 }
 
-/// A trace with a layer for each sequence number, and the backward pass in reverse order.
+/// A trace with one layer per sequence number; the backward pass runs in reverse order.
 fn training(sequences: &[i64]) -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.frame("train.py(8): forward", |t| {

@@ -8,7 +8,7 @@ use tracetree::PerSide;
 const GEMM: &str = "gemm_bf16_128x64";
 const NORM: &str = "layer_norm_kernel";
 
-/// A linear layer. Both sides contain this layer, and also [`norm`].
+/// A linear layer. A layer that both sides contain, together with [`norm`].
 fn linear(t: &mut HostThread<'_>) {
     t.op(Op::new("aten::linear").dims(&[&[32, 128], &[64, 128]]), |t| {
         t.op("aten::addmm", |t| t.kernel(GEMM, 20.0));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The kind of an event, as far as changes distinguish kinds.
+/// The kind of an event; [`super::Recording`] distinguishes only these kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// `cpu_op`.
@@ -18,7 +18,7 @@ pub enum Kind {
     Gpu,
     /// A user annotation, on the host or on the GPU.
     Annotation,
-    /// Metadata, which has no time and never changes.
+    /// A metadata event, which has no time and never changes.
     Other,
 }
 
@@ -28,7 +28,7 @@ impl Kind {
         matches!(self, Kind::Op | Kind::Frame | Kind::Runtime)
     }
 
-    /// The kind of a complete event with this category, by old and new category names.
+    /// The kind of a complete event by its category, whose name may be an old or a new one.
     fn of(category: &str) -> Option<Kind> {
         match category {
             "cpu_op" | "Operator" => Some(Kind::Op),
@@ -51,7 +51,7 @@ pub type Lane = (Arc<str>, Arc<str>);
 /// An event of a [`super::Recording`].
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Number of this event in the recording that was read; `None` for an event that was added.
+    /// Number of this event in the original recording; `None` for an event that was added.
     pub origin: Option<u32>,
     /// The kind of the event.
     pub kind: Kind,
@@ -65,7 +65,7 @@ pub struct Event {
     pub start: i64,
     /// End time (exclusive), in ns after the earliest event.
     pub end: i64,
-    /// `args.correlation`, unless it links nothing (0, -1).
+    /// The value of `args.correlation`, unless it is a placeholder (0, -1).
     pub correlation: Option<i64>,
     /// `args`.
     pub args: Args,
@@ -151,7 +151,7 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// Reads a time in ns from a field in µs, which is a number or text. Whole numbers are converted
+/// Reads a time in ns from a field in µs, which is a number or text. Integers are converted
 /// exactly, even if a double could not represent them.
 pub(super) fn nanos(value: Option<&Value>) -> Option<i64> {
     if let Some(micros) = whole(value) {

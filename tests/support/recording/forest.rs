@@ -11,9 +11,9 @@ pub struct Forest {
     pub parents: Vec<Option<usize>>,
     /// The children of each event, in time order.
     pub children: Vec<Vec<usize>>,
-    /// Host calls without a parent in time order, as one list per thread.
+    /// Host calls without a parent: one list per thread, in time order.
     pub threads: Vec<Vec<usize>>,
-    /// Host calls and linked GPU events, each after its parent.
+    /// Host calls and linked GPU events, with parents before their children.
     pub preorder: Vec<usize>,
     /// Number of host calls in each event's subtree, including the event itself.
     pub sizes: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Clips recorded host calls so that none of them ends after its parent.
+//! Clips recorded host calls so that no call ends after its parent.
 //!
 //! ```text
 //! parent |--------|          parent |--------|
@@ -9,10 +9,11 @@
 use super::event::{Event, Lane};
 use super::forest::by_lane_and_time;
 
-/// An overlap of at most this many ns with an earlier call that ends first is timer noise.
+/// If a call starts before an earlier call ends, but ends later, an overlap of at most this many ns
+/// is timer noise.
 const NOISE: i64 = 1_000;
 
-/// Clips the spans of host calls so that any two on one thread are nested or disjoint.
+/// Clips the spans of host calls so that any two calls on one thread are nested or disjoint.
 pub(super) fn clip(events: &mut [Event]) {
     let order = by_lane_and_time(events, |event| event.kind.is_host());
     let mut stack: Vec<usize> = Vec::new();

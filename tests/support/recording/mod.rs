@@ -1,5 +1,5 @@
 //! Reads the host calls, GPU events and annotations of any trace from JSON, so that they can be
-//! changed and written again. Each event remembers its number in the trace that was read.
+//! changed and written again. Each event remembers its number in the original trace.
 //!
 //! Spans that end after their parent are clipped when reading, so changes of a recording preserve
 //! its nesting. Flow arrows and counters are omitted.
@@ -23,8 +23,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads a trace, which is an object with `traceEvents` or a bare array; `None` if it is
-    /// neither.
+    /// Reads a trace, which is an object with `traceEvents` or a bare array; returns `None` for any
+    /// other JSON value.
     pub fn read(json: &[u8]) -> Option<Recording> {
         let (header, events) = split(serde_json::from_slice(json).ok()?)?;
         let origin = earliest(&events);
@@ -62,12 +62,12 @@ impl Recording {
         stripped
     }
 
-    /// Whether there are Python frames.
+    /// Whether the recording has Python frames.
     pub fn has_python(&self) -> bool {
         self.events.iter().any(|event| event.kind == Kind::Frame)
     }
 
-    /// Whether anything ran on the GPU.
+    /// Whether the recording has GPU events.
     pub fn has_gpu(&self) -> bool {
         self.events.iter().any(|event| event.kind == Kind::Gpu)
     }
@@ -78,7 +78,7 @@ impl Recording {
         self.events.retain(|_| !marks.next().is_some_and(|&marked| marked));
     }
 
-    /// Inserts each event before the event that is currently at its position.
+    /// Inserts each event before the event that currently has the given position.
     pub fn insert(&mut self, mut inserted: Vec<(usize, Event)>) {
         inserted.sort_by_key(|(position, _)| *position);
         let mut inserted = inserted.into_iter().peekable();
@@ -93,8 +93,8 @@ impl Recording {
         self.events = events;
     }
 
-    /// Inserts the `rooms` (time intervals) into the timeline: later events move, and events that
-    /// span a room grow.
+    /// Inserts time intervals (`rooms`) into the timeline: later events move, and events that span
+    /// a room grow.
     pub fn make_room(&mut self, rooms: &Rooms) {
         for event in self.events.iter_mut().filter(|event| event.kind != Kind::Other) {
             let start = event.start + rooms.until(event.start);
@@ -114,13 +114,13 @@ impl Recording {
 pub struct Rooms {
     /// The times at which the rooms are inserted, in ascending order.
     at: Vec<i64>,
-    /// For each room, the total length of the rooms before it. The last entry is the total length
+    /// For each room, the total length of the preceding rooms. The last entry is the total length
     /// of all rooms.
     sums: Vec<i64>,
 }
 
 impl Rooms {
-    /// Rooms from (time, length), in any order.
+    /// Creates rooms from pairs (time, length), in any order.
     pub fn new(mut rooms: Vec<(i64, i64)>) -> Self {
         rooms.sort_unstable();
         let mut sums = vec![0];
@@ -135,8 +135,8 @@ impl Rooms {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// The time by which an event that ends at `time` moves, in ns. A room at `time` begins at
-    /// `time` plus this distance.
+    /// The time by which an event that ends at `time` moves later, in ns. A room at `time` begins
+    /// at `time` plus this distance.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }

@@ -9,11 +9,11 @@ pub(super) enum Arg<'a> {
     Tensor(&'a [i64]),
     /// A contiguous tensor of type `long int`.
     Index(&'a [i64]),
-    /// A list, as text.
+    /// A list argument, as text.
     List(&'a str),
-    /// A number or flag, as text.
+    /// A number or flag argument, as text.
     Scalar(&'a str),
-    /// An absent optional tensor.
+    /// An optional tensor that is absent.
     Nothing,
 }
 
@@ -43,7 +43,7 @@ impl Arg<'_> {
     }
 }
 
-/// An op with these arguments.
+/// Creates an op with the given arguments.
 pub(super) fn op(name: &str, args: &[Arg<'_>]) -> Op {
     let strides: Vec<Vec<i64>> = args.iter().map(|arg| contiguous(arg.dims())).collect();
     let strides: Vec<&[i64]> = strides.iter().map(Vec::as_slice).collect();

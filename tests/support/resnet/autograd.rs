@@ -1,4 +1,5 @@
-//! Runs the ops of the backward pass on the autograd thread, from what the forward pass saved.
+//! Runs the ops of the backward pass on the autograd thread, using data that the forward pass
+//! saved.
 
 use super::arguments::{Arg, op};
 use super::lowering::{Conv, elements};
@@ -20,7 +21,7 @@ pub(super) enum Saved {
     Loss,
 }
 
-/// The forward ops in order, with their sequence numbers.
+/// The forward ops recorded so far, in order, with their sequence numbers.
 #[derive(Debug)]
 pub(super) struct Tape {
     saved: Vec<(i64, Saved)>,
@@ -52,7 +53,7 @@ impl Tape {
 }
 
 impl Script {
-    /// Runs the backward ops, starting with that of the last forward op.
+    /// Runs the backward ops in reverse order of the forward ops.
     pub(super) fn run_tape(&mut self, t: &mut HostThread<'_>) {
         while let Some((sequence, saved)) = self.tape.saved.pop() {
             self.node(t, sequence, saved);

@@ -10,12 +10,12 @@ pub(super) struct Gpu {
 }
 
 impl Gpu {
-    /// The GPU of a platform. The scatter is the same in every run.
+    /// Creates the GPU of a platform. The scatter of its durations is the same in every run.
     pub(super) fn new(platform: Platform) -> Self {
         Gpu { platform, random: SplitMix::new(20_260_101) }
     }
 
-    /// Duration in µs of a kernel that moves this many bytes.
+    /// Duration in µs of a kernel that moves `bytes` bytes.
     pub(super) fn stream(&mut self, bytes: i64) -> f64 {
         let (floor, bytes_per_micro) = match self.platform {
             Platform::Cuda => (1.7, 1_900_000.0),
@@ -38,7 +38,7 @@ impl Gpu {
         self.scatter(1.6 + bytes as f64 / 21_000.0)
     }
 
-    /// Adds or subtracts up to 3%, rounded to whole ns.
+    /// Adds or subtracts up to 3% of a duration, rounded to whole ns.
     fn scatter(&mut self, micros: f64) -> f64 {
         let factor = 0.97 + self.random.below(601) as f64 / 10_000.0;
         (micros * factor * 1000.0).round() / 1000.0

@@ -1,4 +1,5 @@
-//! Runs the forward pass module by module, and records on the tape what backward needs.
+//! Runs the forward pass module by module, and records on the tape the data that the backward pass
+//! needs.
 
 use super::arguments::{Arg, op};
 use super::autograd::Saved;
@@ -7,7 +8,7 @@ use super::{CLASSES, IMAGE, Script, kernels};
 use crate::support::trace_builder::{HostThread, Platform};
 use std::collections::BTreeMap;
 
-/// Channels and stride of each stage; a stage has two blocks.
+/// Channels and stride of each stage; each stage has two blocks.
 const STAGES: [(i64, i64); 3] = [(32, 1), (64, 2), (128, 2)];
 
 /// One forward pass, which numbers modules by class as PyTorch does.

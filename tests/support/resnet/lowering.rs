@@ -14,13 +14,14 @@ pub(super) struct Conv {
 }
 
 impl Conv {
-    /// Shape of the convolution's result. Only the stride changes the size of the image.
+    /// Shape of the convolution's result. Of all parameters, only the stride affects the size of
+    /// the resulting image.
     pub(super) fn output(&self) -> [i64; 4] {
         let [batch, _, height, width] = self.input;
         [batch, self.weight[0], height / self.stride, width / self.stride]
     }
 
-    /// The arguments of the convolution, which own the texts that the lists borrow.
+    /// Creates the arguments of the convolution; they own the texts that argument lists borrow.
     pub(super) fn arguments(&self) -> ConvArguments {
         ConvArguments {
             conv: *self,
@@ -52,9 +53,9 @@ pub(super) struct ConvArguments {
 }
 
 impl ConvArguments {
-    /// The arguments as `aten::_convolution` takes them: image, weight, bias, stride, padding,
-    /// dilation, transposed, output padding, groups, four flags of the backends.
-    /// `aten::convolution` takes the first nine of these arguments.
+    /// The arguments of `aten::_convolution`: image, weight, bias, stride, padding, dilation,
+    /// transposed, output padding, groups, four flags of the backends. `aten::convolution` takes
+    /// only the first nine arguments of `aten::_convolution`.
     pub(super) fn list(&self) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -64,7 +65,7 @@ impl ConvArguments {
         list
     }
 
-    /// The arguments as `aten::conv2d` takes them: image, weight, bias, stride, padding, dilation, groups.
+    /// The arguments of `aten::conv2d`: image, weight, bias, stride, padding, dilation, groups.
     pub(super) fn of_conv2d(&self) -> Vec<Arg<'_>> {
         let mut list = self.tensors();
         list.extend(self.window());
@@ -72,9 +73,9 @@ impl ConvArguments {
         list
     }
 
-    /// The arguments as `aten::convolution_backward` takes them after the gradient: image, weight,
-    /// sizes of the bias, stride, padding, dilation, transposed, output padding, groups, and which
-    /// gradients are wanted.
+    /// The arguments of `aten::convolution_backward` after the gradient: image, weight, sizes of
+    /// the bias, stride, padding, dilation, transposed, output padding, groups, and which gradients
+    /// are requested.
     pub(super) fn of_backward(&self) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -84,7 +85,7 @@ impl ConvArguments {
         list
     }
 
-    /// The arguments as the backends take them: padding before stride, and no bias for cuDNN.
+    /// The arguments of the backends' ops: padding precedes stride, and cuDNN gets no bias.
     fn of_backend(&self, platform: Platform) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();

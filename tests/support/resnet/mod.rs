@@ -1,7 +1,7 @@
 //! Generates a trace of some training steps of a small ResNet on a given platform.
 //!
-//! The script is the same on both platforms, and only the lowering differs. PyTorch makes the same
-//! calls on both sides, and the differences are those seen in recordings:
+//! The script and PyTorch's own calls are the same on both platforms. Only the lowering differs, in
+//! the same way as in recordings:
 //!
 //! ```text
 //! aten::_convolution                       aten::_convolution
@@ -26,11 +26,11 @@ use gpu::Gpu;
 use layers::Layers;
 use serde_json::json;
 
-/// Number of images in a batch, their channels, height and width; and number of classes.
+/// Images in a batch, channels, height and width of an image, and number of classes.
 const BATCH: i64 = 128;
 const IMAGE: [i64; 4] = [BATCH, 3, 32, 32];
 const CLASSES: i64 = 10;
-/// Parameters of the network, as the optimizer sees them: number of tensors and of values.
+/// Number of parameter tensors that the optimizer updates, and number of values in them.
 const PARAMETERS: (usize, i64) = (62, 697_738);
 
 /// The recording of `steps` training steps on a platform.
@@ -42,8 +42,8 @@ pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
     let mut script = Script { platform, gpu: Gpu::new(platform), tape: Tape::new() };
     let mut trace = TraceBuilder::on(platform).with_flows();
     if platform == Platform::Rocm {
-        // The queue on this side is long, so the end of an earlier step runs in the profiled
-        // window.
+        // The GPU queue of this platform is long, so the end of an earlier step runs in the
+        // profiled window.
         for _ in 0..3 {
             trace = trace.unlinked_kernel(kernels::MUL_LIST, 11.2);
         }

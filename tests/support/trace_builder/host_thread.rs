@@ -77,12 +77,12 @@ impl HostThread<'_> {
         self.annotation(&format!("ProfilerStep#{number}"), body);
     }
 
-    /// Adds a runtime call that starts nothing on the GPU, such as `cudaEventRecord`.
+    /// Adds a runtime call that starts no GPU work, such as `cudaEventRecord`.
     pub fn call(&mut self, api: &str) {
         self.call_for(api, QUERY as f64 / 1000.0);
     }
 
-    /// Adds a runtime call without GPU work that takes this many µs, such as a synchronization.
+    /// Adds a runtime call without GPU work that takes `micros` µs, such as a synchronization.
     pub fn call_for(&mut self, api: &str, micros: f64) {
         let correlation = self.trace.next_correlation();
         let args = self.runtime_args(correlation);
@@ -90,8 +90,8 @@ impl HostThread<'_> {
         self.close(slot, 0);
     }
 
-    /// Begins a launch with this API. A method of the returned value specifies what runs on the
-    /// GPU.
+    /// Begins a launch with the runtime call `api`. Call a method of the returned value to specify
+    /// the GPU work.
     pub fn launch(&mut self, api: &str) -> Launch<'_> {
         Launch::new(self.trace, self.index, api)
     }
@@ -125,7 +125,7 @@ impl HostThread<'_> {
         self.clock().now = done;
     }
 
-    /// Makes this thread wait until the stream that it launches on has finished its work.
+    /// Makes this thread wait until the stream to which it launches has finished its work.
     pub fn synchronize(&mut self, api: &str) {
         let stream = self.clock().stream;
         let at = self.trace.stream_index(stream);
@@ -133,14 +133,14 @@ impl HostThread<'_> {
         self.call_for(api, micros(wait.max(QUERY)));
     }
 
-    /// Sends the launches of `body` to another stream.
+    /// Sends the launches of `body` to a given stream.
     pub fn on_stream(&mut self, stream: i64, body: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.clock().stream, stream);
         body(self);
         self.clock().stream = before;
     }
 
-    /// Adds host time in which nothing is recorded, in µs.
+    /// Adds `micros` µs of host time in which no event is recorded.
     pub fn idle(&mut self, micros: f64) {
         self.clock().now += nanos(micros);
     }
@@ -155,7 +155,7 @@ impl HostThread<'_> {
         args
     }
 
-    /// Writes an event that begins now and lets `before` ns pass.
+    /// Writes an event that begins at the current time, and lets `before` ns pass.
     pub(super) fn open(
         &mut self,
         category: &str,
@@ -173,7 +173,7 @@ impl HostThread<'_> {
         Slot { position: self.trace.events.len() - 1, start }
     }
 
-    /// Lets `after` ns pass and ends the event.
+    /// Lets `after` ns pass, and then ends the event.
     pub(super) fn close(&mut self, slot: Slot, after: i64) {
         self.clock().now += after;
         let duration = self.clock().now - slot.start;

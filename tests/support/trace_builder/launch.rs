@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// Host time of a launch, in ns.
 const LAUNCH: i64 = 4_700;
 
-/// A launch call whose GPU work is still to be specified.
+/// A launch call whose GPU work has not been specified yet.
 #[derive(Debug)]
 pub struct Launch<'a> {
     host: HostThread<'a>,
@@ -38,20 +38,20 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Starts one kernel that takes this many µs.
+    /// Starts one kernel that takes `micros` µs.
     pub fn kernel(mut self, name: &str, micros: f64) {
         let details = std::mem::take(&mut self.details);
         self.run("kernel", name, micros, details);
         self.end();
     }
 
-    /// Starts one copy that takes this many µs.
+    /// Starts one copy that takes `micros` µs.
     pub fn memcpy(mut self, name: &str, bytes: u64, micros: f64) {
         self.run("gpu_memcpy", name, micros, Map::from_iter([("bytes".to_owned(), json!(bytes))]));
         self.end();
     }
 
-    /// Starts one memset that takes this many µs.
+    /// Starts one memset that takes `micros` µs.
     pub fn memset(mut self, bytes: u64, micros: f64) {
         let details = Map::from_iter([("bytes".to_owned(), json!(bytes))]);
         self.run("gpu_memset", "Memset (Device)", micros, details);
@@ -64,7 +64,7 @@ impl<'a> Launch<'a> {
         self.end();
     }
 
-    /// Starts nothing on the GPU: only the call is recorded.
+    /// Starts no GPU work: only the call is recorded.
     pub fn nothing(self) {
         self.end();
     }
@@ -116,7 +116,7 @@ pub struct Graph<'l, 'a> {
 }
 
 impl Graph<'_, '_> {
-    /// Adds a kernel to the graph that takes this many µs.
+    /// Adds a kernel that takes `micros` µs to the graph.
     pub fn kernel(&mut self, name: &str, micros: f64) {
         self.launch.run("kernel", name, micros, Map::new());
     }
@@ -127,7 +127,7 @@ impl Graph<'_, '_> {
         self.launch.run("kernel", name, micros, details);
     }
 
-    /// Adds a memset to the graph that takes this many µs.
+    /// Adds a memset that takes `micros` µs to the graph.
     pub fn memset(&mut self, bytes: u64, micros: f64) {
         let details = Map::from_iter([("bytes".to_owned(), json!(bytes))]);
         self.launch.run("gpu_memset", "Memset (Device)", micros, details);

@@ -42,7 +42,7 @@ pub struct TraceBuilder {
     last_python_id: i64,
 }
 
-/// A host thread: its name and its current time in ns.
+/// A host thread, with its name and its current time in ns.
 #[derive(Debug)]
 struct ThreadClock {
     name: String,
@@ -62,7 +62,7 @@ struct StreamClock {
     free: i64,
 }
 
-/// GPU work for a stream, with times in ns.
+/// GPU work to be queued on a stream, with times in ns.
 #[derive(Debug)]
 struct GpuWork<'a> {
     category: &'a str,
@@ -121,7 +121,8 @@ impl TraceBuilder {
         self
     }
 
-    /// Makes the host thread with this name run `body`. A new name adds a thread.
+    /// Makes the host thread named `name` run `body`; the thread is created if it does not exist
+    /// yet.
     #[must_use]
     pub fn thread(mut self, name: &str, body: impl FnOnce(&mut HostThread<'_>)) -> Self {
         let index = self.thread_index(name);
@@ -146,7 +147,7 @@ impl TraceBuilder {
         self
     }
 
-    /// Adds an arbitrary event unchanged, for events that no method writes.
+    /// Adds an event unchanged; use this for events that no other method writes.
     #[must_use]
     pub fn event(mut self, event: Value) -> Self {
         self.events.push(event);
@@ -154,7 +155,7 @@ impl TraceBuilder {
     }
 
     /// The whole trace as JSON text, with one event per line. Events are in the order in which they
-    /// begin, so a host call comes before the calls below it. Thread names come last.
+    /// begin, so a host call precedes the calls below it. Thread names come last.
     pub fn json(mut self) -> String {
         self.name_threads();
         let fields = self.header.iter().map(|(key, value)| format!("{}: {value},\n", json!(key)));
@@ -202,8 +203,8 @@ impl TraceBuilder {
         self.last_correlation
     }
 
-    /// Queues work on its stream and returns its start time, which is as soon as the work is ready
-    /// and the stream is free.
+    /// Queues GPU work on a stream and returns its start time, which is as soon as the work is
+    /// ready and the stream is free.
     fn run_on_gpu(&mut self, mut work: GpuWork<'_>) -> i64 {
         let clock = self.stream_index(work.stream);
         let start = work.ready.max(self.streams[clock].free);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// A `cpu_op` to be written. A plain name is an op without arguments.
+/// A `cpu_op` to be written. A `&str` converts to an op with that name and no arguments.
 #[derive(Debug, Clone)]
 pub struct Op {
     pub(super) name: String,
@@ -51,7 +51,7 @@ impl Op {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(1))
     }
 
-    /// Sets any other argument of the op.
+    /// Sets an argument for which no specific method exists.
     #[must_use]
     pub fn arg(mut self, key: &str, value: Value) -> Self {
         self.args.insert(key.to_owned(), value);
