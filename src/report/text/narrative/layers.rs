@@ -198,10 +198,14 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     let kernels = kernels.map_or_else(String::new, |ratio| {
         format!("; the same kernels take {ratio:.2} times as long")
     });
+    let name = |name: &str| match (name, analysis.measure()) {
+        ("kernel_speed", Measure::HostSelfTime) => "op speed".to_owned(),
+        (name, _) => name.replace('_', " "),
+    };
     let parts: Vec<String> = changes
         .without_change()
         .into_iter()
-        .map(|part| (part.name.replace('_', " "), figures.signed(part.cost.0 as f64)))
+        .map(|part| (name(part.name), figures.signed(part.cost.0 as f64)))
         .filter(|(_, shown)| !shown.starts_with('±'))
         .map(|(name, shown)| match (name.as_str(), changes.between_calls_before()) {
             ("between calls", Some(op)) => {
