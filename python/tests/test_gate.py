@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -18,7 +19,8 @@ import tracetree
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-m", "tracetree", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, check=False)
+    env = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(program, capture_output=True, text=True, check=False, env=env)
 
 
 def test_a_run_passes_against_itself(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -41,7 +43,9 @@ def test_a_violated_rule_reads_like_the_command() -> None:
     assert told.returncode in (1, 3), told.stderr
     with pytest.raises(AssertionError) as broken:
         tracetree.assert_no_regression(before, after)
-    assert str(broken.value) == told.stdout
+    # The command also says which comparison shows more.
+    report, _, see = told.stdout.partition("\nsee: ")
+    assert str(broken.value) == report and see.startswith("tracetree diff")
     loaded = json.loads(before.read_text())
     with pytest.raises(AssertionError):
         tracetree.assert_no_regression(loaded, after)

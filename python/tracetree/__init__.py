@@ -4,7 +4,7 @@
 >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
 ...                    "examples/traces/resnet.cuda.json.gz")
 >>> print(d.answer)
-step 5.336 → 5.024 ms (−5.8%): GPU idle +0.317 ms, GPU busy −0.629 ms; the device was idle 22 → 30% of the step
+5.8% faster: 5.336 → 5.024 ms per step; GPU busy −0.629 ms, GPU idle +0.317 ms; the device was idle 22 → 30% of the step
 
 pandas, polars, pyarrow and DuckDB can read every table of ``d`` directly. Differences are candidate −
 baseline, more time is worse, and the name of a column ends in its unit, if it has one.
@@ -28,6 +28,7 @@ from tracetree._native import (
     Table,
     Trace,
     Tree,
+    WhatIf,
 )
 from tracetree._profiling import profile, trace_handler
 from tracetree._steps import compare_steps
@@ -46,6 +47,7 @@ __all__ = [
     "TraceWarning",
     "Tree",
     "UsageError",
+    "WhatIf",
     "__version__",
     "assert_no_regression",
     "compare_steps",
