@@ -1,4 +1,5 @@
-//! `tracetree model-diff`: arguments → a report on stdout, and whether the model is accurate enough.
+//! `tracetree model-diff`: writes a report to stdout, and determines whether the model is accurate
+//! enough.
 
 use super::headings;
 use super::output::Console;

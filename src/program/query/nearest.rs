@@ -1,7 +1,8 @@
-//! An unknown word → the nearest known word.
+//! Suggests the known word that is most similar to an unknown one.
 
-/// The known word with the fewest letters to add, drop, change or swap (optimal string alignment);
-/// the first one on a tie. `None` if there are no known words. Case is ignored.
+/// The known word that needs the fewest added, dropped, changed or swapped letters (optimal string
+/// alignment distance). On a tie, the first such word wins. `None` if there are no known words.
+/// Case is ignored.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = word.to_lowercase();
     known.into_iter().min_by_key(|known| strsim::osa_distance(&word, &known.to_lowercase()))
