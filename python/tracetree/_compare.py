@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracetree import _arguments as arguments
 from tracetree import _native
@@ -13,6 +13,7 @@ from tracetree._inputs import (
     TraceInput,
     TraceInputs,
     captures,
+    kept,
     of_rank,
     refuse_shared,
     runs,
@@ -21,8 +22,10 @@ from tracetree._inputs import (
 from tracetree._names import kind
 from tracetree._native import Comparison, Trace
 from tracetree._notes import warn
-from tracetree._options import Progress
-from tracetree._pickle import kept
+
+if TYPE_CHECKING:
+    from tracetree._options import Progress
+
 
 def diff(
     baseline: TraceInputs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
@@ -13,7 +12,7 @@ from tracetree._names import kind, shortened
 from tracetree._native import Trace
 
 if TYPE_CHECKING:
-    from tracetree._native import _Source
+    from tracetree._native import _Kept, _Source
 
 KINDS = (
     "a path, bytes, a file object, a dict with \"traceEvents\", a stopped torch.profiler.profile, "
@@ -56,7 +55,6 @@ Captures = Union[Capture, Sequence[Capture], Literal[False], None]
 
 #: File name endings of the traces in a folder.
 ENDS = (".json", ".json.gz", ".json.zst", ".json.tar.gz")
-RANK = re.compile(r"rank[_-]?(\d+)", re.IGNORECASE)
 
 
 def source(given: Any) -> _Source:
@@ -83,6 +81,18 @@ def source(given: Any) -> _Source:
         pieces = Pieces(given)
         return (pieces.name, pieces(), pieces)
     raise TypeError(f"a trace must be {KINDS}, not {type(given).__name__}")
+
+
+#: Larger buffers are not kept for pickling: they would take memory that most users never need.
+KEPT = 1 << 26
+
+
+def kept(given: _Source) -> _Kept:
+    """What to keep of a source, so that it can be read again."""
+    if isinstance(given, tuple):
+        # A file object was read to its end, and cannot be read again.
+        return given if len(given) == 2 and len(given[1]) <= KEPT else (given[0],)
+    return given
 
 
 def runs(given: Any) -> list[_Source]:
@@ -165,7 +175,9 @@ def rank_of(given: _Source) -> int | None:
     """The rank in the name of a file; ``None`` if there is none."""
     if not isinstance(given, (str, os.PathLike)):
         return None
-    found = RANK.search(os.path.basename(given))
+    import re
+
+    found = re.search(r"rank[_-]?(\d+)", os.path.basename(given), re.IGNORECASE)
     return int(found[1]) if found else None
 
 

@@ -33,18 +33,6 @@ CAPTURES: tuple[Literal["baseline_captures", "candidate_captures"], ...] = (
 #: The folder of captures next to a trace, which is read by default.
 BESIDE = "capture_traces"
 
-#: Larger buffers are not kept for pickling: they would take memory that most users never need.
-KEPT = 1 << 26
-
-
-def kept(given: _Source) -> _Kept:
-    """What to keep of a source, so that it can be read again."""
-    if isinstance(given, tuple):
-        # A file object was read to its end, and cannot be read again.
-        return given if len(given) == 2 and len(given[1]) <= KEPT else (given[0],)
-    return given
-
-
 def content(given: _Kept) -> Trace | tuple[str, bytes]:
     """The bytes of a source, with its name; a trace stays as it is."""
     if isinstance(given, Trace):
