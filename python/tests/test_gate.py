@@ -173,6 +173,13 @@ def test_ranks_are_no_runs(pair: tuple[Path, Path], tmp_path: Path) -> None:
         tracetree.diff(tmp_path / "before", tmp_path / "after")
     d = tracetree.diff(tmp_path / "before", tmp_path / "after", rank=1)
     assert d.baseline.source.endswith("rank1.json.gz") and len(d.rows) == 469
+    same = (tmp_path / "before", tmp_path / "before")
+    with pytest.raises(tracetree.UsageError, match="traces of 2 ranks .0, 1.*rank=0"):
+        tracetree.gate(*same)
+    assert tracetree.gate(*same, rank=1).document["runs"] == {"baseline": 1, "candidate": 1}
+    baseline = tmp_path / "base.ttb"
+    assert command("baseline", "record", pair[0], "-o", baseline).returncode == 0
+    assert tracetree.assert_no_regression(baseline, tmp_path / "before", rank=0)["outcome"] == "pass"
     with pytest.raises(tracetree.UsageError, match="no trace of rank 5; found: 0, 1"):
         tracetree.diff(tmp_path / "before", tmp_path / "after", rank=5)
     with pytest.raises(tracetree.UsageError, match="matches no trace"):

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias, TypedDict, fin
 import pandas
 import polars
 import pyarrow
+from typing_extensions import disjoint_base
 
 from tracetree._inputs import Pieces
 from tracetree._plots import Image, Plots
@@ -180,6 +181,7 @@ def read(
     origin: _TraceOrigin,
 ) -> Trace: ...
 
+@disjoint_base
 class Table:
     @property
     def name(self) -> str: ...
