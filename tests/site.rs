@@ -8,9 +8,6 @@ use std::path::{Component, Path, PathBuf};
 /// Maximum number of words on a page.
 const WORDS: usize = 1500;
 
-/// Pages that are longer and need to be split.
-const LONG: [&str; 1] = ["docs/guides/python.md"];
-
 /// Folders with Markdown files and with source files that mention pages.
 const FOLDERS: [&str; 9] =
     ["docs", "src", "tests", "examples", "benches", "python", "fuzz", "mutants", ".github"];
@@ -188,8 +185,6 @@ fn the_table_of_contents_names_every_page() {
 fn a_page_has_at_most_1500_words() {
     for page in files(Path::new("docs"), &[".md"]) {
         let words = fs::read_to_string(&page).expect("a page").split_whitespace().count();
-        let is_long = LONG.iter().any(|long| page == Path::new(long));
-        assert!(words <= WORDS || is_long, "{} has {words} words: split it", page.display());
-        assert!(words > WORDS || !is_long, "{} is short now: take it off the list", page.display());
+        assert!(words <= WORDS, "{} has {words} words: split it", page.display());
     }
 }

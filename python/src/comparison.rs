@@ -1,5 +1,6 @@
 //! The Python class of a comparison: all tables, both trees, the answer, the report.
 
+use crate::arguments::texts;
 use crate::errors::{raise, usage};
 use crate::explanation::Explanation;
 use crate::node::Node;
@@ -8,6 +9,7 @@ use crate::origin::Origin;
 use crate::source::Source;
 use crate::table::Table;
 use crate::trace::{Trace, Tree};
+use crate::what_if::WhatIf;
 use crate::work::{self, Watch};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -15,7 +17,7 @@ use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracetree::analysis::{LoweringSide, Totals};
-use tracetree::cli::summary_text;
+use tracetree::cli::{answer_text, summary_text};
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{
@@ -30,7 +32,8 @@ use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 /// The comparison of two traces, returned by `tracetree.diff`. It owns all its data: the files, profilers
 /// and buffers it was made from are no longer needed.
 ///
-/// Every table is an attribute. `print` shows what the command line prints; a notebook shows a card.
+/// Every table is an attribute. `print` shows what the command line prints, and `text()` all details; a
+/// notebook shows a card.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -264,10 +267,11 @@ impl Comparison {
         self.of_kind(TableKind::ChangeSites)
     }
 
-    /// What each change does to the step time, by replay, and what limits the step time (`whatif.csv`).
+    /// What each change does to the step time, by replay, and what limits the step time (`whatif.csv`). It
+    /// can be called with a scenario: `d.what_if(host=0.0)`.
     #[getter]
-    fn what_if(&self) -> Table {
-        self.of_kind(TableKind::WhatIf)
+    fn what_if(&self, py: Python<'_>) -> PyResult<Py<WhatIf>> {
+        WhatIf::new(py, name_of(TableKind::WhatIf), &self.comparison, self.origin.clone())
     }
 
     /// What determines when a step ends (`critical_path.csv`).
@@ -445,15 +449,15 @@ impl Comparison {
         &self,
         py: Python<'_>,
         folder: PathBuf,
-        emit: Option<Emits>,
+        emit: Option<Bound<'_, PyAny>>,
         force: bool,
     ) -> PyResult<Vec<PathBuf>> {
         let mut options = ReportOptions::default();
         if force {
             options.existing = Existing::Replace;
         }
-        if let Some(emit) = emit {
-            options.emits = emit.formats(py)?;
+        if emit.is_some() {
+            options.emits = formats(py, texts("emit", emit.as_ref())?)?;
         }
         let has_page = options.emits.iter().any(|emit| emit.label() == "html");
         let (comparison, target) = (self.comparison.clone(), folder.clone());
@@ -511,19 +515,25 @@ impl Comparison {
         merged.nodes().map(node).collect()
     }
 
-    /// The terminal summary, for a screen of `width` columns with the `top` largest differences.
+    /// The answer with all details, as printed by `tracetree diff --verbose`: for a screen of `width` columns,
+    /// with the `top` largest differences.
     #[pyo3(signature = (top=10, width=100))]
     fn text(&self, py: Python<'_>, top: usize, width: usize) -> String {
         py.detach(|| summary_text(&self.comparison, top, width)).trim_end().to_owned()
     }
 
+    /// What `tracetree diff` prints, for a screen of 100 columns.
+    fn _screen(&self, py: Python<'_>) -> String {
+        py.detach(|| answer_text(&self.comparison, 100)).trim_end().to_owned()
+    }
+
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("tracetree._notes")?.call_method1("text", (slf,))
+        slf.py().import("tracetree._notes")?.call_method1("screen", (slf,))
     }
 
     /// Warnings and remarks about the traces and the comparison: a dictionary with `code`, `severity`
-    /// (`warning` or `info`), `side` (`baseline`, `candidate`, or `None` for both), `count`, `message` and
-    /// `hint` for each.
+    /// (`warning` or `info`), `side` (`baseline`, `candidate`, or `None` for both), `count`, `message`, `hint`
+    /// and `text`, which is all of it in one line.
     #[getter]
     fn notes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tracetree._notes")?.call_method1("of_comparison", (slf,))
@@ -661,29 +671,17 @@ fn lowered<'py>(py: Python<'py>, side: &LoweringSide) -> PyResult<Bound<'py, PyD
     Ok(all)
 }
 
-/// The formats of a report: one name or several.
-#[derive(FromPyObject)]
-enum Emits {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Emits {
-    fn formats(self, py: Python<'_>) -> PyResult<Vec<Emit>> {
-        let names = match self {
-            Emits::One(name) => vec![name],
-            Emits::Several(names) => names,
-        };
-        let mut formats = Vec::new();
-        for name in names {
-            match name.as_str() {
-                "all" => formats.extend_from_slice(Emit::ALL),
-                "none" => {}
-                name => formats.push(name.parse().map_err(|_| unknown_format(py, name))?),
-            }
+/// The formats of a report.
+fn formats(py: Python<'_>, names: Vec<String>) -> PyResult<Vec<Emit>> {
+    let mut formats = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "all" => formats.extend_from_slice(Emit::ALL),
+            "none" => {}
+            name => formats.push(name.parse().map_err(|_| unknown_format(py, name))?),
         }
-        Ok(formats)
     }
+    Ok(formats)
 }
 
 fn unknown_format(py: Python<'_>, name: &str) -> PyErr {

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tracetree::cli::explanation_text;
-use tracetree::diff::{self, Confidence, PairEvidence};
+use tracetree::diff::{self, Confidence, PairEvidence, Pass};
 use tracetree::{Analysis, Comparison};
 
 /// Why a call is matched to its counterpart, with the other candidates. Prints as `tracetree explain`
@@ -55,6 +55,13 @@ impl Explanation {
     fn confidence(&self) -> Option<&'static str> {
         let (side, call) = (self.explanation.side, self.explanation.call);
         self.analysis().diff().confidence(side, call).map(Confidence::label)
+    }
+
+    /// The pass of the alignment that made the match, such as `siblings`; `None` if there is no counterpart.
+    /// The printed explanation says what the pass rests on.
+    #[getter]
+    fn matched_by(&self) -> Option<&'static str> {
+        self.explanation.pass.map(Pass::name)
     }
 
     /// The evidence for the match, as a dictionary; `None` if there is no counterpart.

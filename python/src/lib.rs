@@ -3,6 +3,7 @@
 //! Nothing is computed here. `docs/guides/python.md` documents the interface for users. The other half of the
 //! package, in Python, converts arguments for this half and draws the notebook cards.
 
+mod arguments;
 mod comparison;
 mod errors;
 mod explanation;
@@ -14,6 +15,7 @@ mod read;
 mod source;
 mod table;
 mod trace;
+mod what_if;
 mod work;
 
 use pyo3::prelude::*;
@@ -38,6 +40,8 @@ mod _native {
     use super::table::Table;
     #[pymodule_export]
     use super::trace::{Trace, Tree};
+    #[pymodule_export]
+    use super::what_if::WhatIf;
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use tracetree::diff::Confidence;
+use tracetree::diff::{Confidence, Pass};
 use tracetree::trace::Argument;
 use tracetree::tree::{CallId, CallKind, ModuleName};
 use tracetree::{Analysis, CallTree, Side};
@@ -204,6 +204,13 @@ impl Node {
     fn confidence(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;
         analysis.diff().confidence(*side, self.call).map(Confidence::label)
+    }
+
+    /// The pass of the alignment that made the match, such as `siblings`; `None` without a counterpart.
+    #[getter]
+    fn matched_by(&self) -> Option<&'static str> {
+        let (analysis, side) = self.within.as_ref()?;
+        analysis.diff().matched_by(*side, self.call).map(Pass::name)
     }
 
     fn __repr__(&self) -> String {

@@ -5,7 +5,7 @@ use crate::source::{Capture, captures};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tracetree::analysis::{AnalysisOptions, Categories, Models, Peaks, Thresholds};
-use tracetree::diff::{Aliases, DiffOptions};
+use tracetree::diff::{Aliases, DiffOptions, Pin};
 use tracetree::program::{Phase, RepeatDetection, Selection, StepRange};
 use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::{Frames, TreeOptions};
@@ -18,6 +18,8 @@ pub(crate) struct Options<'py> {
     python: bool,
     repeats: bool,
     aliases: Option<PathBuf>,
+    #[pyo3(item("match"))]
+    pins: Vec<String>,
     phase: Option<String>,
     baseline_steps: Option<String>,
     candidate_steps: Option<String>,
@@ -41,7 +43,9 @@ impl Options<'_> {
         let repeats = if self.repeats { RepeatDetection::Found } else { RepeatDetection::Off };
         let failed = |error: Error| raise(py, &error);
         let aliases = self.aliases.as_ref().map(Aliases::read).transpose().map_err(failed)?;
-        let diff = DiffOptions::default().repeats(repeats);
+        let pins = self.pins.iter().map(|pin| pin.parse::<Pin>());
+        let pins = pins.collect::<Result<Vec<Pin>, Error>>().map_err(failed)?;
+        let diff = DiffOptions::default().repeats(repeats).pins(pins);
         let diff = match aliases {
             Some(aliases) => diff.aliases(aliases),
             None => diff,

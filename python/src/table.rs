@@ -28,7 +28,7 @@ use tracetree::write_file;
 /// <tracetree.Table names: 23 rows x 6 columns>
 /// >>> d.names.column("name")[0]
 /// 'aten::convolution_backward'
-#[pyclass(frozen, weakref, module = "tracetree")]
+#[pyclass(frozen, subclass, weakref, module = "tracetree")]
 pub(crate) struct Table {
     name: &'static str,
     table: tables::Table,

@@ -64,15 +64,20 @@ impl Trace {
         self.trace.total_events() as usize
     }
 
-    /// Warnings about the file: a dictionary with `code`, `count`, `message` and `hint` for each.
+    /// Warnings and remarks about the file: a dictionary with `code`, `severity` (`warning` or `info`),
+    /// `count`, `message`, `hint` and `text`, which is all of it in one line.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let shared = py.import("tracetree._notes")?;
         let notes = self.trace.notes().iter().map(|note| {
             let about = PyDict::new(py);
             about.set_item("code", note.code)?;
+            about.set_item("severity", shared.call_method1("severity", (note.code,))?)?;
             about.set_item("count", note.count)?;
             about.set_item("message", &note.message)?;
             about.set_item("hint", note.hint)?;
+            let text = shared.call_method1("line", (note.code, &note.message, note.hint))?;
+            about.set_item("text", text)?;
             Ok(about)
         });
         notes.collect()

@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -89,16 +90,22 @@ def test_the_answer_is_what_the_command_line_prints(
 ) -> None:
     paths = [str(path) for path in pair]
     output = ["-q", "--emit", "none", "-o", str(tmp_path / "report")]
-    command = [sys.executable, "-m", "tracetree", "diff", *paths, *output]
     env = {**os.environ, "COLUMNS": "100"}
-    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
-    # Output to a screen is shortened, but output to a pipe is not.
+
+    def printed(*options: str) -> list[str]:
+        command = [sys.executable, "-m", "tracetree", "diff", *paths, *output, *options]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
+        return done.stdout.splitlines()
+
+    compared = tracetree.diff(*paths)
     # The command prints warnings to standard error.
-    shown = [line for line in repr(tracetree.diff(*paths)).splitlines() if not line.startswith("warning: ")]
-    whole = [line for line in shown if "…" not in line]
-    assert len(whole) > 20
-    assert [line for line in whole if line not in printed.splitlines()] == []
-    assert d.answer.split(":")[0] in printed
+    shown = [line for line in repr(compared).splitlines() if not line.startswith("warning: ")]
+    # The last line of the screen names the report, which differs.
+    assert len(shown) > 15 and shown[:-1] == printed()[: len(shown) - 1]
+    # Output to a screen is shortened, output to a pipe is not.
+    whole = [line for line in compared.text().splitlines() if "…" not in line]
+    assert len(whole) > 40 and [line for line in whole if line not in printed("-v")] == []
+    assert d.answer.split(":")[0] in shown[1]
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
     assert tracetree.diff(*paths).summary() == summary
     tree = (tmp_path / "report" / "merged_tree_output.txt").read_text()
@@ -120,6 +127,39 @@ def test_explain_is_what_the_command_line_prints(pair: tuple[Path, Path]) -> Non
     mirrored = tracetree.diff(*paths).explain(candidate=explanation.partner.uid)
     assert mirrored.partner == mirrored.partner and mirrored.partner is not None
     assert mirrored.partner.uid == 39
+
+
+def test_every_match_names_its_pass(d: tracetree.Comparison) -> None:
+    passes = set()
+    for side in ("baseline", "candidate"):
+        for node in d.find('op("*")', side):
+            assert (node.matched_by is None) == (node.partner is None)
+            if node.partner is not None:
+                assert node.matched_by == node.partner.matched_by
+                passes.add(node.matched_by)
+    assert {"siblings", "variants"} <= passes and "pinned" not in passes
+    explanation = d.explain(baseline=39)
+    assert explanation.matched_by == d.node(39).matched_by == "variants"
+    assert f"(pass {explanation.matched_by})" in str(explanation)
+    alone = next(node for node in d.find('op("*")') if node.partner is None and node.uid is not None)
+    assert d.explain(baseline=alone.uid).matched_by is None
+
+
+def test_calls_can_be_matched_by_the_user(real: Path) -> None:
+    pair = (real / "cpu" / "cnn.pt.trace.json.gz", real / "cpu" / "cnn_rerun.pt.trace.json.gz")
+    one, other = 'module("Block_0")', 'module("Block_1")'
+    pin = f"{one} = {other}"
+    free = tracetree.diff(*pair)
+    assert {node.partner.name for node in free.find(one) if node.partner} == {"nn.Module: Block_0"}
+    for given in (pin, [pin]):
+        pinned = tracetree.diff(*pair, match=given)
+        found = pinned.find(one)
+        assert len(found) == len(pinned.find(other, "candidate")) == 3
+        assert {(node.partner.name, node.matched_by) for node in found if node.partner} == {
+            ("nn.Module: Block_1", "pinned")
+        }
+    with pytest.raises(tracetree.UsageError, match="no call matches"):
+        tracetree.diff(*pair, match='module("Nothing") = module("Nothing")')
 
 
 def test_swapping_the_sides_mirrors_the_comparison(
@@ -391,10 +431,18 @@ def test_a_node_that_does_not_exist_is_reported(d: tracetree.Comparison) -> None
 
 def test_ten_comparisons_of_one_program_have_the_same_headline(real: Path) -> None:
     runs = [real / "torch215" / f"cnn_base_{run}.json.gz" for run in range(1, 11)]
+    headlines = set()
     for seed in range(10):
         random.Random(seed).shuffle(runs)
         d = tracetree.diff(runs[:5], runs[5:])
         text = " ".join(d.text().split())
         assert "medians of 5 runs each" in text and "not significant" in d.answer, f"seed {seed}"
         assert "The programs are identical" in text, f"seed {seed}"
+        # The times are those of other runs; what is said of them is the same.
+        headline = d._card()["headline"]
+        headlines.add(re.sub(r"\(.*?\)|[\d.]+ → [\d.]+ ms", "…", headline))
+        assert headline.count("…") == 0
         assert all(change["change"] is None for change in d.changes.to_pylist()), f"seed {seed}"
+        # The order of the runs of a side has no meaning.
+        assert tracetree.diff(runs[4::-1], runs[:4:-1]).answer == d.answer
+    assert headlines == {"No significant difference …: … per step, and the programs are identical"}

@@ -1,4 +1,4 @@
-"""Runs the examples in docstrings and in docs/guides/python.md, and checks the notebook and the stubs."""
+"""Runs the examples in docstrings and in the pages about Python, and checks the notebook and the stubs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,18 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["docs/guides/python.md", "docs/start/python.md", "README.md"])
+PAGES = [
+    "docs/guides/python.md",
+    "docs/guides/python-recording.md",
+    "docs/guides/python-tracelens.md",
+    "docs/guides/python-agents.md",
+    "docs/start/python.md",
+    "README.md",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.filterwarnings("ignore::tracetree.TraceWarning")
 def test_the_python_in_the_documents_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +77,8 @@ def test_the_python_in_the_documents_runs(
     assert code
     (tmp_path / "examples").symlink_to(Path("examples").resolve())
     monkeypatch.chdir(tmp_path)
-    scope: dict[str, Any] = {}
+    pytest.importorskip("matplotlib"), pytest.importorskip("altair")
+    scope: dict[str, Any] = {"tracetree": tracetree}
     for block in code:
         if not re.search(r"^(import|from) torch", block, re.MULTILINE):
             exec(compile(block, page, "exec"), scope)
@@ -88,7 +100,38 @@ def test_the_example_notebook_runs(tmp_path: Path) -> None:
     client.execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     html = [output["data"]["text/html"] for output in outputs if "text/html" in output.get("data", {})]
-    assert any("step 5.336 → 5.024 ms" in text for text in html)
+    printed = "".join(output.get("text", "") for output in outputs if output["output_type"] == "stream")
+    assert any("5.336 → 5.024 ms per step" in text for text in html)
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 4
+    assert any("<iframe" in text and "aten::_convolution" in text for text in html)
+    for part in (
+        "TraceWarning: LAUNCH_NOT_CAPTURED",
+        "warning baseline LAUNCH_NOT_CAPTURED",
+        "aten::miopen_convolution → aten::cudnn_convolution\nrenamed likely",
+        "pinned",
+        "{'host': 0.0} {'baseline': 4.93, 'candidate': 3.86} ms",
+        "medians of 3 and 2 runs",
+        "raised with",
+    ):
+        assert part in printed, printed
+    (cpu,) = [text for text in html if "cnn_extra_op" in text]
+    assert "aten::" in cpu and "GPU" not in cpu and "TB/s" not in cpu
+
+
+def test_the_stubs_are_precise() -> None:
+    stub = Path("python/tracetree/_native.pyi").read_text(encoding="utf-8")
+    uses = [line for line in stub.splitlines() if re.search(r"\bAny\b", line) and "import" not in line]
+    assert uses == ["_Json: TypeAlias = dict[str, Any]", "_Cell: TypeAlias = Any"]
+
+
+def test_the_types_of_options_are_those_of_the_functions() -> None:
+    from tracetree import _options
+
+    for function, options in ((tracetree.diff, _options.DiffOptions), (tracetree.gate, _options.GateOptions)):
+        keywords = {
+            name for name, one in inspect.signature(function).parameters.items() if one.kind is one.KEYWORD_ONLY
+        }
+        assert set(options.__annotations__) == keywords
 
 
 def test_versions_agree() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -18,7 +19,8 @@ import tracetree
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-m", "tracetree", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, check=False)
+    env = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(program, capture_output=True, text=True, check=False, env=env)
 
 
 def test_a_run_passes_against_itself(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -41,7 +43,9 @@ def test_a_violated_rule_reads_like_the_command() -> None:
     assert told.returncode in (1, 3), told.stderr
     with pytest.raises(AssertionError) as broken:
         tracetree.assert_no_regression(before, after)
-    assert str(broken.value) == told.stdout
+    # The command also says which comparison shows more.
+    report, _, see = told.stdout.partition("\nsee: ")
+    assert str(broken.value) == report and see.startswith("tracetree diff")
     loaded = json.loads(before.read_text())
     with pytest.raises(AssertionError):
         tracetree.assert_no_regression(loaded, after)
@@ -169,6 +173,13 @@ def test_ranks_are_no_runs(pair: tuple[Path, Path], tmp_path: Path) -> None:
         tracetree.diff(tmp_path / "before", tmp_path / "after")
     d = tracetree.diff(tmp_path / "before", tmp_path / "after", rank=1)
     assert d.baseline.source.endswith("rank1.json.gz") and len(d.rows) == 469
+    same = (tmp_path / "before", tmp_path / "before")
+    with pytest.raises(tracetree.UsageError, match="traces of 2 ranks .0, 1.*rank=0"):
+        tracetree.gate(*same)
+    assert tracetree.gate(*same, rank=1).document["runs"] == {"baseline": 1, "candidate": 1}
+    baseline = tmp_path / "base.ttb"
+    assert command("baseline", "record", pair[0], "-o", baseline).returncode == 0
+    assert tracetree.assert_no_regression(baseline, tmp_path / "before", rank=0)["outcome"] == "pass"
     with pytest.raises(tracetree.UsageError, match="no trace of rank 5; found: 0, 1"):
         tracetree.diff(tmp_path / "before", tmp_path / "after", rank=5)
     with pytest.raises(tracetree.UsageError, match="matches no trace"):

@@ -77,7 +77,7 @@ def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     (compare, second, changes, site, short, subtree, found, roots, explained, failing, passing) = (
         text for _, text in answers
     )
-    assert "step 5.336 → 5.024 ms" in compare and re.search(r"\(page 1 of 2; the next is page=2\)$", compare)
+    assert "5.336 → 5.024 ms per step" in compare and re.search(r"\(page 1 of 2; the next is page=2\)$", compare)
     assert "warning: LAUNCH_NOT_CAPTURED" in second
     assert "change 0: -0.630 ms per step environment: The environments differ" in changes
     assert site.startswith("change=0") and len(short.encode()) <= 1000

@@ -38,7 +38,7 @@ def test_a_trace_without_anomalies_warns_of_nothing(pair: tuple[Path, Path]) -> 
 def test_warnings_are_in_the_text_and_on_the_card(d: tracetree.Comparison) -> None:
     found = [note for note in d.notes if note["severity"] == "warning"]
     assert len(found) == 1
-    assert str(d) == f"{d.text()}\n\nwarning: {_notes.line(found[0])}"
+    assert str(d) == f"{d._screen()}\n\nwarning: {found[0]['text']}"
     assert d._repr_html_().count("⚠") == 1 and "LAUNCH_NOT_CAPTURED" in d._repr_html_()
 
 

@@ -48,7 +48,7 @@ def test_baselines_are_recorded_checked_and_summed_up(pair: tuple[Path, Path], t
     assert "= tracetree =" in checked.stdout
     summary = checked.stdout.split("= tracetree =")[1]
     assert "test_speed.py::test_resnet: PASS: all" in summary
-    assert "test_speed.py::test_compared: step" in summary
+    assert "test_speed.py::test_compared: Unchanged: 5.024 ms on both sides" in summary
     assert summary.count("test_speed.py::test_twice: PASS") == 2
     assert "TraceWarning: NOT_TESTED: with 1 run per side" in checked.stdout
     # A different trace fails against the same baseline.

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import tracetree
-from tracetree import _pickle
+from tracetree import _inputs
 
 
 def everything(paths: tuple[Path, Path]) -> str:
@@ -77,7 +77,7 @@ def test_no_reference_to_a_large_input_is_kept(
     pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Inputs below this size are kept for pickling.
-    monkeypatch.setattr(_pickle, "KEPT", 1000)
+    monkeypatch.setattr(_inputs, "KEPT", 1000)
     trace = pair[0].read_bytes()
     before = sys.getrefcount(trace)
     d = tracetree.diff(trace, pair[1])
@@ -217,6 +217,24 @@ def test_nothing_else_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["tracetree"]
+
+
+def test_the_import_loads_no_slow_module() -> None:
+    slow = ["dataclasses", "inspect", "json", "pathlib", "pickle", "shutil", "tempfile", "tracetree._gate"]
+    program = f"import sys, tracetree; print(*(name for name in {slow} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {program}"],
+                          capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_names_that_are_imported_later_are_there() -> None:
+    program = (
+        "import tracetree; assert set(tracetree.__all__) <= set(dir(tracetree)); "
+        "from tracetree import *; print(gate is tracetree.gate, compare_steps.__module__); tracetree.missing"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "tracetree._steps"]
+    assert "AttributeError: module 'tracetree' has no attribute 'missing'" in done.stderr
 
 
 def test_the_command_equals_the_binary(pair: tuple[Path, Path]) -> None:

@@ -352,6 +352,26 @@ def test_a_subtree_is_printed(ran: dict[str, Any], capsys: pytest.CaptureFixture
         td.print_merged_subtree(uid_tree2=99999999)
 
 
+def test_a_call_is_found_by_name_and_drawn_on_both_sides(
+    ran: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    td = ran["td"]
+    # Every element of the file has a name, those without a place in the tree included.
+    found = next(event for event in td.baseline.events if event["name"] == "aten::miopen_convolution")
+    twin = td.variant.get_UID2event(td.get_corresponding_uid(1, found["UID"]))
+    assert twin["name"] == "aten::cudnn_convolution"
+    td.baseline.traverse_subtree_and_print(found)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"└── UID: {found['UID']}, Category: cpu_op, Name: aten::miopen_convolution"
+    kernels = [line for line in lines if ", Category: kernel, " in line]
+    times = [float(line.rsplit(", Duration: ", 1)[1]) for line in kernels]
+    assert times == [kernel["dur"] for kernel in td.baseline.get_gpu_events(found)] != []
+    assert all(", Duration: " not in line for line in lines if line not in kernels)
+    long = next(event for event in td.variant.events if len(event["name"]) > 64 and event["cat"] == "kernel")
+    td.variant.traverse_subtree_and_print(long)
+    assert f"Name: {long['name'][:64]}.., Duration" in capsys.readouterr().out
+
+
 def test_lists_are_aligned_as_the_trees_are(ran: dict[str, Any]) -> None:
     td = ran["td"]
     children = [tree.get_UID2event(uid)["children"] for tree, uid in ((td.baseline, 38), (td.variant, 35))]

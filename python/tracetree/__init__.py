@@ -4,22 +4,16 @@
 >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
 ...                    "examples/traces/resnet.cuda.json.gz")
 >>> print(d.answer)
-step 5.336 → 5.024 ms (−5.8%): GPU idle +0.317 ms, GPU busy −0.629 ms; the device was idle 22 → 30% of the step
+5.8% faster: 5.336 → 5.024 ms per step; GPU busy −0.629 ms, GPU idle +0.317 ms; the device was idle 22 → 30% of the step
 
 pandas, polars, pyarrow and DuckDB can read every table of ``d`` directly. Differences are candidate −
 baseline, more time is worse, and the name of a column ends in its unit, if it has one.
 """
 
+from typing import TYPE_CHECKING
+
 from tracetree._compare import diff, open
 from tracetree._errors import TraceError, TraceWarning, UsageError
-from tracetree._gate import (
-    Finding,
-    GateOutcome,
-    RegressionError,
-    Site,
-    assert_no_regression,
-    gate,
-)
 from tracetree._native import (
     VERSION as __version__,
     Comparison,
@@ -28,9 +22,20 @@ from tracetree._native import (
     Table,
     Trace,
     Tree,
+    WhatIf,
 )
-from tracetree._profiling import profile, trace_handler
-from tracetree._steps import compare_steps
+
+if TYPE_CHECKING:
+    from tracetree._gate import (
+        Finding,
+        GateOutcome,
+        RegressionError,
+        Site,
+        assert_no_regression,
+        gate,
+    )
+    from tracetree._profiling import profile, trace_handler
+    from tracetree._steps import compare_steps
 
 __all__ = [
     "Comparison",
@@ -46,6 +51,7 @@ __all__ = [
     "TraceWarning",
     "Tree",
     "UsageError",
+    "WhatIf",
     "__version__",
     "assert_no_regression",
     "compare_steps",
@@ -55,3 +61,32 @@ __all__ = [
     "profile",
     "trace_handler",
 ]
+
+#: Names that are imported when they are first used, because what they import takes half of the time of
+#: ``import tracetree``, and their modules.
+_LATER = {
+    "Finding": "_gate",
+    "GateOutcome": "_gate",
+    "RegressionError": "_gate",
+    "Site": "_gate",
+    "assert_no_regression": "_gate",
+    "compare_steps": "_steps",
+    "gate": "_gate",
+    "profile": "_profiling",
+    "trace_handler": "_profiling",
+}
+
+
+def __getattr__(name: str) -> object:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'tracetree' has no attribute {name!r}")
+    import importlib
+
+    value: object = getattr(importlib.import_module(f"tracetree.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

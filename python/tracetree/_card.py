@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracetree._notes import lines
 
 if TYPE_CHECKING:
-    from tracetree._native import Comparison, Table
+    from tracetree._native import Comparison, Table, _Card
 
 ROWS = 10
 COLUMNS = 14
@@ -39,7 +39,7 @@ def comparison(d: Comparison) -> str:
     return f'<div style="{BOX}">{"".join(parts)}</div>'
 
 
-def inputs(card: dict[str, Any]) -> str:
+def inputs(card: _Card) -> str:
     lines = []
     for side in card["sides"]:
         device = f" · {escape(side['device'])}" if side["device"] else ""
@@ -51,7 +51,7 @@ def points(count: int) -> str:
     return "1 point of difference" if count == 1 else f"{count} points of difference"
 
 
-def layers(card: dict[str, Any]) -> str:
+def layers(card: _Card) -> str:
     """What changed for certain, then the same program at another speed."""
     parts = []
     for number, (title, shown, rest) in enumerate(card["layers"]):
@@ -76,7 +76,7 @@ def layer_line(cost: str, attributed: str, sentence: str, detail: str, worse: bo
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def following(card: dict[str, Any]) -> str:
+def following(card: _Card) -> str:
     """What to do next."""
     rows = []
     for text, command in card["next"]:
@@ -85,7 +85,7 @@ def following(card: dict[str, Any]) -> str:
     return f'<b>What to do</b><ol style="margin:4px 0">{"".join(rows)}</ol>' if rows else ""
 
 
-def causes(card: dict[str, Any]) -> str:
+def causes(card: _Card) -> str:
     rows = []
     for difference, reason, place, shown, worse in card["causes"]:
         colour = WORSE if worse else BETTER
@@ -101,13 +101,16 @@ def causes(card: dict[str, Any]) -> str:
     return f'<table style="{PLAIN}">{"".join(rows)}</table>' if rows else ""
 
 
-def account(card: dict[str, Any]) -> str:
+def account(card: _Card) -> str:
     what = "GPU time" if card["measure"] == "gpu_time" else "host self time of ops"
     heads = [f"{what}, ms", "matched", "unmatched", "launch not in trace", "total"]
+    # Without a GPU nothing is launched.
+    shown = [at for at in range(4) if at != 2 or card["measure"] == "gpu_time"]
+    heads = [heads[0], *(heads[1 + at] for at in shown)]
     head = "".join(f'<th style="{NUMBER}">{text}</th>' for text in heads)
     rows = []
     for side in card["sides"]:
-        cells = "".join(f'<td style="{NUMBER}">{time:.6f}</td>' for time in side["account_ms"])
+        cells = "".join(f'<td style="{NUMBER}">{time:.6f}</td>' for time in (side["account_ms"][at] for at in shown))
         rows.append(f'<tr><td style="{NUMBER}">{escape(side["name"])}</td>{cells}</tr>')
     exact = "" if card["exact"] else "<div><b>The rows do not add up to the totals.</b></div>"
     verdict = f"<div>{escape(card['verdict'])}</div>"
@@ -138,7 +141,7 @@ def table(given: Table) -> str:
     return f'<div style="overflow-x:auto">{about}<table><tr>{head}</tr>{"".join(body)}</table></div>'
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     if value is None:
         return "<td></td>"
     if isinstance(value, float):

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tracetree import _arguments as arguments
 from tracetree import _native
 from tracetree._inputs import (
+    Captures,
     TraceInput,
     TraceInputs,
     captures,
+    kept,
     of_rank,
     refuse_shared,
     runs,
     source,
 )
-from tracetree._names import kind, shortened
+from tracetree._names import kind
 from tracetree._native import Comparison, Trace
 from tracetree._notes import warn
-from tracetree._pickle import kept
 
-Progress = Callable[[str, int, "int | None"], object]
-"""Called with the stage (``reading baseline``, ``aligning``, …), the progress and the total."""
+if TYPE_CHECKING:
+    from tracetree._options import Progress
 
 
 def diff(
@@ -34,13 +35,14 @@ def diff(
     python: bool = True,
     repeats: bool = True,
     aliases: str | os.PathLike[str] | None = None,
+    match: str | Sequence[str] | None = None,
     phase: str | None = None,
     steps: int | str | range | None = None,
     baseline_steps: int | str | range | None = None,
     candidate_steps: int | str | range | None = None,
     names: tuple[str, str] | None = None,
-    baseline_captures: Any = None,
-    candidate_captures: Any = None,
+    baseline_captures: Captures = None,
+    candidate_captures: Captures = None,
     categories: str | os.PathLike[str] | None = None,
     efficiency: str | os.PathLike[str] | None = None,
     peaks: str | os.PathLike[str] | None = None,
@@ -63,6 +65,8 @@ def diff(
     - ``python=False`` ignores Python frames; ``repeats=False`` compares a trace without recorded
       steps as a whole;
     - ``aliases`` is a TOML file with names that count as equal;
+    - ``match`` matches the calls that two path queries find, first with first, before anything else is
+      aligned: ``'module("Block_1") = module("Block_2")'``, or a list of such texts;
     - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select what is compared;
     - ``names`` are the display names of the two sides;
     - ``baseline_captures`` and ``candidate_captures`` are traces recorded while the graphs of that side were
@@ -87,29 +91,30 @@ def diff(
     0.0
     """
     for option, value in {"python": python, "repeats": repeats, "strict": strict}.items():
-        _flag(option, value)
-    options = {
+        arguments.flag(option, value)
+    options: _native._Options = {
         "python": python,
         "repeats": repeats,
-        "aliases": _file("aliases", aliases),
-        "phase": _text("phase", phase),
-        "baseline_steps": _steps(
+        "aliases": arguments.toml("aliases", aliases),
+        "match": arguments.texts("match", match),
+        "phase": arguments.text("phase", phase),
+        "baseline_steps": arguments.steps(
             *("steps", steps) if baseline_steps is None else ("baseline_steps", baseline_steps)
         ),
-        "candidate_steps": _steps(
+        "candidate_steps": arguments.steps(
             *("steps", steps) if candidate_steps is None else ("candidate_steps", candidate_steps)
         ),
-        "names": _names(names),
+        "names": arguments.names(names),
         "baseline_captures": captures(baseline_captures),
         "candidate_captures": captures(candidate_captures),
-        "categories": _file("categories", categories),
-        "efficiency": _file("efficiency", efficiency),
-        "peaks": _file("peaks", peaks),
-        "stacks": _count("stacks", stacks),
-        "relative_threshold": _threshold("relative_threshold", relative_threshold),
-        "absolute_threshold_us": _threshold("absolute_threshold_us", absolute_threshold_us),
+        "categories": arguments.toml("categories", categories),
+        "efficiency": arguments.toml("efficiency", efficiency),
+        "peaks": arguments.toml("peaks", peaks),
+        "stacks": arguments.count("stacks", stacks),
+        "relative_threshold": arguments.number("relative_threshold", relative_threshold),
+        "absolute_threshold_us": arguments.optional_number("absolute_threshold_us", absolute_threshold_us),
         "strict": strict,
-        "max_unpacked": None if max_unpacked is None else _count("max_unpacked", max_unpacked),
+        "max_unpacked": arguments.optional_count("max_unpacked", max_unpacked),
     }
     base, new = of_rank(runs(baseline), rank), of_rank(runs(candidate), rank)
     refuse_shared(base + new)
@@ -137,8 +142,8 @@ def open(
     >>> t.info()["head"]["devices"][0]["name"]
     'NVIDIA H100 80GB HBM3'
     """
-    _flag("strict", strict)
-    max_unpacked = None if max_unpacked is None else _count("max_unpacked", max_unpacked)
+    arguments.flag("strict", strict)
+    max_unpacked = arguments.optional_count("max_unpacked", max_unpacked)
     given = source(trace)
     told, finish = _told(progress, (given,))
     try:
@@ -147,72 +152,6 @@ def open(
         )
     finally:
         finish()
-
-
-def _steps(option: str, steps: int | str | range | None) -> str | None:
-    if steps is None or isinstance(steps, str):
-        return steps
-    if isinstance(steps, range):
-        if steps.step != 1 or not steps or steps.start < 0:
-            raise ValueError(f"{option} must be an ascending range without gaps, from 0 on, not {steps}")
-        return f"{steps.start}..{steps.stop}"
-    if isinstance(steps, bool) or not hasattr(steps, "__index__"):
-        raise TypeError(f"{option} must be a number, a range or a string, not {kind(steps)}")
-    if steps < 0:
-        raise ValueError(f"{option} must be positions from 0 on, not {steps}")
-    return str(operator.index(steps))
-
-
-def _names(names: tuple[str, str] | None) -> tuple[str, str] | None:
-    if names is None:
-        return None
-    if isinstance(names, str) or not isinstance(names, Sequence) or len(names) != 2:
-        raise TypeError(f'names must be two names, such as ("before", "after"), not {kind(names)}')
-    baseline, candidate = (str(name).strip() for name in names)
-    for name in (baseline, candidate):
-        if not name or len(name) > 40 or not name.isprintable():
-            raise ValueError(f"the name {shortened(name)} of a side must have 1 to 40 printable characters")
-    if baseline == candidate:
-        raise ValueError(f"both sides have the name {baseline!r}: give them different names")
-    return (baseline, candidate)
-
-
-def _threshold(option: str, value: float | None) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
-        example = ", such as 0.02 for 2%" if option == "relative_threshold" else ""
-        raise TypeError(f"{option} must be a number{example}, not {kind(value)}")
-    if not 0.0 <= value < float("inf"):
-        raise ValueError(f"{option} must be a finite number of at least 0, not {value}")
-    return float(value)
-
-
-def _file(option: str, path: str | os.PathLike[str] | None) -> str | None:
-    if path is None:
-        return None
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{option} must be the path of a TOML file, not {kind(path)}")
-    return os.fspath(path)
-
-
-def _text(option: str, value: str | None) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{option} must be a string, not {kind(value)}")
-    return value
-
-
-def _count(option: str, value: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{option} must be a whole number, not {kind(value)}")
-    if value < 0:
-        raise ValueError(f"{option} must be at least 0, not {value}")
-    return operator.index(value)
-
-
-def _flag(option: str, value: bool) -> None:
-    if not isinstance(value, bool):
-        raise TypeError(f"{option} must be True or False, not {kind(value)}")
 
 
 def _told(

@@ -8,9 +8,10 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tracetree import _arguments as arguments
 from tracetree import _native
 from tracetree._errors import TraceWarning
-from tracetree._inputs import TraceInputs, captures, runs
+from tracetree._inputs import Captures, TraceInputs, captures, of_rank, runs
 from tracetree._notes import depth
 
 
@@ -39,7 +40,7 @@ class Finding:
     """One change, or one time or count that exceeds its limit."""
 
     #: ``failed``, ``warned``, ``allowed`` or ``inconclusive``.
-    state: str
+    state: Literal["failed", "warned", "allowed", "inconclusive"]
     #: The kind of the change, as in ``changes.csv``; empty for a time or a count.
     kind: str
     #: The rules that it violates.
@@ -74,7 +75,7 @@ class GateOutcome:
     """The outcome of a gate. True if it passed."""
 
     #: ``pass``, ``fail`` or ``inconclusive``.
-    outcome: str
+    outcome: Literal["pass", "fail", "inconclusive"]
     #: The outcome in one line.
     headline: str
     #: What was found.
@@ -116,7 +117,7 @@ class RegressionError(AssertionError):
         """What was found."""
         return self.outcome.findings
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[RegressionError], tuple[GateOutcome]]:
         return (RegressionError, (self.outcome,))
 
 
@@ -126,8 +127,9 @@ def gate(
     *,
     rules: str | os.PathLike[str] | None = None,
     inconclusive: Literal["fail", "pass"] | None = None,
-    baseline_captures: Any = None,
-    candidate_captures: Any = None,
+    rank: int | None = None,
+    baseline_captures: Captures = None,
+    candidate_captures: Captures = None,
 ) -> GateOutcome:
     """Checks ``candidate`` against ``baseline`` by the rules of ``tracetree gate``, and returns the outcome.
 
@@ -141,10 +143,10 @@ def gate(
     (True, ())
     """
     word, text, told = _native.gate(
-        runs(baseline),
-        runs(candidate),
-        rules,
-        inconclusive,
+        of_rank(runs(baseline), rank),
+        of_rank(runs(candidate), rank),
+        arguments.toml("rules", rules),
+        arguments.text("inconclusive", inconclusive),
         captures(baseline_captures),
         captures(candidate_captures),
     )
@@ -165,13 +167,15 @@ def assert_no_regression(
     *,
     rules: str | os.PathLike[str] | None = None,
     inconclusive: Literal["fail", "pass"] | None = None,
-    baseline_captures: Any = None,
-    candidate_captures: Any = None,
+    rank: int | None = None,
+    baseline_captures: Captures = None,
+    candidate_captures: Captures = None,
 ) -> dict[str, Any]:
     """Checks ``candidate`` against ``baseline`` by the rules of ``tracetree gate``.
 
     Each side is anything that ``tracetree.diff`` accepts: a trace, a folder or a pattern with runs, or a list
     of these. The baseline can also be a file written by ``tracetree baseline record`` (``base.ttb``).
+    If the files of a folder are named by ranks, ``rank`` chooses one.
     ``rules`` is a TOML file; without it the default rules apply. ``inconclusive="pass"`` accepts an
     inconclusive result. Captures are passed as to ``tracetree.diff``; those of a baseline file were chosen
     when it was recorded.
@@ -191,6 +195,7 @@ def assert_no_regression(
         candidate,
         rules=rules,
         inconclusive=inconclusive,
+        rank=rank,
         baseline_captures=baseline_captures,
         candidate_captures=candidate_captures,
     )

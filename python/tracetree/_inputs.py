@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
+from tracetree._arguments import LONGEST
 from tracetree._errors import TraceError, UsageError
+from tracetree._names import kind, shortened
 from tracetree._native import Trace
 
 if TYPE_CHECKING:
-    from tracetree._native import _Source
+    from tracetree._native import _Kept, _Source
 
 KINDS = (
     "a path, bytes, a file object, a dict with \"traceEvents\", a stopped torch.profiler.profile, "
@@ -22,14 +23,14 @@ KINDS = (
 class Readable(Protocol):
     """A file object, binary or text."""
 
-    def read(self, size: int, /) -> Any:
+    def read(self, size: int, /) -> bytes | bytearray | memoryview | str:
         """The next bytes; empty at the end."""
 
 
 class Profiler(Protocol):
     """A stopped ``torch.profiler.profile``."""
 
-    def export_chrome_trace(self, path: str) -> Any:
+    def export_chrome_trace(self, path: str) -> object:
         """Writes the trace to a file."""
 
 
@@ -43,14 +44,17 @@ class Named:
 
 #: One trace, or a folder or a pattern of traces.
 TraceInput = Union[
-    str, "os.PathLike[str]", bytes, bytearray, memoryview, Mapping[str, Any], Readable, Profiler, Trace, Named
+    str, "os.PathLike[str]", bytes, bytearray, memoryview, Mapping[str, object], Readable, Profiler, Trace, Named
 ]
 #: One side: a trace, or its runs.
 TraceInputs = Union[TraceInput, Sequence[TraceInput]]
+#: A recording of captured graphs: a file, a folder, or a trace that is already read.
+Capture = Union[str, "os.PathLike[str]", Trace]
+#: The captures of one side; ``False`` for none, ``None`` for the folder next to the trace.
+Captures = Union[Capture, Sequence[Capture], Literal[False], None]
 
 #: File name endings of the traces in a folder.
 ENDS = (".json", ".json.gz", ".json.zst", ".json.tar.gz")
-RANK = re.compile(r"rank[_-]?(\d+)", re.IGNORECASE)
 
 
 def source(given: Any) -> _Source:
@@ -58,7 +62,10 @@ def source(given: Any) -> _Source:
     if isinstance(given, Trace):
         return given
     if isinstance(given, (str, os.PathLike)):
-        return os.fspath(given)
+        path = os.fspath(given)
+        if len(path) > LONGEST:
+            raise ValueError(f"a path of {len(path)} characters: {shortened(path)} (pass the text of a trace as bytes)")
+        return path
     if isinstance(given, Named):
         return (given.name, given.content)
     if isinstance(given, bytes):
@@ -74,6 +81,18 @@ def source(given: Any) -> _Source:
         pieces = Pieces(given)
         return (pieces.name, pieces(), pieces)
     raise TypeError(f"a trace must be {KINDS}, not {type(given).__name__}")
+
+
+#: Larger buffers are not kept for pickling: they would take memory that most users never need.
+KEPT = 1 << 26
+
+
+def kept(given: _Source) -> _Kept:
+    """What to keep of a source, so that it can be read again."""
+    if isinstance(given, tuple):
+        # A file object was read to its end, and cannot be read again.
+        return given if len(given) == 2 and len(given[1]) <= KEPT else (given[0],)
+    return given
 
 
 def runs(given: Any) -> list[_Source]:
@@ -95,6 +114,8 @@ def files(given: Any) -> list[Any]:
     if not isinstance(given, (str, os.PathLike)):
         return [given]
     path = os.fspath(given)
+    if len(path) > LONGEST:
+        return [given]
     if os.path.isdir(path):
         found = [entry.path for entry in os.scandir(path) if entry.is_file() and entry.name.endswith(ENDS)]
     elif any(mark in os.path.basename(path) for mark in "*?[") and not os.path.exists(path):
@@ -114,7 +135,14 @@ def files(given: Any) -> list[Any]:
 
 
 def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
-    """The files of one rank. Raises ``UsageError`` if there are several ranks and none is chosen."""
+    """The files of one rank. Raises ``UsageError`` if there are several ranks and none is chosen.
+
+    A baseline file of the gate is the same for every rank.
+    """
+    if rank is not None and (isinstance(rank, bool) or not isinstance(rank, int)):
+        raise TypeError(f"rank must be a whole number, not {kind(rank)}")
+    if is_baseline_file(sources):
+        return sources
     ranks = [rank_of(given) for given in sources]
     known = sorted({found for found in ranks if found is not None})
     if rank is None:
@@ -138,11 +166,18 @@ def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
     return chosen
 
 
+def is_baseline_file(sources: list[_Source]) -> bool:
+    """Whether this is a file written by ``tracetree baseline record``."""
+    return len(sources) == 1 and isinstance(sources[0], (str, os.PathLike)) and os.fspath(sources[0]).endswith(".ttb")
+
+
 def rank_of(given: _Source) -> int | None:
     """The rank in the name of a file; ``None`` if there is none."""
     if not isinstance(given, (str, os.PathLike)):
         return None
-    found = RANK.search(os.path.basename(given))
+    import re
+
+    found = re.search(r"rank[_-]?(\d+)", os.path.basename(given), re.IGNORECASE)
     return int(found[1]) if found else None
 
 

@@ -9,11 +9,12 @@ def unknown(what: str, name: str, known: Sequence[str]) -> str:
     """A message for a name that is not in ``known``."""
     import difflib
 
-    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    # The search takes time in proportion to the length.
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5) if len(name) < 300 else []
     if nearest:
-        return f"there is no {what} {name!r}; did you mean {nearest[0]!r}?"
+        return f"there is no {what} {shortened(name)}; did you mean {nearest[0]!r}?"
     listed = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-    return f"there is no {what} {name!r}; available: {listed}"
+    return f"there is no {what} {shortened(name)}; available: {listed}"
 
 
 #: Longer values are shortened in messages.

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypedDict, final, overload
+from typing import Any, Final, Literal, SupportsIndex, TypeAlias, TypedDict, final, overload
 
 import pandas
 import polars
 import pyarrow
+from typing_extensions import disjoint_base
 
 from tracetree._inputs import Pieces
 from tracetree._plots import Image, Plots
@@ -20,6 +21,7 @@ __all__ = [
     "Table",
     "Trace",
     "Tree",
+    "WhatIf",
     "compare",
     "gate",
     "main",
@@ -29,35 +31,115 @@ __all__ = [
 VERSION: Final[str]
 
 _Path: TypeAlias = str | PathLike[str]
+_Kept: TypeAlias = Trace | _Path | tuple[str, bytes] | tuple[str]
 _Source: TypeAlias = Trace | _Path | tuple[str, bytes] | tuple[str, bytes, Pieces]
 _Captures: TypeAlias = list[Trace | str] | None
 _Progress: TypeAlias = Callable[[str, str | None, int], object] | None
+# A JSON document: docs/reference/schemas describes summaries and gates.
+_Json: TypeAlias = dict[str, Any]
+# A cell has the type of its column, which Table.schema names: str, int, float, bool, list[str] or None.
+_Cell: TypeAlias = Any
+_Severity: TypeAlias = Literal["warning", "info"]
+
+class _Options(TypedDict):
+    python: bool
+    repeats: bool
+    aliases: str | None
+    match: list[str]
+    phase: str | None
+    baseline_steps: str | None
+    candidate_steps: str | None
+    names: tuple[str, str] | None
+    baseline_captures: _Captures
+    candidate_captures: _Captures
+    categories: str | None
+    efficiency: str | None
+    peaks: str | None
+    stacks: int
+    relative_threshold: float | None
+    absolute_threshold_us: float | None
+    strict: bool
+    max_unpacked: int | None
+
+_TraceOrigin: TypeAlias = tuple[_Kept, bool, int | None]
+_Files: TypeAlias = dict[str, bytes | list[Trace | tuple[str, bytes]]]
+_Origin: TypeAlias = (
+    tuple[list[_Kept], list[_Kept], _Options] | tuple[list[_Kept], list[_Kept], _Options, _Files]
+)
 
 class _Column(TypedDict):
     name: str
-    type: str
+    type: Literal["text", "word", "names", "json", "int", "float", "bool"]
     unit: str
     description: str
     csv_name: str
 
 class _Note(TypedDict):
     code: str
+    severity: _Severity
     count: int
     message: str
     hint: str
+    text: str
 
-class _ComparisonNote(TypedDict):
-    code: str
-    severity: Literal["warning", "info"]
-    side: Literal["baseline", "candidate"] | None
-    count: int
-    message: str
-    hint: str
+class _ComparisonNote(_Note):
+    side: _Side | None
+
+class _StepTimes(TypedDict):
+    recorded_us: float
+    replayed_us: float
+    scenario_us: float
+
+class _Scenario(TypedDict):
+    baseline: _StepTimes
+    candidate: _StepTimes
+
+class _Evidence(TypedDict):
+    same_key: bool
+    same_name: bool
+    same_arguments: bool
+    same_subtree: bool
+    same_shape: bool
+    shared: int
+    of: int
+    distance: int
+    words: list[tuple[str, float]]
+
+class _Arguments(TypedDict, total=False):
+    input_shape: str
+    concrete_inputs: str
+    input_strides: str
+    input_type: str
+
+class _CardSide(TypedDict):
+    name: str
+    path: str
+    device: str | None
+    events: int
+    account_ms: list[float]
+
+class _Card(TypedDict):
+    headline: str
+    leading: str
+    remarks: list[str]
+    measure_of_changes: str
+    layers: list[tuple[str, list[tuple[str, str, str, str, bool]], str | None]]
+    next: list[tuple[str, str | None]]
+    evidence: str
+    verdict: str
+    measure: Literal["gpu_time", "host_self_time"]
+    points: int
+    exact: bool
+    causes: list[tuple[str, str, str, str, bool]]
+    rest: str | None
+    sides: list[_CardSide]
+    page: Path | None
 
 _Kind: TypeAlias = Literal["thread", "unlinked", "frame", "op", "runtime", "gpu"]
 _Relation: TypeAlias = Literal["same", "renamed", "moved", "trace1_only", "trace2_only"]
 _Confidence: TypeAlias = Literal["firm", "likely", "interchangeable"]
 _Side: TypeAlias = Literal["baseline", "candidate"]
+_AnySide: TypeAlias = Literal["baseline", "candidate", "trace1", "trace2"]
 
 class _Lowered(TypedDict):
     name: str
@@ -79,9 +161,9 @@ def main(arguments: list[str]) -> int: ...
 def compare(
     baseline: list[_Source],
     candidate: list[_Source],
-    options: dict[str, Any],
+    options: _Options,
     progress: _Progress,
-    origin: object,
+    origin: _Origin,
 ) -> Comparison: ...
 def gate(
     baseline: list[_Source],
@@ -90,16 +172,16 @@ def gate(
     inconclusive: str | None,
     baseline_captures: _Captures,
     candidate_captures: _Captures,
-) -> tuple[str, str, str]: ...
+) -> tuple[Literal["pass", "fail", "inconclusive"], str, str]: ...
 def read(
     source: _Source,
     strict: bool,
     max_unpacked: int | None,
     progress: _Progress,
-    origin: object,
+    origin: _TraceOrigin,
 ) -> Trace: ...
 
-@final
+@disjoint_base
 class Table:
     @property
     def name(self) -> str: ...
@@ -113,18 +195,18 @@ class Table:
     def schema(self) -> list[_Column]: ...
     def __len__(self) -> int: ...
     @overload
-    def __getitem__(self, key: str, /) -> list[Any]: ...
+    def __getitem__(self, key: str, /) -> list[_Cell]: ...
     @overload
-    def __getitem__(self, key: int, /) -> dict[str, Any]: ...
+    def __getitem__(self, key: SupportsIndex, /) -> dict[str, _Cell]: ...
     @overload
-    def __getitem__(self, key: slice, /) -> list[dict[str, Any]]: ...
-    def __iter__(self) -> Iterator[dict[str, Any]]: ...
-    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> Any: ...
+    def __getitem__(self, key: slice, /) -> list[dict[str, _Cell]]: ...
+    def __iter__(self) -> Iterator[dict[str, _Cell]]: ...
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...
-    def column(self, name: str) -> list[Any]: ...
-    def to_pylist(self, limit: int | None = None) -> list[dict[str, Any]]: ...
+    def column(self, name: str) -> list[_Cell]: ...
+    def to_pylist(self, limit: int | None = None) -> list[dict[str, _Cell]]: ...
     def to_pandas(self) -> pandas.DataFrame: ...
     def to_polars(self) -> polars.DataFrame: ...
     def to_arrow(self) -> pyarrow.Table: ...
@@ -134,10 +216,20 @@ class Table:
     @overload
     def to_csv(self, path: _Path, *, raw: bool = False) -> None: ...
     @property
-    def _origin(self) -> Any: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
+    def _origin(self) -> _Origin: ...
+    def __reduce__(self) -> tuple[Callable[..., Table], tuple[object, ...]]: ...
     def __copy__(self) -> Table: ...
     def __deepcopy__(self, memo: object, /) -> Table: ...
+
+@final
+class WhatIf(Table):
+    def __call__(
+        self,
+        *,
+        scale: dict[str, float] | None = None,
+        host: float | None = None,
+        without: str | list[str] | tuple[str, ...] | None = None,
+    ) -> _Scenario: ...
 
 @final
 class Trace:
@@ -147,10 +239,10 @@ class Trace:
     def notes(self) -> list[_Note]: ...
     def __len__(self) -> int: ...
     def tree(self) -> Tree: ...
-    def info(self) -> dict[str, Any]: ...
+    def info(self) -> _Json: ...
     @property
-    def _origin(self) -> Any: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
+    def _origin(self) -> _TraceOrigin | None: ...
+    def __reduce__(self) -> tuple[Callable[..., Trace], tuple[object, ...]]: ...
     def __copy__(self) -> Trace: ...
     def __deepcopy__(self, memo: object, /) -> Trace: ...
 
@@ -191,7 +283,7 @@ class Node:
     @property
     def stack(self) -> list[str]: ...
     @property
-    def arguments(self) -> dict[str, str]: ...
+    def arguments(self) -> _Arguments: ...
     @property
     def side(self) -> _Side | None: ...
     @property
@@ -200,6 +292,8 @@ class Node:
     def relation(self) -> _Relation | None: ...
     @property
     def confidence(self) -> _Confidence | None: ...
+    @property
+    def matched_by(self) -> str | None: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -215,7 +309,9 @@ class Explanation:
     @property
     def confidence(self) -> _Confidence | None: ...
     @property
-    def evidence(self) -> dict[str, Any] | None: ...
+    def matched_by(self) -> str | None: ...
+    @property
+    def evidence(self) -> _Evidence | None: ...
     @property
     def others(self) -> list[tuple[Node, str]]: ...
 
@@ -262,7 +358,7 @@ class Comparison:
     @property
     def change_sites(self) -> Table: ...
     @property
-    def what_if(self) -> Table: ...
+    def what_if(self) -> WhatIf: ...
     @property
     def critical_path(self) -> Table: ...
     @property
@@ -286,20 +382,21 @@ class Comparison:
     @property
     def answer(self) -> str: ...
     def table(self, name: str) -> Table: ...
-    def tree(self, side: str) -> Tree: ...
-    def corresponding_uid(self, side: str, uid: int) -> int | None: ...
-    def node(self, uid: int, side: str = "baseline") -> Node: ...
-    def find(self, query: str, side: str = "baseline") -> list[Node]: ...
+    def tree(self, side: _AnySide) -> Tree: ...
+    def corresponding_uid(self, side: _AnySide, uid: int) -> int | None: ...
+    def node(self, uid: int, side: _AnySide = "baseline") -> Node: ...
+    def find(self, query: str, side: _AnySide = "baseline") -> list[Node]: ...
     def lowering(self, name: str) -> _Lowering: ...
     def explain(
         self, *, baseline: int | None = None, candidate: int | None = None
     ) -> Explanation: ...
     def report(
-        self, folder: _Path, emit: str | list[str] | None = None, *, force: bool = False
+        self, folder: _Path, emit: str | list[str] | tuple[str, ...] | None = None, *, force: bool = False
     ) -> list[Path]: ...
-    def summary(self) -> dict[str, Any]: ...
+    def summary(self) -> _Json: ...
     def merged_tree(self) -> str: ...
     def text(self, top: int = 10, width: int = 100) -> str: ...
+    def _screen(self) -> str: ...
     def _repr_html_(self) -> str: ...
     @property
     def notes(self) -> list[_ComparisonNote]: ...
@@ -310,11 +407,11 @@ class Comparison:
     @property
     def _page(self) -> Path | None: ...
     @property
-    def _origin(self) -> Any: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
+    def _origin(self) -> _Origin: ...
+    def __reduce__(self) -> tuple[Callable[..., Comparison], tuple[object, ...]]: ...
     def __copy__(self) -> Comparison: ...
     def __deepcopy__(self, memo: object, /) -> Comparison: ...
-    def _card(self) -> dict[str, Any]: ...
+    def _card(self) -> _Card: ...
     def _merged_nodes(
         self,
     ) -> list[tuple[str, int | None, int | None, int | None, bool, bool]]: ...

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from tracetree._errors import TraceWarning
 
 if TYPE_CHECKING:
-    from tracetree._native import Comparison, _ComparisonNote
+    from tracetree._native import Comparison, _ComparisonNote, _Severity
 
 #: Codes that say how a trace was read, or what differs between the machines, which is what a comparison of
 #: two platforms is about. Every other code limits what the figures mean.
@@ -35,55 +35,70 @@ REMARKS = frozenset(
 #: Lines of warnings below the text of a comparison.
 SHOWN = 3
 
-SIDES = {"trace1": "baseline", "trace2": "candidate"}
+SIDES: dict[str | None, Literal["baseline", "candidate"]] = {"trace1": "baseline", "trace2": "candidate"}
+
+
+def severity(code: str) -> _Severity:
+    """Whether a note limits what the figures mean."""
+    return "info" if code in REMARKS else "warning"
 
 
 def of_comparison(d: Comparison) -> list[_ComparisonNote]:
     """The notes of a comparison, warnings first."""
-    notes: list[Any] = []
+    notes: list[_ComparisonNote] = []
     for note in d.summary()["notes"]:
-        severity = note.get("severity") or ("info" if note["code"] in REMARKS else "warning")
         side = SIDES.get(note["side"])
+        code, message, hint = note["code"], note["message"], note["hint"]
         notes.append(
             {
-                "code": note["code"],
-                "severity": severity,
+                "code": code,
+                "severity": severity(code),
                 "side": side,
                 "count": note["count"],
-                "message": note["message"],
-                "hint": note["hint"],
+                "message": message,
+                "hint": hint,
+                "text": line(code, message, hint, side),
             }
         )
     return sorted(notes, key=lambda note: note["severity"] != "warning")
 
 
-def line(note: _ComparisonNote) -> str:
+def line(code: str, message: str, hint: str, side: str | None = None) -> str:
     """A note in one line."""
-    side = f"{note['side']}: " if note["side"] else ""
-    hint = f" ({note['hint']})" if note["hint"] else ""
-    return " ".join(f"{note['code']}: {side}{note['message']}{hint}".split())
+    told = f"{side}: " if side else ""
+    remedy = f" ({hint})" if hint else ""
+    return " ".join(f"{code}: {told}{message}{remedy}".split())
 
 
 def lines(d: Comparison) -> list[str]:
     """The warnings of a comparison, a line for each, shortened to a screenful."""
-    found = [line(note) for note in of_comparison(d) if note["severity"] == "warning"]
+    found = [note["text"] for note in of_comparison(d) if note["severity"] == "warning"]
     if len(found) > SHOWN:
         more = len(found) - SHOWN
         found[SHOWN:] = [f"and {more} more {'warning' if more == 1 else 'warnings'} in .notes"]
     return found
 
 
-def text(d: Comparison) -> str:
+def screen(d: Comparison) -> str:
     """What ``print`` shows: the screen of the command line and the warnings."""
+    return with_warnings(d, d._screen())
+
+
+def text(d: Comparison) -> str:
+    """The answer with all details and the warnings."""
+    return with_warnings(d, d.text())
+
+
+def with_warnings(d: Comparison, shown: str) -> str:
     warned = "".join(f"\nwarning: {found}" for found in lines(d))
-    return d.text() + ("\n" + warned if warned else "")
+    return shown + ("\n" + warned if warned else "")
 
 
 def warn(d: Comparison) -> None:
     """Issues the warnings of a comparison, at the line outside of this package that asked for it."""
     for note in of_comparison(d):
         if note["severity"] == "warning":
-            warnings.warn(TraceWarning(line(note)), stacklevel=depth())
+            warnings.warn(TraceWarning(note["text"]), stacklevel=depth())
 
 
 def depth() -> int:

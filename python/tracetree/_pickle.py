@@ -10,34 +10,30 @@ import pickle
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, cast
 
 from tracetree import _native
 from tracetree._native import Comparison, Table, Trace
 
 if TYPE_CHECKING:
-    from tracetree._native import _Source
+    from tracetree._native import _Files, _Kept, _Options, _Origin, _Source
 
 #: Options that name files: their content is pickled.
-FILES = ("aliases", "categories", "efficiency", "peaks")
-CAPTURES = ("baseline_captures", "candidate_captures")
+FILES: tuple[Literal["aliases", "categories", "efficiency", "peaks"], ...] = (
+    "aliases",
+    "categories",
+    "efficiency",
+    "peaks",
+)
+CAPTURES: tuple[Literal["baseline_captures", "candidate_captures"], ...] = (
+    "baseline_captures",
+    "candidate_captures",
+)
 
 #: The folder of captures next to a trace, which is read by default.
 BESIDE = "capture_traces"
 
-#: Larger buffers are not kept for pickling: they would take memory that most users never need.
-KEPT = 1 << 26
-
-
-def kept(given: _Source) -> Any:
-    """What to keep of a source, so that it can be read again."""
-    if isinstance(given, tuple):
-        # A file object was read to its end, and cannot be read again.
-        return given if len(given) == 2 and len(given[1]) <= KEPT else (given[0],)
-    return given
-
-
-def content(given: Any) -> Any:
+def content(given: _Kept) -> Trace | tuple[str, bytes]:
     """The bytes of a source, with its name; a trace stays as it is."""
     if isinstance(given, Trace):
         return given
@@ -60,7 +56,7 @@ def file_bytes(path: str | os.PathLike[str]) -> bytes:
         ) from error
 
 
-def trace(given: Trace) -> tuple[Callable[..., Trace], tuple[Any, ...]]:
+def trace(given: Trace) -> tuple[Callable[..., Trace], tuple[object, ...]]:
     """For ``Trace.__reduce__``."""
     origin = given._origin
     if origin is None:
@@ -72,27 +68,27 @@ def trace(given: Trace) -> tuple[Callable[..., Trace], tuple[Any, ...]]:
     return (restored_trace, (content(source), strict, max_unpacked))
 
 
-def restored_trace(source: Any, strict: bool, max_unpacked: int | None) -> Trace:
+def restored_trace(source: Trace | tuple[str, bytes], strict: bool, max_unpacked: int | None) -> Trace:
     return _native.read(source, strict, max_unpacked, None, (source, strict, max_unpacked))
 
 
-def comparison(given: Comparison) -> tuple[Callable[..., Comparison], tuple[Any, ...]]:
+def comparison(given: Comparison) -> tuple[Callable[..., Comparison], tuple[object, ...]]:
     """For ``Comparison.__reduce__``."""
     return (restored_comparison, state(given._origin))
 
 
-def table(given: Table) -> tuple[Callable[..., Table], tuple[Any, ...]]:
+def table(given: Table) -> tuple[Callable[..., Table], tuple[object, ...]]:
     """For ``Table.__reduce__``."""
     return (restored_table, (given.name, *state(given._origin)))
 
 
-def state(origin: Any) -> tuple[Any, ...]:
+def state(origin: _Origin) -> tuple[list[_Kept], list[_Kept], _Options, _Files]:
     """The arguments of a comparison, with the content of all files."""
     if len(origin) == 4:
         # It was unpickled, and contains the files.
-        return tuple(origin)
+        return origin
     baseline, candidate, options = origin
-    files: dict[str, Any] = {name: file_bytes(options[name]) for name in FILES if options[name] is not None}
+    files: _Files = {name: file_bytes(path) for name in FILES if (path := options[name]) is not None}
     for name, side in zip(CAPTURES, (baseline, candidate)):
         captured = options[name]
         if captured is None:
@@ -102,7 +98,7 @@ def state(origin: Any) -> tuple[Any, ...]:
     return (list(map(content, baseline)), list(map(content, candidate)), options, files)
 
 
-def beside(source: Any) -> str | None:
+def beside(source: _Kept) -> str | None:
     """The folder of captures that is read with a file by default."""
     if isinstance(source, (Trace, tuple)):
         return None
@@ -110,7 +106,7 @@ def beside(source: Any) -> str | None:
     return folder if os.path.isdir(folder) else None
 
 
-def files_of(captured: Any) -> list[Any]:
+def files_of(captured: Trace | str) -> list[Trace | str]:
     """The files of a capture: those of a folder, or itself."""
     if isinstance(captured, str) and os.path.isdir(captured):
         return [entry.path for entry in sorted(os.scandir(captured), key=lambda e: e.name) if entry.is_file()]
@@ -118,30 +114,37 @@ def files_of(captured: Any) -> list[Any]:
 
 
 def restored_comparison(
-    baseline: list[Any], candidate: list[Any], options: dict[str, Any], files: dict[str, Any]
+    baseline: list[_Kept], candidate: list[_Kept], options: _Options, files: _Files
 ) -> Comparison:
     with tempfile.TemporaryDirectory(prefix="tracetree-") as folder:
-        used = dict(options)
-        for name, kept in files.items():
-            used[name] = (
-                [stored(folder, name, at, one) for at, one in enumerate(kept)]
-                if name in CAPTURES
-                else stored(folder, name, 0, (name + ".toml", kept))
-            )
-        return _native.compare(
-            baseline, candidate, used, None, (baseline, candidate, options, files)
-        )
+        used = options.copy()
+        for name in FILES:
+            text = files.get(name)
+            if isinstance(text, bytes):
+                used[name] = written(folder, name, 0, (name + ".toml", text))
+        for side in CAPTURES:
+            recorded = files.get(side)
+            if isinstance(recorded, list):
+                used[side] = [stored(folder, side, at, one) for at, one in enumerate(recorded)]
+        sources = (cast("list[_Source]", baseline), cast("list[_Source]", candidate))
+        return _native.compare(*sources, used, None, (baseline, candidate, options, files))
 
 
-def stored(folder: str, name: str, at: int, given: Any) -> Any:
+def stored(folder: str, name: str, at: int, given: Trace | tuple[str, bytes]) -> Trace | str:
     """A file with this content; a trace stays as it is."""
-    if isinstance(given, Trace):
-        return given
+    return given if isinstance(given, Trace) else written(folder, name, at, given)
+
+
+def written(folder: str, name: str, at: int, given: tuple[str, bytes]) -> str:
+    """A file with this content."""
     path = os.path.join(folder, name, str(at), os.path.basename(given[0]))
     os.makedirs(os.path.dirname(path))
     Path(path).write_bytes(given[1])
     return path
 
 
-def restored_table(name: str, *arguments: Any) -> Table:
-    return restored_comparison(*arguments).table(name)
+def restored_table(
+    name: str, baseline: list[_Kept], candidate: list[_Kept], options: _Options, files: _Files
+) -> Table:
+    table: Table = getattr(restored_comparison(baseline, candidate, options, files), name)
+    return table

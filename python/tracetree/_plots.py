@@ -138,7 +138,8 @@ def allocated(d: Comparison, side: int) -> dict[str, list[tuple[float, float]]]:
     from tracetree._events import load
     from tracetree._native import Trace
 
-    source: Any = d._origin[side][0]
+    sources = d._origin[1] if side else d._origin[0]
+    source = sources[0]
     if isinstance(source, Trace):
         source = origin_of(source)
     events = [event for event in load(source) if isinstance(event, dict)]

@@ -19,7 +19,11 @@ import pytest
 
 if TYPE_CHECKING:
     from tracetree import Comparison, GateOutcome
+    from typing_extensions import Unpack
+
     from tracetree._inputs import TraceInputs
+    from tracetree._native import _Source
+    from tracetree._options import DiffOptions, GateOptions
 
 #: The name of a result in ``user_properties``, which reach the summary from other processes, too.
 PROPERTY = "tracetree"
@@ -80,7 +84,7 @@ class Checks:
         folder = self._tmp_path / "recorded"
         return [record(step, str(folder / f"run{run}"), steps, warmup, {}) for run in range(runs)]
 
-    def check(self, candidate: TraceInputs, *, name: str | None = None, **options: Any) -> GateOutcome | None:
+    def check(self, candidate: TraceInputs, *, name: str | None = None, **options: Unpack[GateOptions]) -> GateOutcome | None:
         """Checks a candidate against the baseline of this test, or records the baseline.
 
         ``options`` are those of ``tracetree.gate``. Raises ``RegressionError`` if the gate fails or is
@@ -99,7 +103,7 @@ class Checks:
             )
         return self.gate(baseline, candidate, **options)
 
-    def gate(self, baseline: TraceInputs, candidate: TraceInputs, **options: Any) -> GateOutcome:
+    def gate(self, baseline: TraceInputs, candidate: TraceInputs, **options: Unpack[GateOptions]) -> GateOutcome:
         """Checks a candidate against any baseline, as ``tracetree.assert_no_regression`` does."""
         __tracebackhide__ = True
         from tracetree import RegressionError, TraceWarning, gate
@@ -112,7 +116,7 @@ class Checks:
             warnings.warn(TraceWarning(f"NOT_TESTED: {untested}"), stacklevel=2)
         return outcome
 
-    def diff(self, baseline: TraceInputs, candidate: TraceInputs, **options: Any) -> Comparison:
+    def diff(self, baseline: TraceInputs, candidate: TraceInputs, **options: Unpack[DiffOptions]) -> Comparison:
         """Compares two sides, as ``tracetree.diff`` does, and adds the answer to the summary."""
         from tracetree import diff
 
@@ -139,7 +143,7 @@ def record_baseline(candidate: TraceInputs, target: Path) -> None:
             raise TraceError(said.read_text(encoding="utf-8", errors="replace").strip(), kind="usage")
 
 
-def stored(source: Any, folder: str, at: int) -> str:
+def stored(source: _Source, folder: str, at: int) -> str:
     """The file of a source; bytes are written to one."""
     from tracetree._pickle import content
     from tracetree._native import Trace
@@ -147,16 +151,17 @@ def stored(source: Any, folder: str, at: int) -> str:
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     if isinstance(source, Trace):
-        source = source._origin[0] if source._origin is not None else None
-        if source is None:
+        if source._origin is None:
             raise TypeError("a compared part of a trace cannot be recorded as a baseline: pass its file")
-    if isinstance(source, tuple) and len(source) == 3:
-        text = bytearray(source[1])
-        while piece := source[2]():
-            text += piece
-        source = (source[0], bytes(text))
+        again = content(source._origin[0])
+        assert isinstance(again, tuple)
+        text = again[1]
+    else:
+        text = source[1]
+        if len(source) == 3:
+            text += b"".join(iter(source[2], b""))
     path = os.path.join(folder, f"run{at}.json")
-    Path(path).write_bytes(content(source)[1])
+    Path(path).write_bytes(text)
     return path
 
 

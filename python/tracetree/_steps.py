@@ -6,12 +6,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracetree._compare import diff
 from tracetree._inputs import Named
 from tracetree._native import Comparison
 from tracetree._profiling import check_counts, profile, synchronise
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tracetree._options import RecordedOptions
 
 
 def compare_steps(
@@ -23,7 +28,7 @@ def compare_steps(
     warmup: int = 3,
     folder: str | os.PathLike[str] | None = None,
     profiler: dict[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[RecordedOptions],
 ) -> Comparison:
     """Records ``before`` and ``after``, each of which runs one step, and compares them.
 

@@ -162,7 +162,7 @@ class TraceTree:
             print(line)
 
     def _drawn(self, event: dict[str, Any], prefix: str, is_last: bool) -> Iterator[str]:
-        yield f"{prefix}{'└── ' if is_last else '├── '}UID: {event['UID']}, {event.get('name')}"
+        yield f"{prefix}{'└── ' if is_last else '├── '}{described(event)}"
         children = self.get_children_events(event)
         for at, child in enumerate(children, 1):
             yield from self._drawn(child, prefix + ("    " if is_last else "│   "), at == len(children))
@@ -187,6 +187,22 @@ class TraceTree:
                 event["t_end"] = event["ts"] + event["dur"]
         link(self.native, events)
         return events
+
+
+#: Longer names are cut in drawings of a subtree.
+DRAWN = 64
+
+
+def described(event: dict[str, Any]) -> str:
+    """An event in a drawing: its UID, category and name, and the duration of GPU work in µs."""
+    name, category = str(event.get("name")), event.get("cat")
+    shown = name if len(name) <= DRAWN else name[:DRAWN] + ".."
+    duration = f", Duration: {event.get('dur')}" if category in GPU_WORK else ""
+    return f"UID: {event['UID']}, Category: {category}, Name: {shown}{duration}"
+
+
+#: The categories of GPU work.
+GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
 
 
 def TraceToTree(events_data: list[dict[str, Any]], *args: Any, **kwargs: Any) -> TraceTree:

@@ -97,8 +97,13 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "  {} x {} {}{cut}", op.count, one_line(&op.op), one_line(&shapes))?;
     let rates = [(op.tflops_per_s.filter(|&rate| rate > 0.0), "TFLOP/s"), (op.tb_per_s, "TB/s")];
     for (rate, unit) in rates {
-        if let Some(rate) = rate {
-            write!(out, "  {rate:.3} {unit}")?;
+        match rate {
+            // The rates of a CPU.
+            Some(rate) if rate < 0.01 => {
+                write!(out, "  {:.3} {}", 1e3 * rate, unit.replace('T', "G"))?
+            }
+            Some(rate) => write!(out, "  {rate:.3} {unit}")?,
+            None => {}
         }
     }
     match (op.bound, op.roofline_pct) {

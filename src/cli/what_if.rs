@@ -5,16 +5,14 @@ use super::compare::CompareArgs;
 use super::output::Console;
 use super::{Outcome, examples, load};
 use clap::Args;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tracetree::analysis::Analysis;
-use tracetree::analysis::replay::{Effect, Limit, PathPart, Reason, Replays, Scenario};
-use tracetree::program::{Query, Word, is_synchronisation};
+use tracetree::analysis::replay::{Effect, Limit, PathPart, Replays, StepTimes, WhatIf, Without};
+use tracetree::program::Query;
 use tracetree::report::one_line;
 use tracetree::trace::Nanos;
-use tracetree::tree::{CallId, CallKind, CallTree};
-use tracetree::{Error, ErrorKind, PerSide, Result, Side};
+use tracetree::{Error, PerSide, Result, Side};
 
 #[derive(Args)]
 #[command(after_help = examples::WHAT_IF)]
@@ -30,52 +28,42 @@ pub(super) struct WhatIfArgs {
     #[arg(long, value_name = "QUERY=FACTOR", value_parser = scale)]
     scale: Vec<(Query, f64)>,
     /// Multiply all host times; 0 gives a lower bound.
-    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    #[arg(long, value_name = "FACTOR")]
     host: Option<f64>,
     /// Do not wait for the GPU at matching runtime calls: `sync`, or `call("cudaStreamSynchronize")`.
     /// Repeatable.
-    #[arg(long, value_name = "QUERY", value_parser = without)]
+    #[arg(long, value_name = "QUERY")]
     without: Vec<Without>,
     #[command(flatten)]
     compare: CompareArgs,
 }
 
-/// The runtime calls at which the host does not wait for the GPU.
-#[derive(Clone)]
-enum Without {
-    All,
-    Some(Query),
-}
-
-fn factor(text: &str) -> std::result::Result<f64, String> {
-    let factor = text.parse::<f64>().map_err(|_| "expected a number, such as 0.5".to_owned())?;
-    match factor.is_finite() && (0.0..=1e6).contains(&factor) {
-        true => Ok(factor),
-        false => Err("expected a number from 0 to 1000000".to_owned()),
-    }
-}
-
 fn scale(text: &str) -> std::result::Result<(Query, f64), String> {
-    let (query, by) =
-        text.rsplit_once('=').ok_or("expected QUERY=FACTOR, such as kernel(\"*gemm*\")=0.5")?;
-    Ok((query.parse::<Query>().map_err(|error| error.to_string())?, factor(by.trim())?))
+    let expected = "expected QUERY=FACTOR, such as kernel(\"*gemm*\")=0.5";
+    let (query, by) = text.rsplit_once('=').ok_or(expected)?;
+    let factor = by.trim().parse().map_err(|_| expected)?;
+    Ok((query.parse::<Query>().map_err(|error| error.to_string())?, factor))
 }
 
-fn without(text: &str) -> std::result::Result<Without, String> {
-    if matches!(text.trim(), "sync" | "sync()") {
-        return Ok(Without::All);
-    }
-    let query = text.parse::<Query>().map_err(|error| error.to_string())?;
-    match query.finds() {
-        Word::Call => Ok(Without::Some(query)),
-        Word::Module | Word::Frame | Word::Op | Word::Kernel => {
-            Err("expected `sync`, or a query for runtime calls, such as call(\"cuda*Synchronize\")"
-                .to_owned())
+impl WhatIfArgs {
+    /// The scenario that the options describe.
+    fn asked(&self) -> Result<WhatIf> {
+        let mut asked = WhatIf::default();
+        for (query, factor) in &self.scale {
+            asked = asked.scale(query.clone(), *factor)?;
+        }
+        for calls in &self.without {
+            asked = asked.without(calls.clone());
+        }
+        match self.host {
+            Some(host) => asked.host(host),
+            None => Ok(asked),
         }
     }
 }
 
 pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
+    let asked = args.asked()?;
     let candidate = args.candidate.as_ref().unwrap_or(&args.baseline);
     let paths = PerSide::new(args.baseline.as_path(), candidate.as_path());
     let comparison = load::comparison(paths, args.compare.options()?, console)?;
@@ -86,11 +74,11 @@ pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
         let message = format!("there is no change {number}: the comparison has {numbers} changes");
         return Err(Error::usage("--change", message).remedy("changes are numbered from 0"));
     }
-    let replays = Replays::of(analysis).map_err(|reason| refused(paths, reason))?;
-    let scenarios = match args.host.is_some() || !args.scale.is_empty() || !args.without.is_empty()
-    {
-        true => Some(scenario_times(args, analysis, &replays, sides)?),
-        false => None,
+    let replays = Replays::required(analysis)?;
+    let times = |&side: &Side| Ok((side, asked.step_times(analysis, &replays, side)?));
+    let scenarios = match asked.is_recording() {
+        true => None,
+        false => Some(sides.iter().map(times).collect::<Result<Vec<(Side, StepTimes)>>>()?),
     };
     console.print(|out| {
         if args.candidate.is_some() && scenarios.is_none() {
@@ -102,68 +90,6 @@ pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
         }
     })?;
     Ok(Outcome::Done)
-}
-
-fn refused(paths: PerSide<&Path>, (side, reason): (Option<Side>, Reason)) -> Error {
-    let path = paths[side.unwrap_or(Side::Baseline)];
-    Error::new(ErrorKind::Usage, path, format!("the effect cannot be computed: {reason}"))
-        .remedy("see docs/guides/what-if.md for what can be replayed")
-}
-
-/// Step times of a side: as recorded, as replayed, and in the scenario.
-type Times = Vec<(Side, Nanos, Nanos, Nanos)>;
-
-fn scenario_times(
-    args: &WhatIfArgs,
-    analysis: &Analysis,
-    replays: &Replays,
-    sides: &[Side],
-) -> Result<Times> {
-    let mut times = Vec::new();
-    for &side in sides {
-        let tree = analysis.tree(side);
-        let factors = factors(&args.scale, tree)?;
-        let skipped = skipped(&args.without, tree)?;
-        let scenario = Scenario {
-            host: args.host.unwrap_or(1.0),
-            work: &|call| factors.get(&call).copied().unwrap_or(1.0),
-            waits: &|call| skipped.binary_search(&call).is_err(),
-        };
-        let recorded = replays.step_time(side, &Scenario::RECORDED);
-        let measured = replays.recorded(side).measured.end;
-        let steps = replays.recorded(side).measured.steps.len().max(1) as i64;
-        times.push((side, Nanos(measured / steps), recorded, replays.step_time(side, &scenario)));
-    }
-    Ok(times)
-}
-
-/// The factor of each GPU event at or below a matching call.
-fn factors(scale: &[(Query, f64)], tree: &CallTree) -> Result<BTreeMap<CallId, f64>> {
-    let mut factors = BTreeMap::new();
-    for (query, factor) in scale {
-        for found in query.find_some(tree)? {
-            for call in tree.subtree(found).filter(|&call| tree.kind(call) == CallKind::Gpu) {
-                *factors.entry(call).or_insert(1.0) *= factor;
-            }
-        }
-    }
-    Ok(factors)
-}
-
-/// The runtime calls at which the host does not wait for the GPU, sorted.
-fn skipped(without: &[Without], tree: &CallTree) -> Result<Vec<CallId>> {
-    let mut skipped = Vec::new();
-    for calls in without {
-        match calls {
-            Without::All => {
-                let waits = |call: &CallId| is_synchronisation(tree.name(*call));
-                skipped.extend(tree.calls().filter(waits));
-            }
-            Without::Some(query) => skipped.extend(query.find_some(tree)?),
-        }
-    }
-    skipped.sort_unstable();
-    Ok(skipped)
 }
 
 fn changes(args: &WhatIfArgs, analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
@@ -198,12 +124,12 @@ fn signed(time: Nanos) -> String {
     format!("{:+.1}", time.as_micros())
 }
 
-fn steps(what: &str, times: &Times, out: &mut dyn Write) -> io::Result<()> {
+fn steps(what: &str, times: &[(Side, StepTimes)], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "Step time by replay (µs)")?;
     writeln!(out, "{:<10} {:>12} {:>12} {what:>12}", "", "recorded", "replayed")?;
-    for &(side, recorded, replayed, time) in times {
-        let [recorded, replayed, time] =
-            [recorded, replayed, time].map(|time| format!("{:.1}", time.as_micros()));
+    for (side, times) in times {
+        let [recorded, replayed, time] = [times.recorded, times.replayed, times.scenario]
+            .map(|time| format!("{:.1}", time.as_micros()));
         writeln!(out, "{:<10} {recorded:>12} {replayed:>12} {time:>12}", side.word())?;
     }
     Ok(())

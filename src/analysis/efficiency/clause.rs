@@ -61,7 +61,7 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
         // memory fast enough for more.
         None => efficiency.candidate.intensity()? > 50.0,
     };
-    let (rate, unit): (fn(&Efficiency) -> Option<f64>, &str) = match compute {
+    let (rate, unit): (fn(&Efficiency) -> Option<f64>, &'static str) = match compute {
         true => (Efficiency::tflops_per_s, "TFLOP/s"),
         false => (Efficiency::tb_per_s, "TB/s"),
     };
@@ -70,12 +70,23 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
         return above_peak(efficiency, rate, unit);
     }
     let (before, after) = (rate(&efficiency.baseline)?, rate(&efficiency.candidate)?);
+    let ([before, after], unit) = readable([before, after], unit);
     if [before, after].map(short) == ["0.00", "0.00"] {
         return None;
     }
     let share = efficiency.candidate.roofline_pct();
     let share = share.map_or_else(String::new, |pct| format!(", {}% of peak", short(pct)));
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))
+}
+
+/// The rates in a thousandth of the unit if one of them would round to zero: those of a CPU, mostly.
+fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
+    let rounds_to_zero = |rate: &f64| short(*rate) == "0.00";
+    match (rates.iter().any(rounds_to_zero), unit) {
+        (true, "TB/s") => (rates.map(|rate| 1e3 * rate), "GB/s"),
+        (true, "TFLOP/s") => (rates.map(|rate| 1e3 * rate), "GFLOP/s"),
+        (_, unit) => (rates, unit),
+    }
 }
 
 /// A clause for a side whose rate exceeds the peak:
@@ -101,4 +112,17 @@ fn short(figure: f64) -> String {
         _ => 2,
     };
     format!("{figure:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{readable, short};
+
+    #[test]
+    fn no_rate_of_a_pair_rounds_to_zero() {
+        assert_eq!(readable([0.0002, 0.012], "TB/s"), ([0.2, 12.0], "GB/s"));
+        assert_eq!(readable([0.0042, 0.0016], "TFLOP/s"), ([4.2, 1.6], "GFLOP/s"));
+        assert_eq!(readable([0.27, 2.1], "TB/s"), ([0.27, 2.1], "TB/s"));
+        assert_eq!([0.2, 12.0].map(short), ["0.20", "12"]);
+    }
 }

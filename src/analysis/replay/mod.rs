@@ -19,6 +19,7 @@ mod recorded;
 mod scenario;
 mod threads;
 mod typical;
+mod what_if;
 
 pub use effects::{Check, Effect, Effects, Limit, PathRange, Replays};
 pub use parts::{Action, Behind, Item, Point, Replayed, Wait, Work, WorkKind};
@@ -27,3 +28,4 @@ pub use reason::Reason;
 pub use recorded::Recorded;
 pub use scenario::Scenario;
 pub use typical::Typical;
+pub use what_if::{StepTimes, WhatIf, Without};

@@ -208,11 +208,15 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
         true => String::new(),
         false => kernel_speed(analysis).map_or_else(String::new, |speed| format!("; {speed}")),
     };
+    let name = |name: &str| match (name, analysis.measure()) {
+        ("kernel_speed", Measure::HostSelfTime) => "op speed".to_owned(),
+        (name, _) => name.replace('_', " "),
+    };
     let mut parts = changes.without_change();
     parts.sort_by_key(|part| Reverse(part.cost.abs()));
     let parts: Vec<String> = parts
         .into_iter()
-        .map(|part| (part.name.replace('_', " "), figures.signed(part.cost.0 as f64)))
+        .map(|part| (name(part.name), figures.signed(part.cost.0 as f64)))
         .filter(|(_, shown)| !shown.starts_with('±'))
         .map(|(name, shown)| format!("{name} {shown}"))
         .collect();

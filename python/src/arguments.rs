@@ -1,0 +1,39 @@
+//! Arguments of methods that accept one value or several, with errors that name the parameter.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+/// The strings of an argument: one, or those of a list or tuple; none for `None`.
+///
+/// # Errors
+/// `TypeError` for everything else.
+pub(crate) fn texts(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
+    let Some(given) = given else { return Ok(Vec::new()) };
+    if given.is_instance_of::<PyString>() {
+        return Ok(vec![given.extract()?]);
+    }
+    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        let each = given.try_iter()?.map(|one| {
+            let one = one?;
+            match one.is_instance_of::<PyString>() {
+                true => one.extract(),
+                false => Err(wrong(name, &one)),
+            }
+        });
+        return each.collect();
+    }
+    Err(wrong(name, given))
+}
+
+fn wrong(name: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let shown = || -> PyResult<String> {
+        given.py().import("tracetree._names")?.call_method1("kind", (given,))?.extract()
+    };
+    match shown() {
+        Ok(shown) => PyTypeError::new_err(format!(
+            "{name} must be a string or a list of strings, not {shown}"
+        )),
+        Err(error) => error,
+    }
+}

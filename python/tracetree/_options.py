@@ -1,0 +1,57 @@
+"""The keyword arguments of ``tracetree.diff`` and ``tracetree.gate``, for functions that pass them on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict, Union
+
+if TYPE_CHECKING:
+    from tracetree._inputs import Captures
+
+#: Called with the stage (``reading baseline``, ``aligning``, …), the progress and the total.
+Progress = Callable[[str, int, Union[int, None]], object]
+
+_Path = Union[str, "os.PathLike[str]"]
+_Steps = Union[int, str, range, None]
+
+
+class RecordedOptions(TypedDict, total=False):
+    """Those of ``tracetree.diff`` except ``steps``, which is something else in ``tracetree.compare_steps``."""
+
+    rank: int | None
+    python: bool
+    repeats: bool
+    aliases: _Path | None
+    match: str | Sequence[str] | None
+    phase: str | None
+    baseline_steps: _Steps
+    candidate_steps: _Steps
+    names: tuple[str, str] | None
+    baseline_captures: Captures
+    candidate_captures: Captures
+    categories: _Path | None
+    efficiency: _Path | None
+    peaks: _Path | None
+    stacks: int
+    relative_threshold: float
+    absolute_threshold_us: float | None
+    strict: bool
+    max_unpacked: int | None
+    progress: Progress | bool | None
+
+
+class DiffOptions(RecordedOptions, total=False):
+    """Those of ``tracetree.diff``."""
+
+    steps: _Steps
+
+
+class GateOptions(TypedDict, total=False):
+    """Those of ``tracetree.gate``."""
+
+    rules: _Path | None
+    inconclusive: Literal["fail", "pass"] | None
+    rank: int | None
+    baseline_captures: Captures
+    candidate_captures: Captures
