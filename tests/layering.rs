@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "escape",
     "error",
     "cancel",
@@ -25,6 +25,7 @@ const LAYERS: [&str; 16] = [
     "tables",
     "report",
     "comparison",
+    "snapshot",
     "gate",
     "fleet",
 ];

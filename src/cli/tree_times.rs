@@ -23,6 +23,8 @@ pub(super) enum Sort {
     /// By the largest self time of a call or its descendants.
     #[value(name = "self")]
     Own,
+    /// Most allocated bytes first, including descendants; shows only calls that allocate.
+    Memory,
 }
 
 /// Times in ns, by call.
@@ -77,15 +79,18 @@ impl Times {
         self.has_gpu_work.then(|| (self.total[call.index()], self.own[call.index()]))
     }
 
-    /// The calls of a tree, parents before children, with siblings in this order.
-    pub(super) fn in_order(&self, tree: &CallTree, sort: Sort) -> Vec<CallId> {
-        if sort == Sort::Called {
-            return tree.calls().collect();
-        }
-        let by = if sort == Sort::Total { &self.total } else { &self.most };
+    /// The calls of a tree, parents before children, with siblings in this order; `memory` is what each call
+    /// allocates.
+    pub(super) fn in_order(&self, tree: &CallTree, sort: Sort, memory: &[i64]) -> Vec<CallId> {
+        let by = |call: CallId| match sort {
+            Sort::Called => 0,
+            Sort::Total => self.total[call.index()].0,
+            Sort::Own => self.most[call.index()].0,
+            Sort::Memory => memory[call.index()],
+        };
         // The stack pops the last one first.
         let reversed = |calls: &mut Vec<CallId>| {
-            calls.sort_by_key(|call| (by[call.index()], Reverse(*call)));
+            calls.sort_by_key(|&call| (by(call), Reverse(call)));
         };
         let mut order = Vec::with_capacity(tree.len());
         let mut open: Vec<CallId> = tree.roots().collect();

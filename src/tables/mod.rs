@@ -3,6 +3,7 @@
 //! Tables are values ([`Table`]). CSV files, the workbook and the column documentation are written from
 //! them without knowing any table by name.
 
+mod annotated;
 mod arguments;
 mod categories;
 mod causes;
@@ -17,8 +18,10 @@ mod kernels;
 mod layer_ops;
 mod layers;
 mod memory;
+mod memory_peaks;
 mod named_calls;
 mod names;
+mod overlap;
 mod phases;
 mod rows;
 mod runs;
@@ -100,11 +103,17 @@ pub enum TableKind {
     Memory,
     /// `memory_timeline`.
     MemoryTimeline,
+    /// `memory_peaks`.
+    MemoryPeaks,
+    /// `regions`.
+    Regions,
+    /// `overlap`.
+    Overlap,
 }
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 28] = [
+    pub const ALL: [TableKind; 31] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -133,6 +142,9 @@ impl TableKind {
         TableKind::ApiCalls,
         TableKind::Memory,
         TableKind::MemoryTimeline,
+        TableKind::MemoryPeaks,
+        TableKind::Regions,
+        TableKind::Overlap,
     ];
 
     /// Name of the table: its CSV file name without the extension.
@@ -166,6 +178,9 @@ impl TableKind {
             TableKind::ApiCalls => "api_calls",
             TableKind::Memory => "memory",
             TableKind::MemoryTimeline => "memory_timeline",
+            TableKind::MemoryPeaks => "memory_peaks",
+            TableKind::Regions => "regions",
+            TableKind::Overlap => "overlap",
         }
     }
 
@@ -216,6 +231,9 @@ impl TableKind {
             TableKind::ApiCalls => named_calls::api_calls(self.name(), analysis),
             TableKind::Memory => memory::table(self.name(), analysis),
             TableKind::MemoryTimeline => memory::timeline(self.name(), analysis),
+            TableKind::MemoryPeaks => memory_peaks::table(self.name(), analysis),
+            TableKind::Regions => annotated::table(self.name(), analysis),
+            TableKind::Overlap => overlap::table(self.name(), analysis),
         }
     }
 }

@@ -380,7 +380,7 @@ impl Trace {
     }
 
     /// Allocations and frees, in file order; empty unless the trace was recorded with
-    /// `profile_memory=True`. A selection keeps all of them.
+    /// `profile_memory=True`. A selection of steps keeps those from its first step to its last.
     pub fn memory(&self) -> &[MemoryEvent] {
         &self.memory
     }

@@ -153,7 +153,7 @@ impl Analysis {
     }
 
     /// Where the memory of an op comes from, in words.
-    fn memory_source(&self, node: MergedId) -> MemorySource {
+    pub(super) fn memory_source(&self, node: MergedId) -> MemorySource {
         let calls = self.diff().merged().node(node);
         let text = |of: &dyn Fn(Side, CallId) -> String| {
             Side::BOTH.map(|side| calls.call(side).map_or(String::new(), |call| of(side, call)))

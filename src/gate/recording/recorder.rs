@@ -1,5 +1,6 @@
 //! The call trees of the runs of one side, added one at a time → their [`Recording`].
 
+use super::memory::Memory;
 use super::places::Collector;
 use super::totals::{StepTotals, Totals};
 use super::{Range, Recording, RunFacts, Setup, median, step_of};
@@ -25,6 +26,7 @@ pub struct Recorder {
     /// The calls of each run, and what it was recorded on.
     trees: Vec<(Arc<CallTree>, Setup)>,
     totals: Totals,
+    memory: Memory,
     places: Collector,
     /// The calls of each op in each step of all runs. Missing steps at the end have none.
     ops: BTreeMap<String, Vec<Calls>>,
@@ -90,6 +92,7 @@ impl Recorder {
         let work = TraceCategories::of(&program, measure, &categories);
         let totals = StepTotals::of(&program, measure, &work);
         self.totals.add_run(&totals, self.steps);
+        self.memory.add_run(&program);
         self.places.add(&program, measure, &work, self.runs.len());
         let footing = Footing::of(&program);
         let tree = program.tree();
@@ -152,6 +155,7 @@ impl Recorder {
             setup,
             times,
             counts: self.totals.counts(steps),
+            memory: self.memory.finish(),
             remarks: self.remarks,
             ops: self.ops.iter().map(range).collect(),
             varying: varying.collect(),

@@ -46,6 +46,8 @@ pub(super) struct First {
 
 /// A change of the program.
 pub(super) struct ChangeRow {
+    /// Its position among the changes; `None` for what several changes do together.
+    pub(super) number: Option<usize>,
     /// Its effect by replay, or its cost if there is none.
     pub(super) leading: String,
     pub(super) style: &'static str,
@@ -187,6 +189,7 @@ fn row(
     ];
     let nodes = line.number.map(|number| &analysis.changes().list()[number].nodes);
     ChangeRow {
+        number: line.number,
         leading: figures.signed_bare(line.cost.0 as f64),
         style: shown_style(figures, line.cost),
         bar: axis.bar(line.cost),
