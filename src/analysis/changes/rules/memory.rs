@@ -1,4 +1,4 @@
-//! Memory that grows from step to step on one side, or grows faster there, and what follows from it.
+//! Reports memory that grows from step to step on one side only, or faster on one side, and what follows from it.
 
 use super::peaks;
 use crate::analysis::changes::draft::Drafts;
@@ -9,10 +9,10 @@ use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 
-/// Calls that a sentence names.
+/// Maximum number of calls that a sentence names.
 const NAMED: usize = 3;
 
-/// Growths that differ by less than one part in this many are the same: sizes of batches vary.
+/// Growths that differ by less than one part in this many count as equal, since batch sizes vary.
 const SAME: i64 = 100;
 
 /// Reports leaks, and other peaks, workspaces and reserved memory.
@@ -57,7 +57,7 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     Some((at, side))
 }
 
-/// How the growth of a device differs, in words, and the side that grows faster.
+/// Describes how the memory growth of a device differs; also returns the side that grows faster.
 fn growth(
     analysis: &Analysis,
     place: MemoryPlace,
