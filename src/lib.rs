@@ -69,6 +69,8 @@
 //! Irregularities in the data are counted in notes. An [`Error`] names the file, the position in it
 //! and what to do.
 //!
+//! The module [`snapshot`] reads and compares memory snapshots of PyTorch, which are not traces.
+//!
 //! The module `model` is not part of this pipeline: it compares the predicted trace of a
 //! performance model with a measured kernel profile.
 //!
@@ -110,6 +112,7 @@ pub mod model;
 pub mod program;
 pub mod report;
 pub mod side;
+pub mod snapshot;
 #[cfg_attr(
     not(feature = "parquet"),
     expect(dead_code, reason = "only the module `fleet` lists folders and writes objects")

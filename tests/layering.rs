@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "escape",
     "error",
     "cancel",
@@ -26,6 +26,7 @@ const LAYERS: [&str; 16] = [
     "tables",
     "report",
     "comparison",
+    "snapshot",
     "gate",
     "fleet",
 ];

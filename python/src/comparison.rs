@@ -322,6 +322,24 @@ impl Comparison {
         self.of_kind(TableKind::MemoryTimeline)
     }
 
+    /// What is live at the peak of each side (`memory_peaks.csv`).
+    #[getter]
+    fn memory_peaks(&self) -> Table {
+        self.of_kind(TableKind::MemoryPeaks)
+    }
+
+    /// The ranges that the programs mark with `record_function` (`regions.csv`).
+    #[getter]
+    fn regions(&self) -> Table {
+        self.of_kind(TableKind::Regions)
+    }
+
+    /// How much GPU work of each step runs at once (`overlap.csv`).
+    #[getter]
+    fn overlap(&self) -> Table {
+        self.of_kind(TableKind::Overlap)
+    }
+
     /// The compared part of the baseline's trace.
     #[getter]
     fn baseline(&self) -> Trace {

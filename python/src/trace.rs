@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, OnceLock};
 use tracetree::CallTree;
-use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
+use tracetree::analysis::{EfficiencyInfo, MemorySummary, Models, Peaks, TraceEfficiency};
 use tracetree::program::TraceInfo;
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::Uid;
@@ -96,10 +96,12 @@ impl Trace {
             let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
             let size = size.map(|size| size.len());
             let info = TraceInfo { file_bytes: size, ..TraceInfo::of_tree(&tree) };
+            let memory = MemorySummary::of(&tree);
             let efficiency = TraceEfficiency::new(tree, &Models::default(), &Peaks::default());
             let efficiency = EfficiencyInfo::of(&efficiency, FURTHEST);
             let mut json = Vec::new();
-            let written = write_info_json(&[DescribedTrace { info, efficiency }], &mut json);
+            let written =
+                write_info_json(&[DescribedTrace { info, efficiency, memory }], &mut json);
             written.map(|()| json)
         });
         py.import("json")?.call_method1("loads", (json?,))?.get_item(0)

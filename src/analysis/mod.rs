@@ -1,6 +1,7 @@
 //! Attributes every microsecond of a [`TraceDiff`] to exactly one row, at its lowest common op.
 
 mod account;
+mod annotated;
 mod cached;
 mod categories;
 mod causes;
@@ -26,6 +27,7 @@ mod verdict;
 mod wall;
 
 pub use account::{Account, Lowering, LoweringSide, Row, RowGroup, RowKind, Tally, Totals};
+pub use annotated::{AnnotatedFigures, AnnotatedRow};
 use cached::Cached;
 pub(crate) use cached::LookAhead;
 use categories::CategoryTable;
@@ -43,9 +45,10 @@ use kernels::Stacks;
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 use memory::Leak;
+pub(crate) use memory::bytes;
 pub use memory::{
-    Block, DeviceUsage, MemoryFigures, MemoryPlace, MemoryRow, MemorySource, MemorySpan,
-    MemoryTimelineRow, MemoryUsage,
+    Block, DeviceUsage, LiveRow, LiveSet, MemoryFigures, MemoryPlace, MemoryRow, MemorySource,
+    MemorySpan, MemorySummary, MemoryTimelineRow, MemoryUsage,
 };
 pub use named_calls::NamedCalls;
 pub use options::AnalysisOptions;
@@ -53,7 +56,8 @@ pub use robust::Few;
 pub use runs::{Run, RunFigures, RunNoise, StepMeans, StepTime};
 pub(crate) use steps::group_figures;
 pub use steps::{
-    BatchClassRow, Figures, PhaseRow, StepEvidence, StepName, StepPairRow, StepPlace, StepRow,
+    BatchClassRow, Figures, Overlap, OverlapRow, PhaseRow, StepEvidence, StepName, StepPairRow,
+    StepPlace, StepRow,
 };
 pub(crate) use verdict::two_tails;
 pub use verdict::{

@@ -27,6 +27,16 @@ Examples:
   tracetree tree trace.json.gz --uid 4711 --depth 2
           show one call with its path from the thread and two levels below";
 
+pub(super) const MEMORY: &str = "\
+Examples:
+  tracetree memory before.pickle after.pickle
+          compare what is live at the peak and at the end, by Python stack
+  tracetree memory before.pickle after.pickle --format csv
+          print every stack as a table
+
+Record a snapshot of each side:
+  torch.cuda.memory._record_memory_history(); step(); torch.cuda.memory._dump_snapshot('before.pickle')";
+
 pub(super) const UID: &str = "\
 Examples:
   tracetree uid report 38

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
+use tracetree::analysis::{EfficiencyInfo, MemorySummary, Models, Peaks, TraceEfficiency};
 use tracetree::program::{CaptureSource, HeadInfo, TraceInfo};
 use tracetree::report::{DescribedTrace, one_line, write_info_json};
 use tracetree::trace::{ReadOptions, Trace};
@@ -92,7 +92,7 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         // error message on a new line.
         console.print(|out| writeln!(out))?;
     }
-    let DescribedTrace { info, efficiency } = read?;
+    let DescribedTrace { info, efficiency, memory } = read?;
     if early.is_none() {
         print_name(&name, console)?;
     }
@@ -104,11 +104,19 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     let width = console.width();
     console.print(|out| {
         info_text::wrapped(|text| info_text::write_efficiency(&efficiency, text), width, out)
-    })
+    })?;
+    print_memory(&memory, console)
+}
+
+fn print_memory(memory: &[MemorySummary], console: &mut Console) -> Result<()> {
+    match console.is_verbose() {
+        true => console.print(|out| info_text::write_memory(memory, out)),
+        false => Ok(()),
+    }
 }
 
 fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console) -> Result<()> {
-    for DescribedTrace { info, efficiency } in read_all(paths, yardstick, console)? {
+    for DescribedTrace { info, efficiency, memory } in read_all(paths, yardstick, console)? {
         print_name(&info.path, console)?;
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
@@ -122,6 +130,7 @@ fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console)
                 )
             })?;
         }
+        print_memory(&memory, console)?;
     }
     Ok(())
 }
@@ -148,8 +157,9 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     let tree = captures.complete(CallTree::build(trace), TreeOptions::default(), options)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     let info = TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of_tree(&tree) };
+    let memory = MemorySummary::of(&tree);
     let efficiency = TraceEfficiency::new(tree, &yardstick.models, &yardstick.peaks);
-    Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST) })
+    Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST), memory })
 }
 
 /// The reading options without progress bars, which are shown for traces but not for their

@@ -2,7 +2,7 @@
 
 use super::words::counted;
 use std::io::{self, Write};
-use tracetree::analysis::{EfficiencyInfo, FurthestOp};
+use tracetree::analysis::{EfficiencyInfo, FurthestOp, MemorySummary, bytes};
 use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
 use tracetree::report::{Width, one_line};
 
@@ -80,6 +80,22 @@ pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io
         100.0 * coverage
     )?;
     info.furthest.iter().try_for_each(|op| furthest_op(op, out))
+}
+
+/// Writes a line for each device with memory events.
+pub(super) fn write_memory(memory: &[MemorySummary], out: &mut dyn Write) -> io::Result<()> {
+    memory.iter().try_for_each(|of| {
+        write!(out, "  memory of {}: peak {}", of.device, bytes(of.peak_bytes))?;
+        match of.before_bytes {
+            Some(before) => write!(out, ", {} of it before the recording", bytes(before))?,
+            None => write!(out, ", without what was live before the recording")?,
+        }
+        if let Some(reserved) = of.reserved_bytes {
+            write!(out, ", {} reserved", bytes(reserved))?;
+        }
+        let allocations = counted(of.allocations, "allocation");
+        writeln!(out, "; {allocations}, {} in all", bytes(of.allocated_bytes))
+    })
 }
 
 /// Writes an op such as `62.912 of 68.689 ms above the roofline  12 x aten::_softmax [[8, 12, 3137,

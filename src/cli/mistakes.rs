@@ -27,7 +27,9 @@ pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
     if error.message() == "no event was given" && !path.exists() {
         return event_without_report(path, &typed);
     }
-    if let Some(mistake) = of_another_tool(path).filter(|_| error.kind() != ErrorKind::Usage) {
+    if let Some(mistake) =
+        of_another_tool(path, &typed).filter(|_| error.kind() != ErrorKind::Usage)
+    {
         return Some(mistake);
     }
     if path.is_dir() {
@@ -109,7 +111,7 @@ fn event_without_report(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
 }
 
 /// Recognizes files of other tools, and says how to get a trace instead.
-fn of_another_tool(path: &Path) -> Option<Mistake> {
+fn of_another_tool(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     let name = path.file_name()?.to_str()?;
     let shown = one_line(name);
     let mistake =
@@ -130,14 +132,25 @@ fn of_another_tool(path: &Path) -> Option<Mistake> {
             format!("traceconv json {file} trace.json"),
         );
     }
-    let stem = name.strip_suffix(".gz").unwrap_or(name);
-    if stem.ends_with(".pickle") || stem.ends_with(".pkl") {
+    if is_snapshot(name) && typed.command() != "memory" {
+        let others = typed.0.iter().skip(2).filter_map(|word| word.to_str());
+        let mut snapshots: Vec<String> =
+            others.filter(|word| is_snapshot(word)).map(quoted).collect();
+        if snapshots.len() < 2 {
+            snapshots = vec![file, "OTHER.pickle".to_owned()];
+        }
         return mistake(
-            "a memory snapshot, not a trace; record a trace with torch.profiler too",
-            RECORD.to_owned(),
+            "a memory snapshot, not a trace; compare it with another one",
+            format!("tracetree memory {}", snapshots.join(" ")),
         );
     }
     None
+}
+
+/// Whether a name is that of a pickle, which in practice is a memory snapshot.
+fn is_snapshot(name: &str) -> bool {
+    let stem = name.strip_suffix(".gz").unwrap_or(name);
+    stem.ends_with(".pickle") || stem.ends_with(".pkl")
 }
 
 /// Hint on how to record a trace in Python.

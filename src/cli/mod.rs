@@ -25,6 +25,7 @@ mod info;
 mod info_text;
 mod limit;
 mod load;
+mod memory;
 mod mistakes;
 mod model_diff;
 mod output;
@@ -36,6 +37,7 @@ mod side_names;
 mod signals;
 mod summary;
 mod tree;
+mod tree_memory;
 mod tree_times;
 mod uid;
 mod what_if;
@@ -114,6 +116,8 @@ enum Command {
     Baseline(gate::BaselineArgs),
     /// Compare the ranks of a job, on one machine or on many.
     Fleet(fleet_command::FleetArgs),
+    /// Compare two memory snapshots (torch.cuda.memory._dump_snapshot) by Python stack.
+    Memory(memory::MemoryArgs),
     /// Find the points in time at which a series of baselines changed.
     History(history::HistoryArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
@@ -226,6 +230,7 @@ impl Command {
             Command::Gate(args) => gate::run(args, console),
             Command::Baseline(args) => gate::run_baseline(args, console),
             Command::Fleet(args) => fleet_command::run(args, console),
+            Command::Memory(args) => memory::run(args, console),
             Command::History(args) => history::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),
             Command::Completions(args) => pages::completions(args, console),

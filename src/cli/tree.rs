@@ -4,6 +4,7 @@ use super::captures::CaptureArgs;
 use super::columns::fit;
 use super::examples;
 use super::output::Console;
+use super::tree_memory::allocated;
 use super::tree_times::{Sort, Times};
 use super::uid::EventRef;
 use super::words::counted;
@@ -11,6 +12,7 @@ use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use tracetree::analysis::bytes;
 use tracetree::program::Query;
 use tracetree::report::{Width, one_line, shorten};
 use tracetree::trace::{Nanos, Note, Pattern};
@@ -84,6 +86,8 @@ struct View<'a> {
     found: Option<Vec<CallId>>,
     /// Whether only calls with GPU work are shown.
     is_gpu_path: bool,
+    /// With `--sort memory`, the bytes that each call allocates; otherwise empty.
+    memory: Vec<i64>,
 }
 
 impl<'a> View<'a> {
@@ -95,7 +99,9 @@ impl<'a> View<'a> {
             Some(call) => tree.is_gpu_path(call),
             None => tree.roots().any(|root| tree.is_gpu_path(root)),
         };
-        Ok(View { tree, args, top, found, is_gpu_path: has_gpu_work && !args.all })
+        let memory = if args.sort == Sort::Memory { allocated(tree)? } else { Vec::new() };
+        let is_gpu_path = has_gpu_work && !args.all && memory.is_empty();
+        Ok(View { tree, args, top, found, is_gpu_path, memory })
     }
 
     /// For each call, whether it is printed.
@@ -136,7 +142,10 @@ impl<'a> View<'a> {
     }
 
     fn is_in_view(&self, call: CallId) -> bool {
-        !self.is_gpu_path || self.tree.is_gpu_path(call)
+        match self.memory.get(call.index()) {
+            Some(&bytes) => bytes > 0 || self.args.all,
+            None => !self.is_gpu_path || self.tree.is_gpu_path(call),
+        }
     }
 
     /// The number of ancestors of each call, in preorder.
@@ -151,9 +160,12 @@ impl<'a> View<'a> {
 
     fn print(&self, shown: &[bool], width: Width, out: &mut dyn Write) -> io::Result<()> {
         let (depths, times) = (self.depths(), Times::of(self.tree));
-        let order = times.in_order(self.tree, self.args.sort);
+        let order = times.in_order(self.tree, self.args.sort, &self.memory);
         for call in order.into_iter().filter(|call| shown[call.index()]) {
-            let figures = figures(self.tree, call, &times);
+            let mut figures = figures(self.tree, call, &times);
+            if let Some(&count) = self.memory.get(call.index()).filter(|&&count| count > 0) {
+                figures += &format!(", allocates {}", bytes(count));
+            }
             let name = one_line(self.tree.name(call));
             let depth = depths[call.index()];
             writeln!(out, "{}", line(&name, depth, &figures, width).trim_end())?;
@@ -172,6 +184,7 @@ impl<'a> View<'a> {
                 Some("no call on the GPU path matches; use --all to search all calls")
             }
             (true, false, _) => Some("no call matches"),
+            (false, ..) if !self.memory.is_empty() => None,
             (false, false, false) if self.top.is_some() => {
                 Some("this call launches no GPU work; all calls are shown")
             }

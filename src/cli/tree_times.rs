@@ -25,6 +25,8 @@ pub(super) enum Sort {
     /// Calls are sorted by the largest self time of the call and its descendants.
     #[value(name = "self")]
     Own,
+    /// Most allocated bytes first, including descendants; shows only calls that allocate.
+    Memory,
 }
 
 /// GPU times in ns, by call.
@@ -81,14 +83,17 @@ impl Times {
     }
 
     /// The calls of a tree, parents before children, with siblings in the requested order.
-    pub(super) fn in_order(&self, tree: &CallTree, sort: Sort) -> Vec<CallId> {
-        if sort == Sort::Called {
-            return tree.calls().collect();
-        }
-        let by = if sort == Sort::Total { &self.total } else { &self.most };
+    /// `memory` contains the bytes that each call allocates.
+    pub(super) fn in_order(&self, tree: &CallTree, sort: Sort, memory: &[i64]) -> Vec<CallId> {
+        let by = |call: CallId| match sort {
+            Sort::Called => 0,
+            Sort::Total => self.total[call.index()].0,
+            Sort::Own => self.most[call.index()].0,
+            Sort::Memory => memory[call.index()],
+        };
         // The stack pops the last call first, so siblings are pushed in reverse.
         let reversed = |calls: &mut Vec<CallId>| {
-            calls.sort_by_key(|call| (by[call.index()], Reverse(*call)));
+            calls.sort_by_key(|&call| (by(call), Reverse(call)));
         };
         let mut order = Vec::with_capacity(tree.len());
         let mut open: Vec<CallId> = tree.roots().collect();

@@ -26,7 +26,7 @@ pub use render::GateFormat;
 #[cfg(feature = "cli")]
 pub(crate) use render::Layout;
 pub use rules::{
-    Allow, Budget, Date, FailOn, Inconclusive, Limit, Rule, Rules, Scope, Severity, StepMeasure,
-    StructureRule, TimeMeasure, TimeRule,
+    Allow, Budget, Date, FailOn, Inconclusive, Limit, MemoryMeasure, MemoryRule, Rule, Rules,
+    Scope, Severity, StepMeasure, StructureRule, TimeMeasure, TimeRule,
 };
 pub use runs::run_files;

@@ -6,9 +6,9 @@
 use super::damage::counted;
 use super::phase::Phase;
 use super::phases::Phases;
-use super::steps::{StepId, Steps};
+use super::steps::{StepId, StepSpan, Steps};
 use crate::error::{Error, ErrorKind, Result};
-use crate::trace::{EventId, Trace};
+use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
@@ -112,10 +112,22 @@ impl Selection {
             let at = next.checked_sub(1).filter(|&at| start < steps.spans()[at].end);
             self.steps.is_none_or(|range| at.is_some_and(|at| range.contains(StepId(at as u32))))
         };
-        Ok(trace.select(|event| match tree.call_of(event) {
+        let mut cut = trace.select(|event| match tree.call_of(event) {
             Some(_) => keep[event.index()],
             None => in_steps(event),
-        }))
+        });
+        if let Some(range) = self.steps {
+            // What is live depends on all events between: the first step begins with what was allocated before.
+            let chosen =
+                steps.spans().iter().zip(0..).filter(|(_, at)| range.contains(StepId(*at)));
+            let spans: Vec<&StepSpan> = chosen.map(|(span, _)| span).collect();
+            let is_within = |time: Nanos| {
+                spans.first().is_some_and(|span| span.start <= time)
+                    && spans.last().is_some_and(|span| time < span.end)
+            };
+            cut.memory.retain(|event| is_within(event.time));
+        }
+        Ok(cut)
     }
 
     fn nothing_chosen(&self, tree: &CallTree, phases: &Phases, steps: &Steps) -> Error {

@@ -1,11 +1,11 @@
 //! Writes the JSON output of `tracetree info`.
 
-use crate::analysis::EfficiencyInfo;
+use crate::analysis::{EfficiencyInfo, MemorySummary};
 use crate::program::TraceInfo;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A description of a trace and the efficiency of its ops.
+/// A description of a trace, the efficiency of its ops, and its memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DescribedTrace {
     /// The contents of the trace.
@@ -13,6 +13,9 @@ pub struct DescribedTrace {
     pub info: TraceInfo,
     /// How close the trace's ops come to the peak of its device.
     pub efficiency: EfficiencyInfo,
+    /// The memory of each device; empty without memory events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<MemorySummary>,
 }
 
 /// Writes a JSON array with one object per trace.

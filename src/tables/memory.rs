@@ -7,7 +7,7 @@ use crate::analysis::{
 use crate::side::{PerSide, Presence, Side};
 use std::sync::Arc;
 
-const BYTES: (ColumnType, &str) = (ColumnType::Whole, "B");
+pub(super) const BYTES: (ColumnType, &str) = (ColumnType::Whole, "B");
 const COUNT: (ColumnType, &str) = (ColumnType::Whole, "");
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -159,7 +159,8 @@ fn of_span(
     })
 }
 
-fn both<R: 'static>(
+/// A figure of both sides, and candidate − baseline.
+pub(super) fn both<R: 'static>(
     name: &str,
     (kind, unit): (ColumnType, &'static str),
     meaning: &'static str,

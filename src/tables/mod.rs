@@ -4,6 +4,7 @@
 //! Tables are values ([`Table`]). Writers of CSV files, the workbook and the column documentation treat all
 //! tables alike.
 
+mod annotated;
 mod arguments;
 mod categories;
 mod causes;
@@ -18,8 +19,10 @@ mod kernels;
 mod layer_ops;
 mod layers;
 mod memory;
+mod memory_peaks;
 mod named_calls;
 mod names;
+mod overlap;
 mod phases;
 mod rows;
 mod runs;
@@ -101,11 +104,17 @@ pub enum TableKind {
     Memory,
     /// `memory_timeline`.
     MemoryTimeline,
+    /// `memory_peaks`.
+    MemoryPeaks,
+    /// `regions`.
+    Regions,
+    /// `overlap`.
+    Overlap,
 }
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 28] = [
+    pub const ALL: [TableKind; 31] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -134,6 +143,9 @@ impl TableKind {
         TableKind::ApiCalls,
         TableKind::Memory,
         TableKind::MemoryTimeline,
+        TableKind::MemoryPeaks,
+        TableKind::Regions,
+        TableKind::Overlap,
     ];
 
     /// Name of the table: its CSV file name without the extension.
@@ -167,6 +179,9 @@ impl TableKind {
             TableKind::ApiCalls => "api_calls",
             TableKind::Memory => "memory",
             TableKind::MemoryTimeline => "memory_timeline",
+            TableKind::MemoryPeaks => "memory_peaks",
+            TableKind::Regions => "regions",
+            TableKind::Overlap => "overlap",
         }
     }
 
@@ -217,6 +232,9 @@ impl TableKind {
             TableKind::ApiCalls => named_calls::api_calls(self.name(), analysis),
             TableKind::Memory => memory::table(self.name(), analysis),
             TableKind::MemoryTimeline => memory::timeline(self.name(), analysis),
+            TableKind::MemoryPeaks => memory_peaks::table(self.name(), analysis),
+            TableKind::Regions => annotated::table(self.name(), analysis),
+            TableKind::Overlap => overlap::table(self.name(), analysis),
         }
     }
 }

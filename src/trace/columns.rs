@@ -383,7 +383,7 @@ impl Trace {
     }
 
     /// Allocations and frees in file order; empty unless the trace was recorded with
-    /// `profile_memory=True`. [`Trace::select`] keeps all memory events.
+    /// `profile_memory=True`. [`Trace::select`] keeps those from the first selected step to the last.
     pub fn memory(&self) -> &[MemoryEvent] {
         &self.memory
     }

@@ -51,10 +51,13 @@ struct Counted {
     breaks_of_the_law: u64,
 }
 
+/// Time, order and arguments of a memory event.
+type Instant = (f64, i64, Value);
+
 fn counted(path: &Path) -> BTreeMap<(i64, i64), Counted> {
     let document: Value =
         serde_json::from_slice(&unpacked(path).expect("a trace")).expect("a JSON document");
-    let mut devices: BTreeMap<(i64, i64), Vec<(f64, i64, Value)>> = BTreeMap::new();
+    let mut devices: BTreeMap<(i64, i64), Vec<Instant>> = BTreeMap::new();
     for event in document["traceEvents"].as_array().expect("events") {
         if event["name"] == "[memory]" {
             let args = &event["args"];
@@ -241,9 +244,12 @@ fn usage<T>(events: &[(u32, Value)], look: impl FnOnce(&MemoryUsage) -> T) -> T 
     look(&MemoryUsage::of(&CallTree::build(trace("made", &made(events)))))
 }
 
+/// Name, and the bytes that are allocated, temporary, and live at the peak and at the end.
+type Figures = (String, i64, Option<i64>, Option<i64>, Option<i64>);
+
 /// The rows of a trace compared with itself: name, allocated bytes, temporary bytes, and bytes live at the
 /// peak and at the end.
-fn rows(events: &[(u32, Value)]) -> Vec<(String, i64, Option<i64>, Option<i64>, Option<i64>)> {
+fn rows(events: &[(u32, Value)]) -> Vec<Figures> {
     let text = made(events);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let row = |row: MemoryRow| {

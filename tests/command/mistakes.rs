@@ -54,7 +54,11 @@ fn a_mistake_names_the_command_to_run() {
         ),
         (&["info", "a.nsys-rep"], "an Nsight Systems report", "torch.profiler"),
         (&["info", "a.pftrace"], "a Perfetto trace", "traceconv json a.pftrace trace.json"),
-        (&["info", "memory.pickle"], "a memory snapshot", "torch.profiler"),
+        (
+            &["info", "memory.pickle"],
+            "a memory snapshot",
+            "tracetree memory memory.pickle OTHER.pickle",
+        ),
         (&["info", "."], "a folder with 1 trace", "tracetree info ./run_base.pt.trace.json.gz"),
         (&["tree", "."], "a folder with 1 trace", "tracetree tree ./run_base.pt.trace.json.gz"),
         (&["info", "empty"], "is an empty folder", "tracetree info TRACE.json.gz"),

@@ -8,6 +8,7 @@ mod command;
 mod h100;
 mod history;
 mod known_changes;
+mod memory;
 mod one_change;
 mod one_engine;
 mod structure;

@@ -9,5 +9,6 @@ mod damage;
 mod files;
 mod fuzz_cases;
 mod laws;
+mod memory_snapshots;
 mod protobuf;
 mod recorders;

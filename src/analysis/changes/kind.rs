@@ -45,6 +45,10 @@ pub enum ChangeKind {
     Allocator,
     /// Live memory grows from step to step.
     Leak,
+    /// The peak of the allocated memory is another one.
+    Memory,
+    /// An op takes other temporary blocks for the same tensors.
+    Workspace,
     /// The GPU work runs on more or fewer streams.
     Streams,
     /// Code is compiled or loaded in the compared steps of one side only.
@@ -55,7 +59,7 @@ pub enum ChangeKind {
 
 impl ChangeKind {
     /// All kinds of changes, in the order of the documentation.
-    pub const ALL: [ChangeKind; 24] = [
+    pub const ALL: [ChangeKind; 26] = [
         ChangeKind::Environment,
         ChangeKind::Compilation,
         ChangeKind::Graphs,
@@ -77,6 +81,8 @@ impl ChangeKind {
         ChangeKind::KernelSelection,
         ChangeKind::Allocator,
         ChangeKind::Leak,
+        ChangeKind::Memory,
+        ChangeKind::Workspace,
         ChangeKind::Streams,
         ChangeKind::WarmUp,
         ChangeKind::Recording,
@@ -106,6 +112,8 @@ impl ChangeKind {
             ChangeKind::KernelSelection => "kernel_selection",
             ChangeKind::Allocator => "allocator",
             ChangeKind::Leak => "leak",
+            ChangeKind::Memory => "memory",
+            ChangeKind::Workspace => "workspace",
             ChangeKind::Streams => "streams",
             ChangeKind::WarmUp => "warm_up",
             ChangeKind::Recording => "recording",
@@ -148,6 +156,9 @@ impl ChangeKind {
             }
             ChangeKind::Allocator => "memory fragmentation, empty_cache(), too few warm-up steps",
             ChangeKind::Leak => "a list of losses or outputs without .detach() or .item()",
+            ChangeKind::Workspace => {
+                "CUBLAS_WORKSPACE_CONFIG, torch.backends.cudnn.benchmark, a library version"
+            }
             ChangeKind::Checkpointing => "torch.utils.checkpoint",
             ChangeKind::WarmUp => {
                 "too few warm-up steps, or shapes that change and make torch.compile run again"
@@ -156,6 +167,7 @@ impl ChangeKind {
             ChangeKind::Arguments
             | ChangeKind::Environment
             | ChangeKind::Layers
+            | ChangeKind::Memory
             | ChangeKind::Ops
             | ChangeKind::Python
             | ChangeKind::Streams => "",

@@ -146,7 +146,8 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             format!("A schedule {verb} the learning rate{}", after_space(&position))
         }
         ChangeKind::Python => replaced(draft, scale, &position) + &other_functions(draft),
-        ChangeKind::Leak => draft.subject.clone(),
+        ChangeKind::Leak | ChangeKind::Memory | ChangeKind::Workspace => draft.subject.clone(),
+        ChangeKind::Allocator if !draft.subject.is_empty() => draft.subject.clone(),
         ChangeKind::Allocator => {
             let side =
                 if draft.names.candidate.is_empty() { Side::Baseline } else { Side::Candidate };

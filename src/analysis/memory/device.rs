@@ -34,3 +34,24 @@ impl fmt::Display for MemoryPlace {
         }
     }
 }
+
+/// `275.6 MB`, `−3 B`.
+pub(crate) fn bytes(count: i64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    let (sign, size) = (if count < 0 { "−" } else { "" }, count.unsigned_abs());
+    let unit = UNITS.into_iter().find(|(unit, _)| size >= *unit);
+    unit.map_or(format!("{sign}{size} B"), |(unit, name)| {
+        format!("{sign}{:.1} {name}", size as f64 / unit as f64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn bytes_have_the_unit_of_their_size() {
+        assert_eq!([0, 999, -1_000].map(bytes), ["0 B", "999 B", "−1.0 kB"]);
+        assert_eq!([275_640_000, i64::MIN].map(bytes), ["275.6 MB", "−9223372036.9 GB"]);
+    }
+}

@@ -12,12 +12,17 @@
 mod callers;
 mod device;
 mod leaks;
+mod live;
 mod rows;
+mod summary;
 mod timeline;
 mod usage;
 
 pub use device::MemoryPlace;
+pub(crate) use device::bytes;
 pub(super) use leaks::Leak;
+pub use live::{LiveRow, LiveSet};
 pub use rows::{MemoryFigures, MemoryRow, MemorySource};
+pub use summary::MemorySummary;
 pub use timeline::{MemorySpan, MemoryTimelineRow};
 pub use usage::{Block, DeviceUsage, MemoryUsage};

@@ -155,7 +155,7 @@ impl Analysis {
     }
 
     /// Describes the op of a node as a memory source.
-    fn memory_source(&self, node: MergedId) -> MemorySource {
+    pub(super) fn memory_source(&self, node: MergedId) -> MemorySource {
         let calls = self.diff().merged().node(node);
         let text = |of: &dyn Fn(Side, CallId) -> String| {
             Side::BOTH.map(|side| calls.call(side).map_or(String::new(), |call| of(side, call)))

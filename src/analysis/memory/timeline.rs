@@ -75,8 +75,7 @@ impl Analysis {
         usage: &DeviceUsage,
         (start, end): (Nanos, Nanos),
     ) -> MemorySpan {
-        let at = |time: Nanos| usage.events().partition_point(|event| event.time < time);
-        let within = at(start)..at(end).max(at(start));
+        let within = usage.within((start, end));
         let events = &usage.events()[within.clone()];
         let before = usage.allocated_at(start);
         let allocated = usage.allocated();

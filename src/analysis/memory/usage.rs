@@ -6,6 +6,7 @@ use crate::trace::{MemoryEvent, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The allocations and frees of one trace, by device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -166,6 +167,17 @@ impl DeviceUsage {
         self.earlier.len() as u64
     }
 
+    /// `Device Type` of the events, which is the same for all of them; `None` if not recorded.
+    pub fn kind(&self) -> Option<i64> {
+        self.events.first()?.device.kind
+    }
+
+    /// Most bytes that the allocator held at once; `None` if unknown, as on the host.
+    pub fn most_reserved(&self) -> Option<i64> {
+        let of_gpu = |event: &MemoryEvent| event.reserved.filter(|_| !event.device.is_host());
+        self.events.iter().filter_map(of_gpu).max()
+    }
+
     /// The first event at which most bytes were allocated; `None` if the peak was before all events.
     pub fn peak_event(&self) -> Option<usize> {
         let highest = self.allocated.iter().copied().max().filter(|&most| most > self.before)?;
@@ -181,6 +193,23 @@ impl DeviceUsage {
     pub fn allocated_at(&self, time: Nanos) -> i64 {
         let before = self.events.partition_point(|event| event.time < time);
         before.checked_sub(1).map_or(self.before, |at| self.allocated[at])
+    }
+
+    /// Positions of the events from `start` to before `end`.
+    pub(super) fn within(&self, (start, end): (Nanos, Nanos)) -> Range<usize> {
+        let at = |time: Nanos| self.events.partition_point(|event| event.time < time);
+        at(start)..at(end).max(at(start))
+    }
+
+    /// Maximum of the allocated bytes from `start` to before `end`.
+    pub fn peak_within(&self, span: (Nanos, Nanos)) -> i64 {
+        let within = &self.allocated[self.within(span)];
+        within.iter().copied().max().unwrap_or(i64::MIN).max(self.allocated_at(span.0))
+    }
+
+    /// Number of allocations from `start` to before `end`.
+    pub fn allocations_within(&self, span: (Nanos, Nanos)) -> u64 {
+        self.events[self.within(span)].iter().filter(|event| event.bytes > 0).count() as u64
     }
 
     /// Bytes of blocks that were allocated before the first event and are live after the event

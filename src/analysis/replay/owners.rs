@@ -23,8 +23,15 @@ impl<'a> Owners<'a> {
         let mut claimed = vec![None; merged.len()];
         let mut of_row = vec![None; analysis.rows().len()];
         for (at, change) in (0..).zip(analysis.changes().list()) {
+            // Matched calls that allocate other blocks run the same code.
+            let is_of_memory = matches!(
+                change.kind,
+                ChangeKind::Leak | ChangeKind::Memory | ChangeKind::Workspace
+            );
             for node in &change.nodes {
-                if claimed[node.index()].is_none() {
+                let calls = merged.node(*node);
+                let is_matched = Side::BOTH.iter().all(|&side| calls.call(side).is_some());
+                if !(is_of_memory && is_matched) && claimed[node.index()].is_none() {
                     claimed[node.index()] = Some(at);
                 }
             }

@@ -163,7 +163,7 @@ impl Replays {
     pub fn required(analysis: &Analysis) -> Result<Replays> {
         Replays::of(analysis).map_err(|(side, reason)| {
             let tree = analysis.tree(side.unwrap_or(Side::Baseline));
-            let message = format!("no effect can be given: {reason}");
+            let message = format!("the effect cannot be computed: {reason}");
             Error::new(ErrorKind::Usage, tree.trace().source(), message)
                 .remedy("see docs/guides/what-if.md for what can be replayed")
         })

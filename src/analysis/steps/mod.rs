@@ -1,6 +1,7 @@
 //! Computes the figures of each step and phase on both sides: GPU time, wall, busy and idle time.
 
 mod batches;
+mod overlap;
 mod pairs;
 mod timeline;
 
@@ -10,6 +11,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 pub use batches::{BatchClassRow, StepEvidence, StepPairRow};
+pub use overlap::{Overlap, OverlapRow};
 pub(super) use pairs::StepPairs;
 use timeline::{Activity, Occupied};
 

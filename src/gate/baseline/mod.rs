@@ -48,6 +48,9 @@ struct Stored {
     runs: Vec<StoredRun>,
     times_us: BTreeMap<String, Vec<f64>>,
     counts: BTreeMap<String, Count>,
+    /// Absent without memory events.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    memory: BTreeMap<String, Count>,
     ops: BTreeMap<String, Count>,
     varying: BTreeSet<String>,
     places: Vec<StoredPlace>,
@@ -112,6 +115,7 @@ impl Recording {
                 .map(|(name, times)| (name.clone(), rounded(times)))
                 .collect(),
             counts: self.counts.iter().map(|(name, &range)| (name.clone(), range.into())).collect(),
+            memory: self.memory.iter().map(|(name, &range)| (name.clone(), range.into())).collect(),
             ops: self.ops.iter().map(|(name, &range)| (name.clone(), range.into())).collect(),
             varying: self.varying.clone(),
             places: self.places.list.iter().map(stored_place).collect(),
@@ -309,6 +313,7 @@ fn recording(stored: Stored, path: &Path) -> std::result::Result<Recording, Stri
         runs: stored.runs.into_iter().map(run).collect(),
         times: stored.times_us,
         counts: ranges(stored.counts),
+        memory: ranges(stored.memory),
         remarks: Vec::new(),
         ops: ranges(stored.ops),
         varying: stored.varying,

@@ -124,6 +124,8 @@ impl Scale {
             | ChangeKind::Python
             | ChangeKind::Allocator
             | ChangeKind::Leak
+            | ChangeKind::Memory
+            | ChangeKind::Workspace
             | ChangeKind::Streams
             | ChangeKind::WarmUp
             | ChangeKind::Recording => rules.push(StructureRule::Kind(kind)),

@@ -5,6 +5,7 @@ mod effects;
 mod fail_on;
 mod find;
 mod health;
+mod memory;
 mod outcome;
 mod shift;
 mod sites;
@@ -43,6 +44,7 @@ impl Gate {
             if reasons.is_empty() {
                 (findings, checks) = structure::checks(&context, &analysis);
                 checks.extend(time::checks(&context, &mut findings));
+                checks.extend(memory::checks(&context, &mut findings));
             }
         }
         if reasons.is_empty() && !rules.tolerate.iter().any(|code| code == MISSING_IN_STEPS) {

@@ -6,6 +6,7 @@
 //!       └─ every run ───▶ times, counts, evidence        noise, limits, what is missing
 //! ```
 
+mod memory;
 mod places;
 mod range;
 mod recorder;
@@ -132,6 +133,9 @@ pub struct Recording {
     pub times: BTreeMap<String, Vec<f64>>,
     /// Counts per step by name: `launches`, `kernels`, `graph_launches`, ….
     pub counts: BTreeMap<String, Range>,
+    /// Figures of memory per step, by the name of their rule: `peak_memory`, `allocations_per_step`. Empty if a
+    /// run has no memory events.
+    pub memory: BTreeMap<String, Range>,
     /// Problems with graph captures, one line each; empty in a baseline file.
     pub remarks: Vec<String>,
     /// Number of calls per step of each op.

@@ -1,5 +1,6 @@
 //! Builds the [`Recording`] of one side from the call trees of its runs, which are added one at a time.
 
+use super::memory::Memory;
 use super::places::Collector;
 use super::totals::{StepTotals, Totals};
 use super::{Range, Recording, RunFacts, Setup, median, step_of};
@@ -25,6 +26,7 @@ pub struct Recorder {
     /// The calls of each run, and the conditions under which the run was recorded.
     trees: Vec<(Arc<CallTree>, Setup)>,
     totals: Totals,
+    memory: Memory,
     places: Collector,
     /// The calls of each op in each step of all runs. An op without entries for the last steps is
     /// not called in the last steps.
@@ -89,6 +91,7 @@ impl Recorder {
         let work = TraceCategories::of(&program, measure, &categories);
         let totals = StepTotals::of(&program, measure, &work);
         self.totals.add_run(&totals, self.steps);
+        self.memory.add_run(&program);
         self.places.add(&program, measure, &work, self.runs.len());
         let footing = Footing::of(&program);
         let tree = program.tree();
@@ -151,6 +154,7 @@ impl Recorder {
             setup,
             times,
             counts: self.totals.counts(steps),
+            memory: self.memory.finish(),
             remarks: self.remarks,
             ops: self.ops.iter().map(range).collect(),
             varying: varying.collect(),

@@ -56,7 +56,9 @@ impl Recording {
             let measure = one_line(measure);
             writeln!(out, "  {measure:<32} {middle:>14.1} µs  ({least:.1} to {most:.1})")?;
         }
-        for (name, count) in self.counts.iter().filter(|(_, count)| count.most > 0) {
+        for (name, count) in
+            self.counts.iter().chain(&self.memory).filter(|(_, count)| count.most > 0)
+        {
             writeln!(out, "  {:<32} {count:>14}", one_line(name))?;
         }
         let variable = self.ops.values().filter(|range| range.is_variable()).count();

@@ -70,7 +70,7 @@ impl FromStr for FailOn {
         };
         match limit.parse() {
             Ok(limit @ (Limit::Percent(_) | Limit::Micros(_))) => Ok(FailOn { measure, limit }),
-            Ok(Limit::Count(_)) | Err(_) => {
+            Ok(Limit::Bytes(_) | Limit::Count(_)) | Err(_) => {
                 let limit = limit.trim();
                 let message = format!("`{limit}` is not a limit; write 5%, 200us, 1.5ms or 2s");
                 Err(Error::usage(text, message))

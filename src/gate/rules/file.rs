@@ -2,8 +2,8 @@
 
 use super::budget::{phase, unknown};
 use super::{
-    Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, Rule, Rules, Scope, Severity,
-    StructureRule, TimeMeasure, TimeRule,
+    Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, MemoryMeasure, MemoryRule, Rule,
+    Rules, Scope, Severity, StructureRule, TimeMeasure, TimeRule,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{Obstacle, Query};
@@ -92,7 +92,7 @@ impl Rules {
         if let Some(share) = &file.lost_launches {
             rules.lost_launches = match share.parse::<Limit>().map_err(|error| error.to_string())? {
                 Limit::Percent(percent) => percent / 100.0,
-                Limit::Micros(_) | Limit::Count(_) => {
+                Limit::Micros(_) | Limit::Bytes(_) | Limit::Count(_) => {
                     return Err(format!("lost_launches: `{share}` is not a share; write 5%"));
                 }
             };
@@ -130,10 +130,8 @@ impl Rules {
                 );
             }
             let allowed = table.allowed.as_ref().map(number).transpose()?;
-            if matches!(allowed, Some(Limit::Micros(_))) {
-                return Err(
-                    "`allowed` must be a count or a share, not a time; write 2 or 5%".into()
-                );
+            if matches!(allowed, Some(Limit::Micros(_) | Limit::Bytes(_))) {
+                return Err("`allowed` must be a count or a share; write 2 or 5%".into());
             }
             let rule = Rule { rule, scope, allowed, severity };
             let is_same = |known: &Rule| known.rule == rule.rule && known.scope == rule.scope;
@@ -143,10 +141,51 @@ impl Rules {
             self.structure.push(rule);
             return Ok(());
         }
+        if let Some(measure) = MemoryMeasure::ALL.into_iter().find(|m| m.label() == table.rule) {
+            return self.add_memory(measure, &scope, severity, table);
+        }
         let Some(measure) = TimeMeasure::ALL.into_iter().find(|m| m.label() == table.rule) else {
             return Err(unknown("rule", &table.rule, &names()));
         };
         self.add_time(measure, scope, severity, table)
+    }
+
+    fn add_memory(
+        &mut self,
+        measure: MemoryMeasure,
+        scope: &Scope,
+        severity: Severity,
+        table: &RuleTable,
+    ) -> Parsed<()> {
+        if !scope.is_all() {
+            return Err(
+                "is measured for whole steps only; remove the path, phase and category".into()
+            );
+        }
+        if table.allowed.is_some() || table.least.is_some() || table.hard.is_some() {
+            return Err("a memory rule has `limit`, not `allowed`, `least` or `hard`".into());
+        }
+        let limit = match (&table.limit, severity) {
+            (Some(limit), _) => number(limit)?,
+            (None, Severity::Off) => Limit::Percent(0.0),
+            (None, _) => return Err("has no limit; write limit = \"5%\"".into()),
+        };
+        match (measure, limit) {
+            (_, Limit::Percent(_))
+            | (MemoryMeasure::PeakMemory, Limit::Bytes(_))
+            | (MemoryMeasure::AllocationsPerStep, Limit::Count(_)) => {}
+            (MemoryMeasure::PeakMemory, Limit::Micros(_) | Limit::Count(_)) => {
+                return Err("`limit` must be a share or a size; write 5%, 200MB or 1.5GiB".into());
+            }
+            (MemoryMeasure::AllocationsPerStep, Limit::Micros(_) | Limit::Bytes(_)) => {
+                return Err("`limit` must be a share or a count; write 5% or 20".into());
+            }
+        }
+        if self.memory.iter().any(|known| known.measure == measure) {
+            return Err("is given twice with the same scope; remove one".into());
+        }
+        self.memory.push(MemoryRule { measure, limit, severity });
+        Ok(())
     }
 
     fn add_time(
@@ -169,7 +208,7 @@ impl Rules {
             (None, Severity::Off) => Limit::Percent(0.0),
             (None, _) => return Err("has no limit; write limit = \"5%\"".into()),
         };
-        if matches!(limit, Limit::Count(_)) {
+        if matches!(limit, Limit::Count(_) | Limit::Bytes(_)) {
             return Err("`limit` needs a unit; write 5%, 200us, 1.5ms or 2s".into());
         }
         let least_us = match table
@@ -180,7 +219,7 @@ impl Rules {
             .map_err(|error| error.to_string())?
         {
             Some(Limit::Micros(micros)) => micros,
-            Some(Limit::Percent(_) | Limit::Count(_)) => {
+            Some(Limit::Percent(_) | Limit::Bytes(_) | Limit::Count(_)) => {
                 return Err("`least` must be a time; write least = \"50us\"".into());
             }
             None => 0.0,
@@ -216,7 +255,10 @@ fn inconclusive(word: &str) -> Parsed<Inconclusive> {
 
 fn names() -> Vec<&'static str> {
     let structure = StructureRule::every().map(StructureRule::label);
-    structure.chain(TimeMeasure::ALL.iter().map(|measure| measure.label())).collect()
+    structure
+        .chain(TimeMeasure::ALL.iter().map(|measure| measure.label()))
+        .chain(MemoryMeasure::ALL.iter().map(|measure| measure.label()))
+        .collect()
 }
 
 fn severity(word: &str) -> Parsed<Severity> {
@@ -311,6 +353,14 @@ mod tests {
             ("[[rule]]\nrule = \"new_op\"\n[[rule]]\nrule = \"new_op\"", "given twice"),
             ("[[rule]]\nrule = \"gpu_time\"", "has no limit"),
             ("[[rule]]\nrule = \"gpu_time\"\nlimit = 5", "needs a unit"),
+            ("[[rule]]\nrule = \"gpu_time\"\nlimit = \"5MB\"", "needs a unit"),
+            ("[[rule]]\nrule = \"peak_memory\"\nlimit = \"5ms\"", "a share or a size"),
+            ("[[rule]]\nrule = \"allocations_per_step\"\nlimit = \"5MB\"", "a share or a count"),
+            ("[[rule]]\nrule = \"peak_memory\"", "has no limit"),
+            (
+                "[[rule]]\nrule = \"peak_memory\"\nlimit = \"5%\"\nphase = \"decode\"",
+                "whole steps only",
+            ),
             ("[[rule]]\nrule = \"idle\"\nlimit = \"5%\"\nphase = \"decode\"", "whole steps only"),
             ("allow = [{ rule = \"new_op\", reason = \" \" }]", "the reason is empty"),
             ("allow = [{ rule = \"new_op\", reason = \"x\", until = \"soon\" }]", "is not a date"),

@@ -1,4 +1,4 @@
-//! Parses an allowed increase such as `5%`, `200us`, `1.5 ms` or `3`.
+//! Parses an allowed increase such as `5%`, `200us`, `1.5 ms`, `16GB` or `3`.
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -11,6 +11,8 @@ pub enum Limit {
     Percent(f64),
     /// An increase by a time in µs.
     Micros(f64),
+    /// A number of bytes.
+    Bytes(f64),
     /// A count.
     Count(f64),
 }
@@ -18,6 +20,17 @@ pub enum Limit {
 /// Time units and their length in µs.
 pub(super) const UNITS: [(&str, f64); 5] =
     [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)];
+
+/// Units of memory and their size in bytes.
+const BYTES: [(&str, f64); 7] = [
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("KiB", 1024.0),
+    ("MiB", 1048576.0),
+    ("GiB", 1073741824.0),
+];
 
 impl FromStr for Limit {
     type Err = Error;
@@ -44,10 +57,13 @@ impl Limit {
             "" => Ok(Limit::Count(value)),
             "%" => Ok(Limit::Percent(value)),
             unit => {
+                if let Some((_, size)) = BYTES.iter().find(|(known, _)| *known == unit) {
+                    return Ok(Limit::Bytes(value * size));
+                }
                 let micros = UNITS.iter().find(|(known, _)| *known == unit);
                 let micros = micros.ok_or_else(|| {
                     Error::usage(format!("{number}{unit}"), format!("unknown unit `{unit}`"))
-                        .remedy("use %, ns, us, ms or s; counts have no unit")
+                        .remedy("use %, a unit of time (ns, us, ms, s) or of memory (kB, MB, GB, MiB, GiB); counts have no unit")
                 })?;
                 Ok(Limit::Micros(value * micros.1))
             }
@@ -58,7 +74,7 @@ impl Limit {
     pub fn above(self, before: f64) -> f64 {
         match self {
             Limit::Percent(percent) => before * percent / 100.0,
-            Limit::Micros(more) | Limit::Count(more) => more,
+            Limit::Micros(more) | Limit::Bytes(more) | Limit::Count(more) => more,
         }
     }
 }
@@ -69,6 +85,7 @@ impl fmt::Display for Limit {
             Limit::Percent(percent) => write!(f, "{percent}%"),
             Limit::Micros(micros) if micros >= 1e3 => write!(f, "{}ms", micros / 1e3),
             Limit::Micros(micros) => write!(f, "{micros}us"),
+            Limit::Bytes(bytes) => write!(f, "{bytes}B"),
             Limit::Count(count) => write!(f, "{count}"),
         }
     }
@@ -85,6 +102,10 @@ mod tests {
         assert_eq!(read("1.5 ms"), Limit::Micros(1500.0));
         assert_eq!(read("2s"), Limit::Micros(2e6));
         assert_eq!(read("3"), Limit::Count(3.0));
+        assert_eq!(
+            [read("1.5 MB"), read("2GiB")],
+            [Limit::Bytes(1.5e6), Limit::Bytes(2147483648.0)]
+        );
         for text in ["", "%", "-5%", "nan%", "5 parsecs", "1e400us"] {
             assert!(text.parse::<Limit>().is_err(), "{text}");
         }

@@ -9,6 +9,7 @@ mod date;
 mod fail_on;
 mod file;
 mod limit;
+mod memory;
 mod structure;
 mod time;
 
@@ -18,6 +19,7 @@ pub(in crate::gate) use budget::Quantity;
 pub use date::Date;
 pub use fail_on::{FailOn, StepMeasure};
 pub use limit::Limit;
+pub use memory::{MemoryMeasure, MemoryRule};
 pub use structure::StructureRule;
 pub use time::{TimeMeasure, TimeRule};
 
@@ -107,6 +109,8 @@ pub struct Rules {
     pub structure: Vec<Rule>,
     /// Rules about times relative to the baseline.
     pub time: Vec<TimeRule>,
+    /// Memory rules; none are checked without a rule file.
+    pub memory: Vec<MemoryRule>,
     /// Absolute limits for the candidate.
     pub budgets: Vec<Budget>,
     /// Exceptions that allow violations.
@@ -135,6 +139,7 @@ impl Default for Rules {
         Rules {
             structure: Vec::new(),
             time: TimeRule::usual(),
+            memory: Vec::new(),
             budgets: Vec::new(),
             allow: Vec::new(),
             inconclusive: Inconclusive::Fails,

@@ -78,8 +78,14 @@ impl StructureRule {
         // same name, the recording is not part of the program, and a baseline file has no memory events.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
-            !matches!(kind, ChangeKind::Collectives | ChangeKind::Recording | ChangeKind::Leak)
-                && !StructureRule::ALL.contains(&rule)
+            !matches!(
+                kind,
+                ChangeKind::Collectives
+                    | ChangeKind::Recording
+                    | ChangeKind::Leak
+                    | ChangeKind::Memory
+                    | ChangeKind::Workspace
+            ) && !StructureRule::ALL.contains(&rule)
         };
         let kinds = ChangeKind::ALL.into_iter().filter(is_new);
         StructureRule::ALL.into_iter().chain(kinds.map(StructureRule::Kind))

@@ -47,6 +47,8 @@ pub(super) struct First {
 
 /// A change of the program, as a line of the page.
 pub(super) struct ChangeRow {
+    /// Position among the changes; `None` for the joint effect of several changes.
+    pub(super) number: Option<usize>,
     /// The effect of the change by replay, or its cost if it has no effect by replay.
     pub(super) leading: String,
     pub(super) style: &'static str,
@@ -188,6 +190,7 @@ fn row(
     ];
     let nodes = line.number.map(|number| &analysis.changes().list()[number].nodes);
     ChangeRow {
+        number: line.number,
         leading: figures.signed_bare(line.cost.0 as f64),
         style: shown_style(figures, line.cost),
         bar: axis.bar(line.cost),

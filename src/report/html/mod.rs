@@ -13,6 +13,7 @@ mod data;
 mod efficiency;
 mod first;
 mod fleet;
+mod memory;
 mod overview;
 mod page_rows;
 mod page_tree;
@@ -41,6 +42,7 @@ use charts::Chart;
 use data::{LeftOut, PageData};
 use efficiency::EfficiencyLine;
 use first::First;
+use memory::MemorySection;
 use overview::{Input, Line, Segment};
 use regions::RegionLine;
 use std::io::{self, Write};
@@ -98,6 +100,7 @@ struct Page<'a> {
     /// The first section about steps or idle time, if there is such a section.
     steps_section: Option<&'static str>,
     regions: Vec<RegionLine>,
+    memory: Option<MemorySection>,
     files: [&'a str; 2],
     /// Whether the times of the tested call sites are sums over all steps.
     changes_are_summed: bool,
@@ -139,6 +142,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
             .into_iter()
             .find(|&key| shared.lists().iter().any(|list| list.key == key)),
         regions: regions::lines(analysis),
+        memory: memory::section(analysis),
         files: paths.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)),
         changes_are_summed: !analysis.has_runs(),
         remarks: remarks(narrative),

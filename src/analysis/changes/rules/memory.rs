@@ -1,9 +1,11 @@
-//! Reports memory that grows from step to step on one side only, or faster than on the other side.
+//! Reports memory that grows from step to step on one side only, or faster than on the other side,
+//! and folds what follows from it.
 
+use super::peaks;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
-use crate::analysis::{Analysis, Leak, MemoryPlace};
+use crate::analysis::{Analysis, Leak, MemoryPlace, bytes};
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
@@ -14,8 +16,23 @@ const NAMED: usize = 3;
 /// Memory growths that differ by less than 1/`SAME` count as equal, since batch sizes vary.
 const SAME: i64 = 100;
 
-/// Reports memory leaks on devices where a leak would be visible on both sides.
+/// Reports leaks, and other peaks, workspaces and reserved memory.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
+    let leak = leaks(drafts);
+    peaks::claim(drafts, leak);
+    if let Some((leak, grown)) = leak {
+        // Memory that is kept makes the allocator ask the driver for more.
+        for at in drafts.find(ChangeKind::Allocator) {
+            let draft = drafts.at(at);
+            if !draft.subject.is_empty() || !draft.names[grown].is_empty() {
+                drafts.fold(at, leak);
+            }
+        }
+    }
+}
+
+/// Reports leaks of devices on which both sides would show one: the change, and the side that grows faster.
+fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let analysis = drafts.analysis;
     let mut found: BTreeMap<MemoryPlace, PerSide<Option<Leak>>> = BTreeMap::new();
     for side in Side::BOTH {
@@ -26,23 +43,27 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     }
     let mut sentences = Vec::new();
     let mut nodes = Vec::new();
+    let mut side = Side::Candidate;
     for (place, leaks) in found {
-        let Some((sentence, leak)) = growth(analysis, place, &leaks) else { continue };
+        let Some((sentence, grown)) = growth(analysis, place, &leaks) else { continue };
+        let Some(leak) = leaks[grown].as_ref() else { continue };
+        side = if sentences.is_empty() { grown } else { side };
         sentences.push(sentence);
         nodes.extend(leak.calls.iter().map(|&(node, _)| node));
     }
-    let Some(&first) = nodes.first() else { return };
+    let &first = nodes.first()?;
     let at = drafts.draft(ChangeKind::Leak, &sentences.join("; "));
     drafts.at(at).nodes = nodes;
     drafts.at(at).position = Position::above(analysis, first);
+    Some((at, side))
 }
 
-/// Describes how the memory growth of a device differs; also returns the leak of the side that grows faster.
-fn growth<'l>(
+/// Describes how the memory growth of a device differs; also returns the side that grows faster.
+fn growth(
     analysis: &Analysis,
     place: MemoryPlace,
-    leaks: &'l PerSide<Option<Leak>>,
-) -> Option<(String, &'l Leak)> {
+    leaks: &PerSide<Option<Leak>>,
+) -> Option<(String, Side)> {
     if !Side::BOTH.iter().all(|&side| analysis.shows_leaks(side, place)) {
         return None;
     }
@@ -67,14 +88,5 @@ fn growth<'l>(
     };
     let calls: Vec<String> = leak.calls.iter().take(NAMED).map(call).collect();
     let more = if leak.calls.len() > NAMED { ", …" } else { "" };
-    Some((format!("Live memory of {place} {grows}: {}{more}", calls.join(", ")), leak))
-}
-
-/// Formats a byte count such as `275.6 MB`.
-fn bytes(count: i64) -> String {
-    const UNITS: [(i64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-    let unit = UNITS.into_iter().find(|(size, _)| count >= *size);
-    unit.map_or(format!("{count} B"), |(size, unit)| {
-        format!("{:.1} {unit}", count as f64 / size as f64)
-    })
+    Some((format!("Live memory of {place} {grows}: {}{more}", calls.join(", ")), grown))
 }

@@ -10,6 +10,7 @@ pub(super) mod kernels;
 pub(super) mod memory;
 pub(super) mod order;
 mod parameters;
+mod peaks;
 pub(super) mod recording;
 pub(super) mod regions;
 mod replaced;

@@ -1,0 +1,168 @@
+//! The regions of both sides, matched by their path of names, with what ran in them.
+
+use super::open::{PathId, Regions};
+use crate::analysis::Analysis;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::{CallKind, CallTree};
+use std::collections::BTreeMap;
+
+/// The regions of one path on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnnotatedRow {
+    /// Names of the regions, the outermost first, with `N` for numbers. Empty for GPU work that was launched
+    /// outside of all regions.
+    pub path: Vec<String>,
+    /// The figures; `None` on a side without the region.
+    pub figures: PerSide<Option<AnnotatedFigures>>,
+}
+
+/// What ran in the regions of one path. The regions in them count as well, except for `host_self`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AnnotatedFigures {
+    /// Number of regions.
+    pub count: u64,
+    /// Sum of their durations on the host.
+    pub wall: Nanos,
+    /// Part of `wall` in which no region in them was open.
+    pub host_self: Nanos,
+    /// Number of GPU events that were launched in them.
+    pub gpu_events: u64,
+    /// Number of those launched on a thread without regions, while the region was open on another thread.
+    pub inferred: u64,
+    /// Sum of the durations of these GPU events.
+    pub gpu_time: Nanos,
+    /// Length of the union of these GPU events.
+    pub gpu_busy: Nanos,
+    /// Part of `wall` in which no GPU event ran, whatever launched it; `None` in a trace without GPU events.
+    pub gpu_idle: Option<Nanos>,
+}
+
+impl Analysis {
+    /// The regions that the programs mark, in alphabetical order of their paths, then GPU work outside of all
+    /// regions. Empty if no trace has regions.
+    pub fn annotated_rows(&self) -> Vec<AnnotatedRow> {
+        let mut found: BTreeMap<Vec<String>, PerSide<Option<AnnotatedFigures>>> = BTreeMap::new();
+        for side in Side::BOTH {
+            for (path, figures) in figures_of(self.tree(side)) {
+                found.entry(path).or_default()[side] = Some(figures);
+            }
+        }
+        let outside = found.remove(&Vec::new());
+        if found.is_empty() {
+            return Vec::new();
+        }
+        let rows = found.into_iter().chain(outside.map(|figures| (Vec::new(), figures)));
+        rows.map(|(path, figures)| AnnotatedRow { path, figures }).collect()
+    }
+}
+
+/// The figures of each path of one trace. The empty path is GPU work outside of regions.
+fn figures_of(tree: &CallTree) -> BTreeMap<Vec<String>, AnnotatedFigures> {
+    let regions = Regions::of(tree);
+    let mut figures = vec![AnnotatedFigures::default(); regions.paths.len()];
+    let busy = Busy::of(tree);
+    for region in &regions.all {
+        let wall = region.end - region.start;
+        let own = &mut figures[region.path];
+        own.count += 1;
+        own.wall += wall;
+        own.host_self += wall;
+        if !busy.events.is_empty() {
+            let idle = wall - busy.within(region.start, region.end);
+            own.gpu_idle = Some(own.gpu_idle.unwrap_or_default() + idle);
+        }
+        if let Some(parent) = region.parent {
+            // A region that outlasts the one around it takes only the common time from it.
+            let common = region.end.min(regions.all[parent].end) - region.start;
+            figures[regions.all[parent].path].host_self -= common;
+        }
+    }
+    let outside = add_gpu_events(tree, &regions, &busy, &mut figures);
+    let mut found: BTreeMap<Vec<String>, AnnotatedFigures> =
+        figures.into_iter().enumerate().map(|(path, own)| (regions.words(path), own)).collect();
+    if outside.gpu_events > 0 {
+        found.insert(Vec::new(), outside);
+    }
+    found
+}
+
+/// Adds each GPU event to the region it was launched in and to those around it. Returns the figures of the
+/// others.
+fn add_gpu_events(
+    tree: &CallTree,
+    regions: &Regions,
+    busy: &Busy,
+    figures: &mut [AnnotatedFigures],
+) -> AnnotatedFigures {
+    let trace = tree.trace();
+    let mut outside = AnnotatedFigures::default();
+    // How far the events of each path, and those outside, reach so far.
+    let mut reached = vec![Nanos(i64::MIN / 2); regions.paths.len() + 1];
+    for &(start, end, event) in &busy.events {
+        let call = tree.call_of(event).expect("a GPU event of the tree");
+        let launch = tree.running_launch(call).and_then(|launch| tree.event(launch));
+        let region =
+            launch.and_then(|event| regions.at(trace.thread_of(event), trace.start(event)));
+        let add = |own: &mut AnnotatedFigures, reached: &mut Nanos, is_inferred: bool| {
+            own.gpu_events += 1;
+            own.inferred += u64::from(is_inferred);
+            own.gpu_time += end - start;
+            own.gpu_busy += (end - start.max(*reached)).max(Nanos::ZERO);
+            *reached = end.max(*reached);
+        };
+        let Some((region, is_inferred)) = region else {
+            add(&mut outside, &mut reached[regions.paths.len()], false);
+            continue;
+        };
+        let mut path: Option<PathId> = Some(regions.all[region].path);
+        while let Some(here) = path {
+            add(&mut figures[here], &mut reached[here], is_inferred);
+            path = regions.paths[here].0;
+        }
+    }
+    outside
+}
+
+/// The GPU events of a trace by start, and the time that they cover.
+struct Busy {
+    events: Vec<(Nanos, Nanos, crate::trace::EventId)>,
+    /// Disjoint spans, each with the covered time before it.
+    covered: Vec<(Nanos, Nanos, Nanos)>,
+}
+
+impl Busy {
+    fn of(tree: &CallTree) -> Busy {
+        let trace = tree.trace();
+        let gpu = tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu);
+        let mut events: Vec<_> = gpu
+            .filter_map(|call| tree.event(call))
+            .map(|event| (trace.start(event), trace.end(event), event))
+            .collect();
+        events.sort_unstable();
+        let mut covered: Vec<(Nanos, Nanos, Nanos)> = Vec::new();
+        for &(start, end, _) in &events {
+            match covered.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                Some(&mut (from, until, before)) => {
+                    covered.push((start, end, before + (until - from)))
+                }
+                None => covered.push((start, end, Nanos::ZERO)),
+            }
+        }
+        Busy { events, covered }
+    }
+
+    /// Covered time before `time`.
+    fn before(&self, time: Nanos) -> Nanos {
+        let after = self.covered.partition_point(|&(start, ..)| start < time);
+        after.checked_sub(1).map_or(Nanos::ZERO, |at| {
+            let (start, end, before) = self.covered[at];
+            before + (time.min(end) - start)
+        })
+    }
+
+    fn within(&self, start: Nanos, end: Nanos) -> Nanos {
+        self.before(end.max(start)) - self.before(start)
+    }
+}

@@ -1,0 +1,227 @@
+//! Another peak of memory, other workspaces, and another amount that the allocator holds at the same peak.
+//!
+//! Bytes are those of blocks, so they are compared only on devices of one kind.
+
+use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::place::{Position, either};
+use crate::analysis::{Analysis, DeviceUsage, LiveSet, MemoryPlace, bytes};
+use crate::diff::MergedId;
+use crate::program::counted;
+use crate::side::{PerSide, Side};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Ops that a sentence names.
+const NAMED: usize = 3;
+/// Amounts that differ by at most one part in this many are the same: allocators round up.
+const SAME: u64 = 100;
+/// Smaller differences are below the size of the segments that allocators take from a device.
+const LEAST: u64 = 2 << 20;
+/// The allocator takes memory in segments of at least this size, so the reserved memory of one peak varies by one.
+const SEGMENT: u64 = 20 << 20;
+
+/// Whether two amounts differ by more than chance.
+fn differs(amounts: PerSide<i64>, least: u64) -> bool {
+    let most = amounts.baseline.unsigned_abs().max(amounts.candidate.unsigned_abs());
+    amounts.baseline.abs_diff(amounts.candidate) > least.max(most / SAME)
+}
+
+/// Reports peaks, workspaces and reserved memory of each device. A leak raises the peak of its side.
+pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
+    let analysis = drafts.analysis;
+    let places: Vec<MemoryPlace> =
+        analysis.memory(Side::Baseline).devices().map(|(place, _)| place).collect();
+    for place in places {
+        let Some(usages) = comparable(analysis, place) else { continue };
+        let peaks = PerSide::from_fn(|side| compared_peak(analysis, side, place, usages[side]));
+        if differs(peaks, LEAST) {
+            let (at, larger) = peak(drafts, place, usages, peaks);
+            if let Some((leak, _)) = leak.filter(|(_, side)| *side == larger) {
+                drafts.fold(at, leak);
+            }
+        } else {
+            reserved(drafts, place, usages);
+        }
+        workspaces(drafts, place, usages);
+    }
+}
+
+/// The usage of a device on both sides, if its bytes compare.
+fn comparable(analysis: &Analysis, place: MemoryPlace) -> Option<PerSide<&DeviceUsage>> {
+    let usage = |side| analysis.memory(side).device(place);
+    let usages = PerSide::new(usage(Side::Baseline)?, usage(Side::Candidate)?);
+    let PerSide { baseline: one, candidate: two } = usages;
+    let is_followed = one.has_addresses() && two.has_addresses();
+    (is_followed && one.kind() == two.kind() && one.is_absolute() == two.is_absolute())
+        .then_some(usages)
+}
+
+/// The peak in the steps that both sides have, or of the whole recording if there are none.
+fn compared_peak(analysis: &Analysis, side: Side, place: MemoryPlace, usage: &DeviceUsage) -> i64 {
+    let rows = analysis.memory_timeline().into_iter().filter(|row| row.place == place);
+    let is_matched = |step: &PerSide<_>| {
+        let PerSide { baseline, candidate } = step;
+        Option::is_some(baseline) && Option::is_some(candidate)
+    };
+    let matched = rows.filter(|row| row.step.as_ref().is_some_and(is_matched));
+    let peaks = matched.filter_map(|row| row.spans[side].as_ref().map(|span| span.peak));
+    peaks.max().unwrap_or_else(|| usage.peak())
+}
+
+fn peak(
+    drafts: &mut Drafts<'_>,
+    place: MemoryPlace,
+    usages: PerSide<&DeviceUsage>,
+    peaks: PerSide<i64>,
+) -> (usize, Side) {
+    let analysis = drafts.analysis;
+    let larger = if peaks.candidate > peaks.baseline { Side::Candidate } else { Side::Baseline };
+    let mut sentence = format!(
+        "Peak memory of {place} is {} instead of {}",
+        bytes(peaks.candidate),
+        bytes(peaks.baseline)
+    );
+    if !usages.baseline.is_absolute() {
+        sentence += ", without what was live before the recording";
+    }
+    // The live set is that of the whole recording, so it explains only a peak of the compared steps.
+    let is_whole = usages[larger].peak() == peaks[larger];
+    let mut sets = analysis.live_sets().into_iter();
+    let set = sets.find(|set| is_whole && set.place == place && set.peak_of == larger);
+    let (parts, nodes) = set.map_or_else(Default::default, |set| grown(&set, larger));
+    if !parts.is_empty() {
+        sentence += &format!(": {}", parts.join(", "));
+    }
+    let at = drafts.draft(ChangeKind::Memory, &sentence);
+    if let Some(&first) = nodes.first() {
+        drafts.at(at).position = Position::above(analysis, first);
+    }
+    drafts.at(at).nodes = nodes;
+    (at, larger)
+}
+
+/// The sources that have more live bytes on the side with the larger peak, in words, and their ops.
+fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
+    let more = |bytes: PerSide<Option<i64>>| {
+        let [own, other] = [bytes[larger], bytes[larger.other()]].map(Option::unwrap_or_default);
+        own.saturating_sub(other)
+    };
+    let mut by_name: BTreeMap<&str, i64> = BTreeMap::new();
+    for row in &set.rows {
+        let sum = by_name.entry(row.source.name()).or_default();
+        *sum = sum.saturating_add(more(row.bytes));
+    }
+    let total = more(set.bytes).unsigned_abs();
+    let mut all: Vec<(&str, i64)> = by_name.into_iter().collect();
+    all.sort_by_key(|&(name, bytes)| (Reverse(bytes), name));
+    all.retain(|(_, bytes)| *bytes > 0 && bytes.unsigned_abs() >= total / SAME);
+    all.truncate(NAMED);
+    let sign = if larger == Side::Candidate { "+" } else { "−" };
+    let words = |&(name, count): &(&str, i64)| {
+        let is_op = !name.starts_with('(');
+        let at = if is_op { format!("in {name}") } else { name.replace(['(', ')'], "") };
+        format!("{sign}{} {at}", bytes(count))
+    };
+    let is_named = |name: &str| all.iter().any(|(named, _)| *named == name);
+    let mut rows: Vec<_> = set.rows.iter().filter(|row| is_named(row.source.name())).collect();
+    rows.sort_by_key(|row| Reverse(more(row.bytes)));
+    let grown = rows.into_iter().filter(|row| more(row.bytes) > 0);
+    (all.iter().map(words).collect(), grown.filter_map(|row| row.node).collect())
+}
+
+/// Reports another amount of reserved memory at the same peak: fragments, or a cache that was emptied.
+fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
+    let PerSide { baseline: Some(one), candidate: Some(two) } =
+        usages.map(DeviceUsage::most_reserved)
+    else {
+        return;
+    };
+    if !differs(PerSide::new(one, two), SEGMENT) {
+        return;
+    }
+    let sentence = format!(
+        "The allocator reserves {} instead of {} on {place} for the same peak of {}",
+        bytes(two),
+        bytes(one),
+        bytes(usages.candidate.peak())
+    );
+    drafts.draft(ChangeKind::Allocator, &sentence);
+}
+
+/// What a matched op takes for itself in all its calls of one name.
+#[derive(Default)]
+struct Workspace {
+    bytes: PerSide<i64>,
+    count: PerSide<u64>,
+    nodes: Vec<MergedId>,
+}
+
+/// Reports temporary blocks of matched ops that only one side allocates, or that differ in size, unless
+/// the op has other arguments or kernels.
+fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
+    let analysis = drafts.analysis;
+    let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));
+    let merged = analysis.diff().merged();
+    let mut of_nodes: FxHashMap<MergedId, PerSide<(i64, u64)>> = FxHashMap::default();
+    let mut allocated = PerSide::new(0i64, 0i64);
+    for side in Side::BOTH {
+        for block in usages[side].blocks() {
+            let Some(call) = block.call.filter(|&call| analysis.is_compared(side, call)) else {
+                continue;
+            };
+            allocated[side] = allocated[side].saturating_add(block.bytes);
+            // Blocks of an op that only one side has are part of that change.
+            let op = analysis.op_of(side, call).filter(|_| block.is_temporary);
+            let op = op.filter(|&op| analysis.diff().relation(side, op).is_common());
+            if let Some(node) = op.map(|op| merged.of(side, op)) {
+                let of_side = &mut of_nodes.entry(node).or_default()[side];
+                *of_side = (of_side.0.saturating_add(block.bytes), of_side.1 + 1);
+            }
+        }
+    }
+    let mut nodes: Vec<_> = of_nodes.into_iter().collect();
+    nodes.sort_unstable_by_key(|(node, _)| *node);
+    let mut by_name: BTreeMap<String, Workspace> = BTreeMap::new();
+    for (node, sides) in nodes {
+        let is_matched = Side::BOTH.iter().all(|&side| merged.node(node).call(side).is_some());
+        let is_consequence = drafts.of_site(node).is_some()
+            || drafts.of_calls(node).is_some()
+            || drafts.covering(node).is_some();
+        if !is_matched || is_consequence || sides.baseline == sides.candidate {
+            continue;
+        }
+        let (side, call) = either(analysis, node);
+        let known = by_name.entry(analysis.tree(side).name(call).to_owned()).or_default();
+        for side in Side::BOTH {
+            known.bytes[side] = known.bytes[side].saturating_add(sides[side].0);
+            known.count[side] += sides[side].1;
+        }
+        known.nodes.push(node);
+    }
+    for (name, workspace) in by_name {
+        let per_step = |amounts: PerSide<i64>| {
+            PerSide::from_fn(|side| amounts[side] / steps[side].cast_signed())
+        };
+        let (amounts, all) = (per_step(workspace.bytes), per_step(allocated));
+        let least = all.baseline.max(all.candidate).unsigned_abs() / SAME;
+        if !differs(amounts, least.max(LEAST)) {
+            continue;
+        }
+        let words = |side: Side| match workspace.count[side] / steps[side] {
+            0 => "no temporary blocks".to_owned(),
+            count => {
+                format!("{} in {}", bytes(amounts[side]), counted(count, "temporary block"))
+            }
+        };
+        let sentence = format!(
+            "{name} allocates {} instead of {} per step on {place} for the same tensors",
+            words(Side::Candidate),
+            words(Side::Baseline)
+        );
+        let at = drafts.draft(ChangeKind::Workspace, &sentence);
+        drafts.at(at).position = Position::above(analysis, workspace.nodes[0]);
+        drafts.at(at).nodes = workspace.nodes;
+    }
+}

@@ -1,0 +1,168 @@
+//! What is live at the peak of a device, on both sides, by module and matched op.
+//!
+//! The peaks of two sides are often in different calls, and live sets of different moments do not compare. So
+//! the peak of one side is compared with the other side's largest live set during the counterpart of the call
+//! that reaches the peak.
+
+use super::device::MemoryPlace;
+use super::rows::MemorySource;
+use super::usage::DeviceUsage;
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The live memory of a device on both sides when one of them is at its peak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveSet {
+    /// The device.
+    pub place: MemoryPlace,
+    /// The side that is at its peak.
+    pub peak_of: Side,
+    /// Name of the matched call in which it reaches the peak: the innermost one, but not a launch. Empty if the
+    /// peak is at the start, or outside of matched calls; the other side is then at its own peak.
+    pub call: String,
+    /// Live bytes in all; `None` on a side without events of the device, or without addresses.
+    pub bytes: PerSide<Option<i64>>,
+    /// The parts that they add up to, the largest first.
+    pub rows: Vec<LiveRow>,
+}
+
+/// The live memory of one source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveRow {
+    /// Name of the innermost `nn.Module` around the allocations; empty outside of modules.
+    pub module: String,
+    /// The first node of the merged tree with this source; `None` outside of ops.
+    pub node: Option<MergedId>,
+    /// Where the memory comes from.
+    pub source: MemorySource,
+    /// Bytes; `None` as in [`LiveSet::bytes`].
+    pub bytes: PerSide<Option<i64>>,
+}
+
+/// A moment of one side: the last event that has happened, or `None` before all events.
+type Moment = Option<usize>;
+
+impl Analysis {
+    /// The live sets at the peak of each device: at the baseline's, then at the candidate's.
+    pub fn live_sets(&self) -> Vec<LiveSet> {
+        let places: BTreeSet<MemoryPlace> = Side::BOTH
+            .into_iter()
+            .flat_map(|side| self.memory(side).devices().map(|(place, _)| place))
+            .collect();
+        let mut names = Names { analysis: self, of_nodes: FxHashMap::default() };
+        let sets = places.into_iter().flat_map(|place| Side::BOTH.map(|side| (place, side)));
+        sets.filter_map(|(place, side)| self.live_set(place, side, &mut names)).collect()
+    }
+
+    fn live_set(
+        &self,
+        place: MemoryPlace,
+        peak_of: Side,
+        names: &mut Names<'_>,
+    ) -> Option<LiveSet> {
+        let usages = PerSide::from_fn(|side| {
+            self.memory(side).device(place).filter(|usage| usage.has_addresses())
+        });
+        let peak = usages[peak_of]?.peak_event();
+        let call = peak.and_then(|at| self.matched_call_at(peak_of, usages[peak_of]?, at));
+        let moment = |side: Side, usage: &DeviceUsage| -> Moment {
+            match call {
+                _ if side == peak_of => peak,
+                Some(call) => self.highest_during(side, usage, self.diff().partner(peak_of, call)?),
+                None => usage.peak_event(),
+            }
+        };
+        let mut found: BTreeMap<(String, MemorySource), Live> = BTreeMap::new();
+        let mut bytes = PerSide::default();
+        for side in Side::BOTH {
+            let Some(usage) = usages[side] else { continue };
+            let at = moment(side, usage);
+            let mut add = |key: (String, MemorySource), node: Option<MergedId>, bytes: i64| {
+                let live = found.entry(key).or_default();
+                live.node = live.node.into_iter().chain(node).min();
+                let sum = live.bytes[side].get_or_insert(0);
+                *sum = sum.saturating_add(bytes);
+            };
+            let mut rest = at.map_or(usage.before(), |at| usage.allocated()[at]);
+            bytes[side] = Some(rest);
+            for block in usage.blocks().iter().filter(|block| block.is_live(at)) {
+                let node = block.call.and_then(|call| self.memory_node(side, call));
+                add(names.of(node), node, block.bytes);
+                rest = rest.saturating_sub(block.bytes);
+            }
+            let before = usage.earlier_at(at);
+            add((String::new(), MemorySource::Before), None, before);
+            if rest != before {
+                let lost = (String::new(), MemorySource::NotRecorded);
+                add(lost, None, rest.saturating_sub(before));
+            }
+        }
+        let mut rows: Vec<LiveRow> = found
+            .into_iter()
+            .map(|((module, source), live)| {
+                let zero = |side: Side| live.bytes[side].or_else(|| usages[side].map(|_| 0));
+                LiveRow { module, node: live.node, source, bytes: PerSide::from_fn(zero) }
+            })
+            .collect();
+        rows.sort_by_key(|row| {
+            Reverse(row.bytes.baseline.unwrap_or(0).max(row.bytes.candidate.unwrap_or(0)))
+        });
+        let call = call.map_or(String::new(), |call| self.tree(peak_of).name(call).to_owned());
+        Some(LiveSet { place, peak_of, call, bytes, rows })
+    }
+
+    /// The innermost frame or op with a counterpart around an allocation.
+    fn matched_call_at(&self, side: Side, usage: &DeviceUsage, at: usize) -> Option<CallId> {
+        let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated).ok()?;
+        let call = usage.blocks()[found].call?;
+        let tree = self.tree(side);
+        std::iter::once(call).chain(tree.ancestors(call)).find(|&call| {
+            matches!(tree.kind(call), CallKind::Op | CallKind::Frame)
+                && self.diff().partner(side, call).is_some_and(|partner| {
+                    let other = self.tree(side.other());
+                    other.event(partner).is_some() && !other.is_captured(partner)
+                })
+        })
+    }
+
+    /// The moment within a call at which most bytes are allocated; the end of the call if it has no events.
+    fn highest_during(&self, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
+        let tree = self.tree(side);
+        let event = tree.event(call)?;
+        let (start, end) = (tree.trace().start(event), tree.trace().end(event));
+        let events = usage.events();
+        let first = events.partition_point(|event| event.time < start);
+        let last = events.partition_point(|event| event.time <= end).max(first);
+        let highest = (first..last).max_by_key(|&at| (usage.allocated()[at], Reverse(at)));
+        highest.or_else(|| last.checked_sub(1))
+    }
+}
+
+/// The live bytes of a source, and its first node.
+#[derive(Default)]
+struct Live {
+    node: Option<MergedId>,
+    bytes: PerSide<Option<i64>>,
+}
+
+/// The module and the source of matched ops.
+struct Names<'a> {
+    analysis: &'a Analysis,
+    of_nodes: FxHashMap<MergedId, (String, MemorySource)>,
+}
+
+impl Names<'_> {
+    fn of(&mut self, node: Option<MergedId>) -> (String, MemorySource) {
+        let Some(node) = node else { return (String::new(), MemorySource::OutsideOps) };
+        let find = || {
+            let module = self.analysis.module_of_node(node).to_owned();
+            (module, self.analysis.memory_source(node))
+        };
+        self.of_nodes.entry(node).or_insert_with(find).clone()
+    }
+}

@@ -1,0 +1,41 @@
+//! The memory events of one trace → a summary of each device.
+
+use super::usage::MemoryUsage;
+use crate::tree::CallTree;
+use serde::Serialize;
+
+/// The memory of a device of one trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemorySummary {
+    /// `gpu 0`, or `cpu`.
+    pub device: String,
+    /// Most bytes allocated at once; without those before the first event if these are unknown.
+    pub peak_bytes: i64,
+    /// Bytes that were allocated before the first event; `None` if unknown.
+    pub before_bytes: Option<i64>,
+    /// Most bytes that the allocator held; `None` if unknown.
+    pub reserved_bytes: Option<i64>,
+    /// Number of allocations.
+    pub allocations: u64,
+    /// Bytes that they allocate in all. Memory that is freed and allocated again counts twice.
+    pub allocated_bytes: i64,
+}
+
+impl MemorySummary {
+    /// The devices of a trace with memory events.
+    pub fn of(tree: &CallTree) -> Vec<MemorySummary> {
+        let usage = MemoryUsage::of(tree);
+        let summary = |(place, usage): (super::MemoryPlace, &super::DeviceUsage)| MemorySummary {
+            device: place.to_string(),
+            peak_bytes: usage.peak(),
+            before_bytes: usage.is_absolute().then(|| usage.before()),
+            reserved_bytes: usage.most_reserved(),
+            allocations: usage.blocks().len() as u64,
+            allocated_bytes: usage
+                .blocks()
+                .iter()
+                .fold(0, |sum: i64, block| sum.saturating_add(block.bytes)),
+        };
+        usage.devices().map(summary).collect()
+    }
+}

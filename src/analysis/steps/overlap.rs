@@ -1,0 +1,140 @@
+//! How much GPU work of a step runs at once: on several streams, and computation with communication.
+
+use super::{Activity, activity};
+use crate::analysis::Analysis;
+use crate::program::{Measure, StepId};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallKind;
+use rustc_hash::FxHashMap;
+
+/// The concurrency of the GPU work that was launched in a step, on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverlapRow {
+    /// The matched step; `None` for all GPU work of the traces.
+    pub step: Option<PerSide<Option<StepId>>>,
+    /// The figures; `None` on a side without the step or without GPU events.
+    pub figures: PerSide<Option<Overlap>>,
+}
+
+/// The concurrency of some GPU events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Overlap {
+    /// Number of streams that they run on.
+    pub streams: u64,
+    /// Time in which at least one of them runs.
+    pub busy: Nanos,
+    /// Part of it in which events of at least two streams run.
+    pub concurrent: Nanos,
+    /// Time in which a communication kernel runs.
+    pub communication: Nanos,
+    /// Part of it in which a compute kernel runs as well.
+    pub overlapped_communication: Nanos,
+}
+
+/// A GPU event: its stream and what it does.
+struct Running {
+    start: Nanos,
+    end: Nanos,
+    stream: u32,
+    activity: Activity,
+}
+
+impl Analysis {
+    /// The concurrency of all GPU work, then that of each step. Empty without GPU events.
+    pub fn overlap_rows(&self) -> Vec<OverlapRow> {
+        if self.measure() != Measure::GpuTime {
+            return Vec::new();
+        }
+        let of_steps = PerSide::from_fn(|side| self.overlap_of(side));
+        let whole = OverlapRow {
+            step: None,
+            figures: of_steps.as_ref().map(|(whole, _)| (whole.streams > 0).then_some(*whole)),
+        };
+        let row = |ids: PerSide<Option<StepId>>| OverlapRow {
+            step: Some(ids),
+            figures: PerSide::from_fn(|side| {
+                let (whole, steps) = &of_steps[side];
+                ids[side].filter(|_| whole.streams > 0).map(|id| steps[id.index()])
+            }),
+        };
+        std::iter::once(whole).chain(self.step_places().into_iter().map(row)).collect()
+    }
+
+    /// The concurrency of all GPU work of a side, and of each step.
+    fn overlap_of(&self, side: Side) -> (Overlap, Vec<Overlap>) {
+        let (tree, steps) = (self.tree(side), self.steps(side));
+        let communication = self.diff().program(side).communication();
+        let mut streams: FxHashMap<_, u32> = FxHashMap::default();
+        let mut all: Vec<(Option<usize>, Running)> = Vec::new();
+        for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu) {
+            let Some(event) = tree.event(call) else { continue };
+            let next = streams.len() as u32;
+            all.push((
+                steps.step(call).map(StepId::index),
+                Running {
+                    start: tree.trace().start(event),
+                    end: tree.trace().end(event),
+                    stream: *streams.entry(tree.trace().stream(event)).or_insert(next),
+                    activity: activity(tree, communication, call),
+                },
+            ));
+        }
+        all.sort_by_key(|(_, running)| (running.start, running.end));
+        let whole = overlap(streams.len(), all.iter().map(|(_, running)| running));
+        let mut of_steps: Vec<Vec<&Running>> = vec![Vec::new(); steps.len()];
+        for (step, running) in &all {
+            if let Some(step) = step {
+                of_steps[*step].push(running);
+            }
+        }
+        let of_step = |step: Vec<&Running>| overlap(streams.len(), step.into_iter());
+        (whole, of_steps.into_iter().map(of_step).collect())
+    }
+}
+
+/// The concurrency of events that are sorted by start; `streams` is more than any of their streams.
+fn overlap<'r>(streams: usize, events: impl Iterator<Item = &'r Running>) -> Overlap {
+    let mut edges: Vec<(Nanos, bool, &Running)> = Vec::new();
+    for event in events.filter(|event| event.start < event.end) {
+        edges.push((event.start, true, event));
+        edges.push((event.end, false, event));
+    }
+    edges.sort_by_key(|&(time, starts, _)| (time, starts));
+    let mut found = Overlap::default();
+    let mut on_stream = vec![0u32; streams];
+    let mut is_used = vec![false; streams];
+    let (mut active, mut computing, mut communicating) = (0u32, 0u32, 0u32);
+    let mut last = Nanos::ZERO;
+    for (time, starts, event) in edges {
+        let passed = time - last;
+        let add = |sum: &mut Nanos, counts: bool| {
+            if counts {
+                *sum += passed;
+            }
+        };
+        add(&mut found.busy, active > 0);
+        add(&mut found.concurrent, active > 1);
+        add(&mut found.communication, communicating > 0);
+        add(&mut found.overlapped_communication, communicating > 0 && computing > 0);
+        last = time;
+        let here = &mut on_stream[event.stream as usize];
+        is_used[event.stream as usize] = true;
+        let of_kind = match event.activity {
+            Activity::Compute => Some(&mut computing),
+            Activity::Communication => Some(&mut communicating),
+            Activity::Copy => None,
+        };
+        if starts {
+            active += u32::from(*here == 0);
+            *here += 1;
+            of_kind.into_iter().for_each(|count| *count += 1);
+        } else {
+            *here -= 1;
+            active -= u32::from(*here == 0);
+            of_kind.into_iter().for_each(|count| *count -= 1);
+        }
+    }
+    found.streams = is_used.into_iter().filter(|&is_used| is_used).count() as u64;
+    found
+}

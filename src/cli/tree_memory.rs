@@ -1,0 +1,36 @@
+//! A tree whose trace has memory events → the bytes that each call allocates.
+
+use tracetree::analysis::{MemoryPlace, MemoryUsage};
+use tracetree::tree::CallTree;
+use tracetree::{Error, ErrorKind, Result};
+
+/// The bytes that each call and its descendants allocate on the GPUs; on the host if no GPU has memory events.
+///
+/// # Errors
+/// If the trace has no memory events.
+pub(super) fn allocated(tree: &CallTree) -> Result<Vec<i64>> {
+    if tree.trace().memory().is_empty() {
+        let source = tree.trace().source();
+        return Err(Error::new(ErrorKind::Usage, source, "has no memory events")
+            .remedy("record it using profile_memory=True"));
+    }
+    let usage = MemoryUsage::of(tree);
+    let is_gpu = |place: MemoryPlace| matches!(place, MemoryPlace::Gpu(_));
+    let has_gpu = usage.devices().any(|(place, _)| is_gpu(place));
+    let mut bytes = vec![0i64; tree.len()];
+    for (_, usage) in usage.devices().filter(|(place, _)| is_gpu(*place) == has_gpu) {
+        for block in usage.blocks() {
+            if let Some(call) = block.call {
+                bytes[call.index()] = bytes[call.index()].saturating_add(block.bytes);
+            }
+        }
+    }
+    // Descendants come after their ancestors.
+    let calls: Vec<_> = tree.calls().collect();
+    for &call in calls.iter().rev() {
+        if let Some(above) = tree.parent(call) {
+            bytes[above.index()] = bytes[above.index()].saturating_add(bytes[call.index()]);
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,218 @@
+//! Memory events → the section of the page: changes of memory, and for each device both curves to scale, the
+//! totals, and what is live at the peaks.
+
+mod curve;
+
+use crate::analysis::{
+    Analysis, ChangeKind, DeviceUsage, LiveRow, LiveSet, MemoryPlace, MemorySource, bytes,
+};
+use crate::side::{PerSide, Side};
+use curve::Curves;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// Maximum number of lines of a live set. The rest is summed in one more, so that the table adds up.
+const LINES: usize = 12;
+
+/// The section; `None` if no trace has memory events.
+pub(super) struct MemorySection {
+    /// The changes of memory, those that grow without end first.
+    pub(super) changes: Vec<String>,
+    pub(super) devices: Vec<Device>,
+}
+
+/// The memory of one device.
+pub(super) struct Device {
+    pub(super) name: String,
+    pub(super) curves: Curves,
+    pub(super) totals: Vec<Figures>,
+    pub(super) live: Vec<Live>,
+    /// What the figures leave out; empty if nothing.
+    pub(super) remark: &'static str,
+}
+
+/// A figure of both sides and its difference; a side without it is empty.
+pub(super) struct Figures {
+    pub(super) title: String,
+    pub(super) note: String,
+    pub(super) cells: [String; 2],
+    pub(super) difference: String,
+    pub(super) style: &'static str,
+}
+
+/// What is live when one side is at its peak.
+pub(super) struct Live {
+    pub(super) title: String,
+    pub(super) remark: String,
+    pub(super) lines: Vec<Figures>,
+    pub(super) sum: Figures,
+}
+
+pub(super) fn section(analysis: &Analysis) -> Option<MemorySection> {
+    let places: BTreeSet<MemoryPlace> = Side::BOTH
+        .into_iter()
+        .flat_map(|side| analysis.memory(side).devices().map(|(place, _)| place))
+        .collect();
+    if places.is_empty() {
+        return None;
+    }
+    let sets = analysis.live_sets();
+    let device = |place| {
+        let sets = sets.iter().filter(|set| set.place == place);
+        device(analysis, place, sets.map(|set| live(analysis, set)).collect())
+    };
+    Some(MemorySection {
+        changes: changes(analysis),
+        devices: places.into_iter().map(device).collect(),
+    })
+}
+
+/// The sentences of the changes of memory, leaks first.
+fn changes(analysis: &Analysis) -> Vec<String> {
+    let kinds =
+        [ChangeKind::Leak, ChangeKind::Memory, ChangeKind::Workspace, ChangeKind::Allocator];
+    let of_kind = |kind| {
+        let changes = analysis.changes().list().iter().filter(move |change| change.kind == kind);
+        changes.map(|change| change.sentence.clone())
+    };
+    kinds.into_iter().flat_map(of_kind).collect()
+}
+
+fn device(analysis: &Analysis, place: MemoryPlace, live: Vec<Live>) -> Device {
+    let usages = PerSide::from_fn(|side| analysis.memory(side).device(place));
+    let of = |figure: &dyn Fn(&DeviceUsage) -> Option<i64>| {
+        PerSide::from_fn(|side| usages[side].and_then(figure))
+    };
+    let is_absolute = |usage: &DeviceUsage| usage.is_absolute();
+    let blocks = |usage: &DeviceUsage, counts: fn(&DeviceUsage, usize) -> i64| {
+        (0..usage.blocks().len()).fold(0i64, |sum, at| sum.saturating_add(counts(usage, at)))
+    };
+    let all = |usage: &DeviceUsage| Some(blocks(usage, |usage, at| usage.blocks()[at].bytes));
+    let temporary = |usage: &DeviceUsage| {
+        let counts = |usage: &DeviceUsage, at: usize| {
+            let block = &usage.blocks()[at];
+            if block.is_temporary { block.bytes } else { 0 }
+        };
+        usage.has_addresses().then(|| blocks(usage, counts))
+    };
+    let counted = |usage: &DeviceUsage| Some(usage.blocks().len() as i64);
+    let last = |usage: &DeviceUsage| usage.allocated().last().copied();
+    let mut totals = vec![
+        figures("peak", "most bytes allocated at once", of(&|usage| Some(usage.peak())), bytes),
+        figures(
+            "live before the recording",
+            "",
+            of(&|usage| is_absolute(usage).then(|| usage.before())),
+            bytes,
+        ),
+        figures("allocated at the end", "", of(&last), bytes),
+        figures(
+            "reserved at most",
+            "what the allocator took from the device",
+            of(&DeviceUsage::most_reserved),
+            bytes,
+        ),
+        figures(
+            "allocated in all",
+            "churn, not need: memory that is freed and allocated again counts each time",
+            of(&all),
+            bytes,
+        ),
+        figures(
+            "of it temporary",
+            "freed before the outermost op around the allocation ends",
+            of(&temporary),
+            bytes,
+        ),
+        figures("allocations", "", of(&counted), |count: i64| count.to_string()),
+    ];
+    totals.retain(|line| line.cells.iter().any(|cell| !cell.is_empty()));
+    let is_relative =
+        Side::BOTH.into_iter().any(|side| usages[side].is_some_and(|usage| !is_absolute(usage)));
+    Device {
+        name: place.to_string(),
+        curves: Curves::of(analysis, usages),
+        totals,
+        live,
+        remark: match is_relative {
+            true => "Without what was live before the recording, which is unknown.",
+            false => "",
+        },
+    }
+}
+
+fn live(analysis: &Analysis, set: &LiveSet) -> Live {
+    let [here, there] = [set.peak_of, set.peak_of.other()].map(|side| analysis.side_name(side));
+    let remark = match set.call.as_str() {
+        "" => format!("The peak is outside of matched calls. {there} is shown at its own peak."),
+        call => {
+            format!(
+                "{here} reaches it in {call}. {there} is shown at its most in the matched call."
+            )
+        }
+    };
+    let mut rows: Vec<&LiveRow> = set.rows.iter().collect();
+    let largest = |row: &&LiveRow| {
+        let [one, two] = [row.bytes.baseline, row.bytes.candidate].map(Option::unwrap_or_default);
+        Reverse(one.abs().max(two.abs()))
+    };
+    rows.sort_by_key(largest);
+    let rest = rows.split_off(rows.len().min(LINES));
+    let mut lines: Vec<Figures> = rows.into_iter().map(row).collect();
+    if !rest.is_empty() {
+        let sum = |side: Side| {
+            let mut all = rest.iter().map(|row| row.bytes[side]);
+            all.try_fold(0i64, |sum, bytes| Some(sum.saturating_add(bytes?)))
+        };
+        let title = format!("{} more", rest.len());
+        lines.push(figures(&title, "", PerSide::from_fn(sum), bytes));
+    }
+    Live {
+        title: format!("Live at the peak of {here}"),
+        remark,
+        lines,
+        sum: figures("sum", "", set.bytes, bytes),
+    }
+}
+
+fn row(row: &LiveRow) -> Figures {
+    let mut notes = Vec::new();
+    if !row.module.is_empty() {
+        notes.push(format!("in {}", row.module));
+    }
+    if let MemorySource::Op { name, root, shapes } = &row.source {
+        if root != name {
+            notes.push(format!("below {root}"));
+        }
+        notes.extend(shapes.iter().find(|shapes| !shapes.is_empty()).cloned());
+    }
+    figures(row.source.name(), &notes.join(", "), row.bytes, bytes)
+}
+
+fn figures(
+    title: &str,
+    note: &str,
+    values: PerSide<Option<i64>>,
+    show: impl Fn(i64) -> String,
+) -> Figures {
+    let difference = values
+        .baseline
+        .zip(values.candidate)
+        .map(|(baseline, candidate)| candidate.saturating_sub(baseline));
+    let signed = |difference: i64| match difference {
+        0 => "±0".to_owned(),
+        1.. => format!("+{}", show(difference)),
+        _ => format!("−{}", show(difference.saturating_neg())),
+    };
+    Figures {
+        title: title.to_owned(),
+        note: note.to_owned(),
+        cells: Side::BOTH.map(|side| values[side].map_or(String::new(), &show)),
+        difference: difference.map_or(String::new(), signed),
+        style: match difference.unwrap_or(0) {
+            1.. => "more",
+            0 => "same",
+            _ => "less",
+        },
+    }
+}

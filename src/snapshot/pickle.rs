@@ -1,0 +1,416 @@
+//! A pickle of plain values → these values. Nothing is executed: opcodes that name or call Python objects are
+//! refused.
+
+use rustc_hash::FxHashMap;
+
+/// A value, as its position in [`Values`]. Values that the pickle shares have one position.
+pub(super) type ValueId = u32;
+
+/// A plain value.
+#[derive(Debug)]
+pub(super) enum Value {
+    /// `None`, a truth value, a float, or an integer that does not fit: nothing that is read from a snapshot.
+    Other,
+    Int(i64),
+    Text(Box<str>),
+    /// A list or a tuple.
+    List(Vec<ValueId>),
+    Dict(Vec<(ValueId, ValueId)>),
+}
+
+/// All values of a pickle.
+#[derive(Debug)]
+pub(super) struct Values {
+    all: Vec<Value>,
+    top: ValueId,
+}
+
+/// Why bytes are not a pickle of plain values, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) offset: usize,
+    pub(super) message: String,
+}
+
+type Result<T> = std::result::Result<T, Refused>;
+
+/// Dictionaries with more keys are not searched: those of snapshots have about ten.
+const KEYS: usize = 64;
+
+impl Values {
+    /// Reads a pickle of protocol 2 to 5.
+    pub(super) fn read(bytes: &[u8]) -> Result<Values> {
+        Machine {
+            bytes,
+            at: 0,
+            start: 0,
+            all: Vec::new(),
+            stack: Vec::new(),
+            memo: FxHashMap::default(),
+        }
+        .run()
+    }
+
+    pub(super) fn top(&self) -> ValueId {
+        self.top
+    }
+
+    pub(super) fn value(&self, id: ValueId) -> &Value {
+        &self.all[id as usize]
+    }
+
+    /// The value of a key; `None` for other values, and for a dictionary without the key.
+    pub(super) fn get(&self, dict: ValueId, key: &str) -> Option<ValueId> {
+        let Value::Dict(pairs) = self.value(dict) else { return None };
+        let is_it = |(name, _): &&(ValueId, ValueId)| self.text(*name) == Some(key);
+        pairs.iter().take(KEYS).find(is_it).map(|(_, value)| *value)
+    }
+
+    pub(super) fn text(&self, id: ValueId) -> Option<&str> {
+        match self.value(id) {
+            Value::Text(text) => Some(text),
+            Value::Other | Value::Int(_) | Value::List(_) | Value::Dict(_) => None,
+        }
+    }
+
+    pub(super) fn int(&self, id: ValueId) -> Option<i64> {
+        match self.value(id) {
+            Value::Int(number) => Some(*number),
+            Value::Other | Value::Text(_) | Value::List(_) | Value::Dict(_) => None,
+        }
+    }
+
+    pub(super) fn list(&self, id: ValueId) -> Option<&[ValueId]> {
+        match self.value(id) {
+            Value::List(items) => Some(items),
+            Value::Other | Value::Int(_) | Value::Text(_) | Value::Dict(_) => None,
+        }
+    }
+}
+
+/// An item of the stack of a pickle machine.
+#[derive(Clone, Copy)]
+enum Item {
+    Mark,
+    Value(ValueId),
+}
+
+/// Interprets the opcodes of plain values.
+struct Machine<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    /// Where the current opcode is.
+    start: usize,
+    all: Vec<Value>,
+    stack: Vec<Item>,
+    memo: FxHashMap<u32, ValueId>,
+}
+
+impl Machine<'_> {
+    fn run(mut self) -> Result<Values> {
+        if self.bytes.first() != Some(&0x80) {
+            return Err(self.refused("is not a pickle of protocol 2 or later"));
+        }
+        loop {
+            self.start = self.at;
+            let [code] = self.take()?;
+            if code == b'.' {
+                let top = self.pop()?;
+                return Ok(Values { all: self.all, top });
+            }
+            self.step(code)?;
+        }
+    }
+
+    fn step(&mut self, code: u8) -> Result<()> {
+        match code {
+            // PROTO
+            0x80 => {
+                let [version] = self.take()?;
+                match version {
+                    2..=5 => Ok(()),
+                    _ => Err(self.refused(&format!("has the unknown pickle protocol {version}"))),
+                }
+            }
+            // FRAME: only the size of what follows.
+            0x95 => self.take::<8>().map(|_| ()),
+            b'(' => {
+                self.stack.push(Item::Mark);
+                Ok(())
+            }
+            b'}' => self.push(Value::Dict(Vec::new())),
+            b']' | b')' => self.push(Value::List(Vec::new())),
+            // NONE, NEWTRUE, NEWFALSE
+            b'N' | 0x88 | 0x89 => self.push(Value::Other),
+            b'K' => {
+                let [number] = self.take()?;
+                self.push(Value::Int(number.into()))
+            }
+            b'M' => {
+                let number = u16::from_le_bytes(self.take()?);
+                self.push(Value::Int(number.into()))
+            }
+            b'J' => {
+                let number = i32::from_le_bytes(self.take()?);
+                self.push(Value::Int(number.into()))
+            }
+            // LONG1
+            0x8a => {
+                let [length] = self.take()?;
+                let bytes = self.slice(length.into())?;
+                let value = long(bytes).map_or(Value::Other, Value::Int);
+                self.push(value)
+            }
+            // BINFLOAT
+            b'G' => {
+                self.take::<8>()?;
+                self.push(Value::Other)
+            }
+            // SHORT_BINUNICODE, BINUNICODE
+            0x8c => {
+                let [length] = self.take()?;
+                self.push_text(length.into())
+            }
+            b'X' => {
+                let length = u32::from_le_bytes(self.take()?);
+                self.push_text(length as usize)
+            }
+            b't' => {
+                let items = self.marked()?;
+                self.push(Value::List(items))
+            }
+            0x85..=0x87 => {
+                let count = usize::from(code - 0x84);
+                let mut items = Vec::with_capacity(count);
+                for _ in 0..count {
+                    items.push(self.pop()?);
+                }
+                items.reverse();
+                self.push(Value::List(items))
+            }
+            b'a' => {
+                let item = self.pop()?;
+                self.list()?.push(item);
+                Ok(())
+            }
+            b'e' => {
+                let items = self.marked()?;
+                self.list()?.extend(items);
+                Ok(())
+            }
+            b's' => {
+                let (value, key) = (self.pop()?, self.pop()?);
+                self.dict()?.push((key, value));
+                Ok(())
+            }
+            b'u' => {
+                let items = self.marked()?;
+                if !items.len().is_multiple_of(2) {
+                    return Err(self.refused("has a key without a value"));
+                }
+                let pairs = items.chunks_exact(2).map(|pair| (pair[0], pair[1]));
+                self.dict()?.extend(pairs);
+                Ok(())
+            }
+            // MEMOIZE, BINPUT, LONG_BINPUT
+            0x94 => self.remember(self.memo.len() as u32),
+            b'q' => {
+                let [slot] = self.take()?;
+                self.remember(slot.into())
+            }
+            b'r' => {
+                let slot = u32::from_le_bytes(self.take()?);
+                self.remember(slot)
+            }
+            b'h' => {
+                let [slot] = self.take()?;
+                self.recall(slot.into())
+            }
+            b'j' => {
+                let slot = u32::from_le_bytes(self.take()?);
+                self.recall(slot)
+            }
+            b'c' | 0x93 | b'R' | b'i' | b'o' | b'b' | 0x81 | 0x92 | 0x82..=0x84 | b'P' | b'Q' => {
+                Err(self
+                    .refused("names or calls Python objects, which a memory snapshot never does"))
+            }
+            _ => {
+                Err(self
+                    .refused(&format!("has the opcode 0x{code:02x}, which no memory snapshot has")))
+            }
+        }
+    }
+
+    fn refused(&self, message: &str) -> Refused {
+        Refused { offset: self.start, message: message.to_owned() }
+    }
+
+    fn slice(&mut self, length: usize) -> Result<&[u8]> {
+        match self.bytes.get(self.at..self.at.saturating_add(length)) {
+            Some(slice) => {
+                self.at += length;
+                Ok(slice)
+            }
+            None => Err(self.refused("ends before the pickle does")),
+        }
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut taken = [0; N];
+        taken.copy_from_slice(self.slice(N)?);
+        Ok(taken)
+    }
+
+    fn push(&mut self, value: Value) -> Result<()> {
+        let id = self.all.len() as ValueId;
+        if id == ValueId::MAX {
+            return Err(self.refused("has more than 4 billion values"));
+        }
+        self.all.push(value);
+        self.stack.push(Item::Value(id));
+        Ok(())
+    }
+
+    fn push_text(&mut self, length: usize) -> Result<()> {
+        let text = String::from_utf8_lossy(self.slice(length)?).into_owned();
+        self.push(Value::Text(text.into_boxed_str()))
+    }
+
+    fn pop(&mut self) -> Result<ValueId> {
+        match self.stack.pop() {
+            Some(Item::Value(id)) => Ok(id),
+            Some(Item::Mark) | None => Err(self.refused("uses a value that is not there")),
+        }
+    }
+
+    /// The values since the last mark.
+    fn marked(&mut self) -> Result<Vec<ValueId>> {
+        let mark = self.stack.iter().rposition(|item| matches!(item, Item::Mark));
+        let Some(mark) = mark else { return Err(self.refused("uses a mark that is not there")) };
+        let values = self.stack.drain(mark..).filter_map(|item| match item {
+            Item::Mark => None,
+            Item::Value(id) => Some(id),
+        });
+        Ok(values.collect())
+    }
+
+    fn topmost(&self) -> Option<ValueId> {
+        match self.stack.last() {
+            Some(Item::Value(id)) => Some(*id),
+            Some(Item::Mark) | None => None,
+        }
+    }
+
+    fn list(&mut self) -> Result<&mut Vec<ValueId>> {
+        let start = self.start;
+        let id = self.topmost().ok_or_else(|| self.refused("uses a value that is not there"))?;
+        match &mut self.all[id as usize] {
+            Value::List(items) => Ok(items),
+            Value::Other | Value::Int(_) | Value::Text(_) | Value::Dict(_) => Err(Refused {
+                offset: start,
+                message: "appends to a value that is not a list".to_owned(),
+            }),
+        }
+    }
+
+    fn dict(&mut self) -> Result<&mut Vec<(ValueId, ValueId)>> {
+        let start = self.start;
+        let id = self.topmost().ok_or_else(|| self.refused("uses a value that is not there"))?;
+        match &mut self.all[id as usize] {
+            Value::Dict(pairs) => Ok(pairs),
+            Value::Other | Value::Int(_) | Value::Text(_) | Value::List(_) => Err(Refused {
+                offset: start,
+                message: "sets a key of a value that is not a dictionary".to_owned(),
+            }),
+        }
+    }
+
+    fn remember(&mut self, slot: u32) -> Result<()> {
+        let id = self.topmost().ok_or_else(|| self.refused("uses a value that is not there"))?;
+        self.memo.insert(slot, id);
+        Ok(())
+    }
+
+    fn recall(&mut self, slot: u32) -> Result<()> {
+        let id = self.memo.get(&slot).copied();
+        let id = id.ok_or_else(|| self.refused("refers to a value that is not there"))?;
+        self.stack.push(Item::Value(id));
+        Ok(())
+    }
+}
+
+/// A little-endian integer in two's complement; `None` if it does not fit in 64 bits with its sign.
+fn long(bytes: &[u8]) -> Option<i64> {
+    const WIDTH: usize = 16;
+    if bytes.len() > WIDTH {
+        return None;
+    }
+    let is_negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut wide = [if is_negative { 0xff } else { 0 }; WIDTH];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    // Addresses are unsigned: the bits of those above `i64::MAX` are kept.
+    let number = i128::from_le_bytes(wide);
+    i64::try_from(number).ok().or_else(|| u64::try_from(number).ok().map(u64::cast_signed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<Values> {
+        Values::read(bytes)
+    }
+
+    #[test]
+    fn plain_values_are_read_and_shared_ones_stay_shared() {
+        // {"a": [1, -2, 2**40], "b": <the same list>}
+        let bytes = b"\x80\x04}\x94(\x8c\x01a]\x94(K\x01J\xfe\xff\xff\xff\x8a\x06\0\0\0\0\0\x01e\x8c\x01bh\x01u.";
+        let values = read(bytes).expect("plain values");
+        let (a, b) = (values.get(values.top(), "a"), values.get(values.top(), "b"));
+        assert!(a.is_some() && a == b);
+        let numbers = values.list(a.expect("a list")).expect("a list");
+        let numbers: Vec<_> = numbers.iter().map(|&id| values.int(id)).collect();
+        assert_eq!(numbers, [Some(1), Some(-2), Some(1 << 40)]);
+        assert_eq!(values.get(values.top(), "c"), None);
+    }
+
+    #[test]
+    fn a_list_that_contains_itself_is_read() {
+        let values = read(b"\x80\x04]\x94h\x00a.").expect("a list");
+        assert_eq!(values.list(values.top()), Some(&[values.top()][..]));
+    }
+
+    #[test]
+    fn code_is_refused_with_its_position() {
+        let error = read(b"\x80\x04cos\nsystem\n(X\x02\0\0\0lstR.").expect_err("code");
+        assert_eq!(error.offset, 2);
+        assert!(error.message.contains("calls Python objects"), "{}", error.message);
+    }
+
+    #[test]
+    fn broken_pickles_are_refused() {
+        for (bytes, message) in [
+            (&b"{}"[..], "not a pickle"),
+            (b"\x80\x09.", "protocol 9"),
+            (b"\x80\x04", "ends before"),
+            (b"\x80\x04X\xff\xff\xff\xffa.", "ends before"),
+            (b"\x80\x04.", "not there"),
+            (b"\x80\x04e.", "a mark that is not there"),
+            (b"\x80\x04K\x01K\x02a.", "not a list"),
+            (b"\x80\x04K\x01(K\x02u.", "key without a value"),
+            (b"\x80\x04h\x07.", "not there"),
+            (b"\x80\x04\x8e.", "opcode 0x8e"),
+        ] {
+            let error = read(bytes).expect_err(message);
+            assert!(error.message.contains(message), "{} instead of {message}", error.message);
+        }
+    }
+
+    #[test]
+    fn integers_have_two_complements() {
+        assert_eq!(long(&[]), Some(0));
+        assert_eq!(long(&[0xff]), Some(-1));
+        assert_eq!(long(&[0, 0, 0, 0, 0, 0, 0, 0x80, 0]), Some(i64::MIN));
+        assert_eq!(long(&[1; 17]), None);
+    }
+}

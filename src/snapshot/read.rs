@@ -1,0 +1,302 @@
+//! The values of a pickle → the blocks of each device with their lifetimes and stacks.
+
+use super::pickle::{ValueId, Values};
+use crate::diff::portable_frame;
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::storage;
+use crate::trace::unpack;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Maximum size of an unpacked snapshot, in bytes.
+const MOST: u64 = 1 << 30;
+
+/// The stack of blocks that were allocated before the history was recorded.
+pub(super) const BEFORE: &str = "(allocated before the recording)";
+/// The stack of blocks whose stack was not recorded.
+const NO_STACK: &str = "(no stack recorded)";
+
+/// A memory snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The file.
+    pub source: PathBuf,
+    /// The devices with memory.
+    pub devices: BTreeMap<i64, DeviceSnapshot>,
+}
+
+/// The memory of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeviceSnapshot {
+    /// Bytes that the allocator holds at the end.
+    pub reserved: i64,
+    /// Bytes that were requested for the blocks in use at the end.
+    pub live: i64,
+    /// Most bytes in use at once since the recording of the history began.
+    pub peak: i64,
+    /// Number of recorded allocations.
+    pub allocations: u64,
+    /// What is in use at the peak, by stack.
+    pub at_peak: LiveStacks,
+    /// The same at the end.
+    pub at_end: LiveStacks,
+}
+
+/// Live memory by stack: frames from the outermost to the innermost one, as `file.py: function`.
+pub type LiveStacks = BTreeMap<Arc<[String]>, StackFigures>;
+
+/// The live memory of one stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StackFigures {
+    /// Bytes that were requested.
+    pub bytes: i64,
+    /// Number of blocks.
+    pub blocks: u64,
+}
+
+/// A block; `start` and `end` are positions in the recorded events.
+struct Block {
+    start: Option<usize>,
+    end: Option<usize>,
+    bytes: i64,
+    stack: Arc<[String]>,
+}
+
+impl Snapshot {
+    /// Reads a file that `torch.cuda.memory._dump_snapshot` wrote, or one compressed with gzip or zstd.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not a memory snapshot, or contains anything but plain values.
+    pub fn open(path: impl AsRef<Path>) -> Result<Snapshot> {
+        let path = path.as_ref();
+        let (_, bytes) = unpack(storage::open(path)?, MOST);
+        let bytes = bytes.map_err(|error| Error::io(path, "read the snapshot", error))?;
+        if bytes.len() as u64 > MOST {
+            let message = format!("unpacks to more than {MOST} bytes");
+            return Err(Error::new(ErrorKind::LimitExceeded, path, message)
+                .remedy("record fewer events: _record_memory_history(max_entries=100000)"));
+        }
+        Snapshot::parse(&bytes, path)
+    }
+
+    /// Reads an unpacked snapshot; `path` names it in errors.
+    ///
+    /// # Errors
+    /// If it is not a memory snapshot, or contains anything but plain values.
+    pub fn parse(bytes: &[u8], path: impl AsRef<Path>) -> Result<Snapshot> {
+        let path = path.as_ref();
+        let malformed = |message: &str| {
+            Error::new(ErrorKind::Malformed, path, message).remedy(
+                "pass a file that torch.cuda.memory._dump_snapshot(\"memory.pickle\") wrote",
+            )
+        };
+        let values = Values::read(bytes).map_err(|refused| {
+            malformed(&refused.message).at(Place { offset: refused.offset as u64, event: None })
+        })?;
+        let mut reader =
+            Reader { values: &values, budget: bytes.len(), stacks: FxHashMap::default() };
+        let devices = reader.devices().map_err(|message| malformed(&message))?;
+        Ok(Snapshot { source: path.to_path_buf(), devices })
+    }
+}
+
+type Parsed<T> = std::result::Result<T, String>;
+
+struct Reader<'v> {
+    values: &'v Values,
+    /// How many more records may be visited. A file that lists each record once has more bytes than records; one
+    /// that lists the same records over and over could keep a reader busy for ever.
+    budget: usize,
+    /// The stack of each list of frames.
+    stacks: FxHashMap<ValueId, Arc<[String]>>,
+}
+
+/// The blocks that are in use at the end: address, and the requested bytes with the stack.
+type Active = BTreeMap<i64, (i64, Arc<[String]>)>;
+
+impl Reader<'_> {
+    fn devices(&mut self) -> Parsed<BTreeMap<i64, DeviceSnapshot>> {
+        let top = self.values.top();
+        let segments = self.list(top, "segments")?;
+        let mut active: BTreeMap<i64, (i64, Active)> = BTreeMap::new();
+        for segment in segments {
+            let device = self.int(segment, "device").unwrap_or(0);
+            let size = self.int(segment, "total_size").ok_or("has a segment without total_size")?;
+            let of_device = active.entry(device).or_default();
+            of_device.0 = of_device.0.saturating_add(size);
+            let mut address = self.int(segment, "address").unwrap_or(0);
+            for block in self.list(segment, "blocks")? {
+                let size = self.int(block, "size").ok_or("has a block without size")?;
+                let here = self.int(block, "address").unwrap_or(address);
+                address = here.saturating_add(size);
+                let state =
+                    self.values.get(block, "state").and_then(|state| self.values.text(state));
+                if state.is_some_and(|state| state.starts_with("active")) {
+                    let requested = self.int(block, "requested_size").unwrap_or(size);
+                    let stack = self.stack(block, BEFORE)?;
+                    active.entry(device).or_default().1.insert(here, (requested, stack));
+                }
+            }
+        }
+        let mut devices = BTreeMap::new();
+        let traces = self.list(top, "device_traces")?;
+        for (device, trace) in (0i64..).zip(traces) {
+            let events = self.items(trace)?;
+            let (reserved, in_use) = active.remove(&device).unwrap_or_default();
+            let blocks = self.blocks(events, in_use)?;
+            if reserved > 0 || !blocks.1.is_empty() {
+                devices.insert(device, device_snapshot(reserved, blocks));
+            }
+        }
+        for (device, (reserved, in_use)) in active {
+            let blocks = self.blocks(Vec::new(), in_use)?;
+            devices.insert(device, device_snapshot(reserved, blocks));
+        }
+        Ok(devices)
+    }
+
+    /// The blocks of a device, and how many events there are.
+    fn blocks(&mut self, events: Vec<ValueId>, mut in_use: Active) -> Parsed<(usize, Vec<Block>)> {
+        let count = events.len();
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut live: FxHashMap<i64, usize> = FxHashMap::default();
+        let before: Arc<[String]> = [BEFORE.to_owned()].into();
+        for (at, event) in events.into_iter().enumerate() {
+            let action =
+                self.values.get(event, "action").and_then(|action| self.values.text(action));
+            let action = action.ok_or("has an event without action")?;
+            let is_alloc = action == "alloc";
+            if !is_alloc && action != "free_completed" {
+                continue;
+            }
+            let address = self.int(event, "addr").ok_or("has an event without addr")?;
+            let bytes = self.int(event, "size").ok_or("has an event without size")?;
+            let known = live.remove(&address);
+            if let Some(known) = known {
+                // An address that is allocated again was freed by an event that was not recorded.
+                blocks[known].end = Some(at);
+            }
+            if is_alloc {
+                let stack = self.stack(event, NO_STACK)?;
+                live.insert(address, blocks.len());
+                blocks.push(Block { start: Some(at), end: None, bytes, stack });
+            } else if known.is_none() {
+                blocks.push(Block { start: None, end: Some(at), bytes, stack: before.clone() });
+            }
+        }
+        in_use.retain(|address, _| !live.contains_key(address));
+        let earlier = in_use.into_values();
+        blocks.extend(earlier.map(|(bytes, stack)| Block { start: None, end: None, bytes, stack }));
+        Ok((count, blocks))
+    }
+
+    /// The frames of a block or event, or what is said instead of them.
+    fn stack(&mut self, record: ValueId, instead: &str) -> Parsed<Arc<[String]>> {
+        let none = || Arc::from([instead.to_owned()]);
+        let Some(frames) = self.values.get(record, "frames") else { return Ok(none()) };
+        if let Some(known) = self.stacks.get(&frames) {
+            return Ok(known.clone());
+        }
+        let mut python = Vec::new();
+        let mut other = Vec::new();
+        for frame in self.items(frames)? {
+            let text = |key| self.values.get(frame, key).and_then(|text| self.values.text(text));
+            let (Some(name), Some(file)) = (text("name"), text("filename")) else {
+                return Err("has a frame without name and filename".to_owned());
+            };
+            match file.ends_with(".py") || file.starts_with('<') {
+                true => python.push(shown(file, name)),
+                false => other.push(name.to_owned()),
+            }
+        }
+        // The frames of C++ are a fallback: with Python frames, they only repeat how PyTorch works inside.
+        let mut stack = if python.is_empty() { other } else { python };
+        stack.reverse();
+        if stack.is_empty() {
+            return Ok(none());
+        }
+        let stack: Arc<[String]> = stack.into();
+        self.stacks.insert(frames, stack.clone());
+        Ok(stack)
+    }
+
+    /// The records of a list under a key.
+    fn list(&mut self, record: ValueId, key: &str) -> Parsed<Vec<ValueId>> {
+        let list = self.values.get(record, key);
+        let list =
+            list.ok_or_else(|| format!("has no list `{key}`, so it is not a memory snapshot"))?;
+        self.items(list)
+    }
+
+    fn items(&mut self, list: ValueId) -> Parsed<Vec<ValueId>> {
+        let items =
+            self.values.list(list).ok_or("has another value where a snapshot has a list")?;
+        let left = self.budget.checked_sub(items.len());
+        self.budget = left.ok_or("lists the same records over and over")?;
+        Ok(items.to_vec())
+    }
+
+    fn int(&self, record: ValueId, key: &str) -> Option<i64> {
+        self.values.get(record, key).and_then(|number| self.values.int(number))
+    }
+}
+
+/// `/x/lib/site-packages/torch/nn/functional.py`, `linear` → `torch/nn/functional.py: linear`. Lines are left out:
+/// they change with every edit of a file.
+fn shown(file: &str, name: &str) -> String {
+    let frame = format!("{file}(0): {name}");
+    let kept = portable_frame(&frame).replacen("(0): ", ": ", 1);
+    for folder in ["/site-packages/", "/dist-packages/"] {
+        if let Some(rest) = kept.strip_prefix(folder) {
+            return rest.to_owned();
+        }
+    }
+    kept
+}
+
+/// Finds the peak, and what is live then and at the end.
+fn device_snapshot(reserved: i64, (events, blocks): (usize, Vec<Block>)) -> DeviceSnapshot {
+    let mut steps = vec![0i64; events];
+    let mut level = 0i64;
+    for block in &blocks {
+        match block.start {
+            Some(at) => steps[at] = steps[at].saturating_add(block.bytes),
+            None => level = level.saturating_add(block.bytes),
+        }
+        if let Some(at) = block.end {
+            steps[at] = steps[at].saturating_sub(block.bytes);
+        }
+    }
+    let (mut peak, mut peak_at) = (level, None);
+    for (at, step) in steps.into_iter().enumerate() {
+        level = level.saturating_add(step);
+        if level > peak {
+            (peak, peak_at) = (level, Some(at));
+        }
+    }
+    let is_live_at = |block: &Block, moment: Option<usize>| {
+        block.start.is_none_or(|start| moment.is_some_and(|at| start <= at))
+            && block.end.is_none_or(|end| moment.is_none_or(|at| end > at))
+    };
+    let at_end = |block: &Block| block.end.is_none();
+    DeviceSnapshot {
+        reserved,
+        live: level,
+        peak,
+        allocations: blocks.iter().filter(|block| block.start.is_some()).count() as u64,
+        at_peak: by_stack(blocks.iter().filter(|block| is_live_at(block, peak_at))),
+        at_end: by_stack(blocks.iter().filter(|block| at_end(block))),
+    }
+}
+
+fn by_stack<'b>(blocks: impl Iterator<Item = &'b Block>) -> LiveStacks {
+    let mut stacks = LiveStacks::new();
+    for block in blocks {
+        let figures = stacks.entry(block.stack.clone()).or_default();
+        figures.bytes = figures.bytes.saturating_add(block.bytes);
+        figures.blocks += 1;
+    }
+    stacks
+}

@@ -1,0 +1,77 @@
+//! `regions`: the ranges that the programs mark with `record_function`, by name and nesting.
+
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::{Analysis, AnnotatedFigures, AnnotatedRow};
+use crate::side::{Presence, Side};
+use crate::trace::Nanos;
+use std::sync::Arc;
+
+const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .text(
+            "region",
+            "names of the regions, the outermost first, with `N` for numbers and hashes; `(outside regions)`: GPU \
+             work that was launched in no region",
+            |_: &Analysis, row: &AnnotatedRow| match row.path.is_empty() {
+                true => "(outside regions)".into(),
+                false => row.path.join(" / ").into(),
+            },
+        )
+        .whole("depth", "number of regions around it", |_, row| {
+            (row.path.len().saturating_sub(1) as i64).into()
+        })
+        .word("presence", "`both`, `trace1_only` or `trace2_only`", |_, row| {
+            Presence::of(row.figures.map(|figures| u64::from(figures.is_some()))).label().into()
+        })
+        .sides("count_*", WHOLE, "number of regions", |_, row, side| {
+            row.figures[side].map(|f| f.count).into()
+        })
+        .and(time("wall", "sum of their durations on the host", |f| Some(f.wall)))
+        .and(time("host_self", "part of `wall` in which no region in them was open", |f| {
+            Some(f.host_self)
+        }))
+        .sides(
+            "gpu_events_*",
+            WHOLE,
+            "GPU events that were launched in them, those of regions in them included",
+            |_, row, side| row.figures[side].map(|f| f.gpu_events).into(),
+        )
+        .sides(
+            "inferred_*",
+            WHOLE,
+            "part of `gpu_events` launched on a thread without regions, such as that of the backward pass, while \
+             this region was open on another thread",
+            |_, row, side| row.figures[side].map(|f| f.inferred).into(),
+        )
+        .and(time("kernel_time", "sum of the durations of these GPU events", |f| Some(f.gpu_time)))
+        .and(time("gpu_busy", "the same, where overlapping events count once", |f| Some(f.gpu_busy)))
+        .and(time("gpu_idle", "part of `wall` in which no GPU event ran, whatever launched it", |f| {
+            f.gpu_idle
+        }))
+        .table(
+            (name, "path of nested user annotations, in alphabetical order"),
+            analysis,
+            |analysis| Box::new(analysis.annotated_rows().into_iter()),
+        )
+}
+
+/// A time of both sides, and candidate − baseline.
+fn time(
+    stem: &'static str,
+    meaning: &'static str,
+    of: fn(&AnnotatedFigures) -> Option<Nanos>,
+) -> Columns<Analysis, AnnotatedRow> {
+    let on = move |row: &AnnotatedRow, side: Side| row.figures[side].as_ref().and_then(of);
+    Columns::new()
+        .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Analysis, row, side| {
+            on(row, side).into()
+        })
+        .micros_difference(format!("{stem}_diff"), "candidate − baseline", move |_, row| {
+            let sides = [Side::Baseline, Side::Candidate].map(|side| on(row, side));
+            let difference = |[one, two]: [Option<Nanos>; 2]| Some(two? - one?);
+            difference(sides).into()
+        })
+}

@@ -1,0 +1,76 @@
+//! `memory_peaks`: what is live at the peak of each side, by module and matched op.
+
+use super::memory::{BYTES, both};
+use super::table::{Cell, ColumnType, Columns, Table};
+use crate::analysis::{Analysis, LiveRow, LiveSet, MemorySource};
+use crate::side::Side;
+use std::sync::Arc;
+
+/// A part of a live set.
+struct Part {
+    set: Arc<LiveSet>,
+    at: usize,
+}
+
+impl Part {
+    fn row(&self) -> &LiveRow {
+        &self.set.rows[self.at]
+    }
+}
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .text("device", "as in `memory.csv`", |_: &Analysis, part: &Part| {
+            part.set.place.to_string().into()
+        })
+        .word("peak_of", "the side that is at its peak: `trace1` or `trace2`", |_, part| {
+            part.set.peak_of.label().into()
+        })
+        .text(
+            "peak_call",
+            "the innermost matched call that reaches the peak; the other side has its most live bytes during the \
+             counterpart of this call. Empty if the peak is outside of matched calls: the other side is at its own \
+             peak",
+            |_, part| match part.set.call.as_str() {
+                "" => Cell::Empty,
+                call => call.into(),
+            },
+        )
+        .text("module", "the innermost `nn.Module` around the allocations", |_, part| {
+            match part.row().module.as_str() {
+                "" => Cell::Empty,
+                module => module.into(),
+            }
+        })
+        .text("op", "as in `memory.csv`", |_, part| part.row().source.name().into())
+        .text("root_op", "the outermost op around that op", |_, part| match &part.row().source {
+            MemorySource::Op { root, .. } => root.as_str().into(),
+            MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
+                Cell::Empty
+            }
+        })
+        .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the op", |_, part, side| {
+            match &part.row().source {
+                MemorySource::Op { shapes, .. } => shapes[side as usize].as_str().into(),
+                MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
+                    Cell::Empty
+                }
+            }
+        })
+        .and(both(
+            "live_bytes",
+            BYTES,
+            "live bytes at that moment; they add up to `Total Allocated` at that moment",
+            |part: &Part, side: Side| part.row().bytes[side],
+        ))
+        .table(
+            (name, "device, peak of a side, module, matched op and shapes; most live bytes first"),
+            analysis,
+            |analysis| {
+                Box::new(analysis.live_sets().into_iter().flat_map(|set| {
+                    let set = Arc::new(set);
+                    (0..set.rows.len()).map(move |at| Part { set: set.clone(), at })
+                }))
+            },
+        )
+}

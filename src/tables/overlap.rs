@@ -1,0 +1,72 @@
+//! `overlap`: how much GPU work of each step runs at once.
+
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::{Analysis, Overlap, OverlapRow};
+use crate::side::Side;
+use crate::trace::Nanos;
+use std::sync::Arc;
+
+const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    let step =
+        |a: &Analysis, row: &OverlapRow, side: Side| Some(a.told_step(row.step.as_ref()?[side]?));
+    Columns::new()
+        .text(
+            "step",
+            "`(whole trace)`; position of the step in the baseline, or in the candidate if only that has it, from \
+             0",
+            move |a: &Analysis, row: &OverlapRow| {
+                let step = step(a, row, Side::Baseline).or_else(|| step(a, row, Side::Candidate));
+                step.map_or("(whole trace)".to_owned(), |step| step.to_string()).into()
+            },
+        )
+        .sides("step_*", WHOLE, "its position on each side, from 0", move |a, row, side| {
+            step(a, row, side).into()
+        })
+        .sides(
+            "streams_*",
+            WHOLE,
+            "number of streams with GPU events that were launched in the step",
+            |_, row, side| row.figures[side].map(|f| f.streams).into(),
+        )
+        .and(time("gpu_busy_us", "time in which at least one of these events runs", |f| f.busy))
+        .and(time(
+            "concurrent_us",
+            "part of `gpu_busy_us` in which events of at least two streams run",
+            |f| f.concurrent,
+        ))
+        .and(time("communicating_us", "time in which a communication kernel runs", |f| {
+            f.communication
+        }))
+        .and(time(
+            "overlapped_communication_us",
+            "part of `communicating_us` in which a compute kernel of the step runs as well",
+            |f| f.overlapped_communication,
+        ))
+        .table(
+            (name, "all GPU work, then each matched step; empty without GPU events"),
+            analysis,
+            |analysis| Box::new(analysis.overlap_rows().into_iter()),
+        )
+}
+
+/// A time of both sides, and candidate − baseline.
+fn time(
+    stem: &'static str,
+    meaning: &'static str,
+    of: fn(&Overlap) -> Nanos,
+) -> Columns<Analysis, OverlapRow> {
+    let on = move |row: &OverlapRow, side: Side| row.figures[side].as_ref().map(of);
+    Columns::new()
+        .sides(
+            &format!("{stem}_*"),
+            (ColumnType::Time, "µs"),
+            meaning,
+            move |_: &Analysis, row, side| on(row, side).into(),
+        )
+        .micros_difference(format!("{stem}_delta"), "candidate − baseline", move |_, row| {
+            let difference = || Some(on(row, Side::Candidate)? - on(row, Side::Baseline)?);
+            difference().into()
+        })
+}

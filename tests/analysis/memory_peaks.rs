@@ -1,0 +1,205 @@
+//! Live sets at the peaks, and the changes of peak, workspaces and reserved memory.
+
+use crate::support::compared::{compare_files, compare_texts};
+use crate::support::traces::{example, real};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tracetree::analysis::{Analysis, ChangeKind, LiveSet, MemoryPlace};
+use tracetree::{PerSide, Side};
+
+const GPU: MemoryPlace = MemoryPlace::Gpu(Some(0));
+
+fn recorded(name: &str) -> PathBuf {
+    example(&format!("memory/memory_{name}.pt.trace.json.gz"))
+}
+
+fn pair(baseline: &str, candidate: &str) -> PerSide<PathBuf> {
+    PerSide::new(recorded(baseline), recorded(candidate))
+}
+
+/// The kind and sentence of each change of memory.
+fn told(analysis: &Analysis) -> Vec<(ChangeKind, String)> {
+    let kinds =
+        [ChangeKind::Leak, ChangeKind::Memory, ChangeKind::Workspace, ChangeKind::Allocator];
+    let changes = analysis.changes().list().iter();
+    let of_memory = changes.filter(|change| kinds.contains(&change.kind));
+    of_memory.map(|change| (change.kind, change.sentence.clone())).collect()
+}
+
+fn of_files(baseline: &str, candidate: &str) -> Vec<(ChangeKind, String)> {
+    compare_files(pair(baseline, candidate), told)
+}
+
+fn sum(set: &LiveSet, side: Side) -> Option<i64> {
+    set.rows.iter().map(|row| row.bytes[side]).sum()
+}
+
+#[test]
+fn the_parts_of_a_live_set_add_up_to_what_is_allocated_then() {
+    let real_pair = |name: &str| {
+        let side = |vendor: &str| real(&format!("mi300_h100/{name}.{vendor}.json.gz"));
+        Some(PerSide::new(side("mi300")?, side("h100")?))
+    };
+    let mut pairs: Vec<PerSide<PathBuf>> =
+        ["again", "checkpoint", "batch", "leak"].map(|name| pair("base", name)).into();
+    pairs.extend(["timesformer", "vit", "bert"].into_iter().filter_map(real_pair));
+    for paths in pairs {
+        let name = paths.candidate.display().to_string();
+        compare_files(paths, |analysis| {
+            let sets = analysis.live_sets();
+            assert!(sets.iter().any(|set| set.place == GPU), "{name}");
+            for set in &sets {
+                for side in Side::BOTH {
+                    assert_eq!(sum(set, side), set.bytes[side], "{name}");
+                }
+                let usage = analysis.memory(set.peak_of).device(set.place).expect("a device");
+                assert_eq!(set.bytes[set.peak_of], Some(usage.peak()), "{name}");
+                let other = set.peak_of.other();
+                let most = analysis.memory(other).device(set.place).map(|usage| usage.peak());
+                assert!(set.bytes[other] <= most, "{name}");
+            }
+        });
+    }
+}
+
+#[test]
+fn at_the_matched_call_checkpointing_keeps_no_activations() {
+    compare_files(pair("base", "checkpoint"), |analysis| {
+        let sets = analysis.live_sets();
+        let of_baseline = |set: &&LiveSet| set.place == GPU && set.peak_of == Side::Baseline;
+        let set = sets.iter().find(of_baseline).expect("the peak of the baseline");
+        assert_eq!(set.call, "aten::_log_softmax_backward_data");
+        let gelu = set.rows.iter().filter(|row| row.source.name() == "aten::gelu");
+        let bytes: Vec<_> = gelu.map(|row| row.bytes).collect();
+        assert_eq!(bytes, [PerSide::new(Some(50_331_648), Some(0))]);
+    });
+}
+
+#[test]
+fn exchanged_sides_exchange_the_live_sets() {
+    let sets = |paths| compare_files(paths, Analysis::live_sets);
+    let key = |set: &LiveSet, swaps: bool| {
+        let (peak_of, bytes) = match swaps {
+            true => (set.peak_of.other(), set.bytes.swap()),
+            false => (set.peak_of, set.bytes),
+        };
+        format!("{} {peak_of:?} {} {bytes:?} {}", set.place, set.call, set.rows.len())
+    };
+    let mut one: Vec<String> =
+        sets(pair("base", "checkpoint")).iter().map(|set| key(set, false)).collect();
+    let mut two: Vec<String> =
+        sets(pair("checkpoint", "base")).iter().map(|set| key(set, true)).collect();
+    one.sort();
+    two.sort();
+    assert_eq!(one, two);
+}
+
+#[test]
+fn a_peak_that_moves_is_a_change_with_its_ops() {
+    let sentence = "Peak memory of gpu 0 is 569.2 MB instead of 758.1 MB: −88.1 MB in aten::addmm, −50.3 MB in \
+                    aten::gelu, −38.4 MB in aten::empty";
+    assert_eq!(of_files("base", "checkpoint"), [(ChangeKind::Memory, sentence.to_owned())]);
+    let fragments =
+        "Peak memory of gpu 0 is 1.2 GB instead of 758.1 MB: +483.0 MB live before the recording";
+    assert_eq!(of_files("base", "fragments"), [(ChangeKind::Memory, fragments.to_owned())]);
+    assert_eq!(of_files("base", "again"), []);
+}
+
+#[test]
+fn what_follows_from_a_leak_is_part_of_it() {
+    let kinds = |baseline, candidate| -> Vec<ChangeKind> {
+        of_files(baseline, candidate).into_iter().map(|(kind, _)| kind).collect()
+    };
+    assert_eq!(kinds("base", "leak"), [ChangeKind::Leak]);
+    assert_eq!(kinds("leak", "base"), [ChangeKind::Leak]);
+    assert_eq!(kinds("base", "empty_cache"), [ChangeKind::Allocator]);
+}
+
+/// The devices of the TimeSformer pair differ, so no change of its bytes is claimed. Its churn differs by 10 GB, and what is
+/// live at the peak by 9,216 bytes: totals are not need.
+#[test]
+fn churn_is_not_called_need() {
+    let [Some(one), Some(two)] =
+        ["mi300", "h100"].map(|vendor| real(&format!("mi300_h100/timesformer.{vendor}.json.gz")))
+    else {
+        return;
+    };
+    compare_files(PerSide::new(one, two), |analysis| {
+        assert_eq!(told(analysis), []);
+        let usage = |side| analysis.memory(side).device(GPU).expect("a GPU");
+        let churn = PerSide::from_fn(|side| {
+            usage(side).blocks().iter().map(|block| block.bytes).sum::<i64>()
+        });
+        let live = PerSide::from_fn(|side| {
+            let at = usage(side).peak_event();
+            let blocks = usage(side).blocks().iter().filter(|block| block.is_live(at));
+            blocks.map(|block| block.bytes).sum::<i64>()
+        });
+        assert!(churn.baseline.abs_diff(churn.candidate) > 10_000_000_000, "{churn:?}");
+        assert_eq!(live.baseline.abs_diff(live.candidate), 9_216, "{live:?}");
+    });
+}
+
+/// Two steps in which `aten::mm`, with a kernel, allocates `workspace` bytes for itself; the allocator holds
+/// `reserved`.
+fn made(workspace: i64, reserved: i64, device: i64) -> String {
+    let mut all: Vec<Value> = Vec::new();
+    let mut order = 0;
+    for step in 0..2 {
+        let start = 1000 * step;
+        let mut call = |name: &str, cat: &str, at: i64, length: i64, args: Value| {
+            all.push(json!({
+                "ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start + at, "dur": length,
+                "args": args,
+            }));
+        };
+        call(&format!("ProfilerStep#{step}"), "user_annotation", 0, 1000, json!({}));
+        call("aten::mm", "cpu_op", 100, 200, json!({"Input Dims": [[8, 8], [8, 8]]}));
+        let mut total = 50_000_000;
+        for (at, address, bytes) in
+            [(110, 1, 90_000_000), (120, 2, workspace), (290, 2, -workspace), (500, 1, -90_000_000)]
+        {
+            total += bytes;
+            order += 1;
+            if bytes != 0 {
+                all.push(json!({
+                    "ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1,
+                    "ts": start + at,
+                    "args": {
+                        "Device Type": device, "Device Id": 0, "Addr": address, "Bytes": bytes,
+                        "Total Allocated": total, "Total Reserved": reserved, "Ev Idx": order,
+                    },
+                }));
+            }
+        }
+    }
+    json!({ "traceEvents": all }).to_string()
+}
+
+#[test]
+fn a_planted_workspace_is_found_with_its_op() {
+    let texts = PerSide::new(made(0, 400_000_000, 1), made(40_000_000, 400_000_000, 1));
+    compare_texts(&texts, |analysis| {
+        let found = told(analysis);
+        let peak = "Peak memory of gpu 0 is 180.0 MB instead of 140.0 MB: +40.0 MB in aten::mm";
+        let workspace = "aten::mm allocates 40.0 MB in 1 temporary block instead of no temporary blocks per step on gpu \
+                         0 for the same tensors";
+        let expected =
+            [(ChangeKind::Memory, peak.to_owned()), (ChangeKind::Workspace, workspace.to_owned())];
+        assert_eq!(found, expected);
+        assert_eq!(analysis.changes().difference(), tracetree::trace::Nanos::ZERO);
+    });
+}
+
+#[test]
+fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
+    let found = |baseline: String, candidate: String| {
+        compare_texts(&PerSide::new(baseline, candidate), told)
+    };
+    let sentence = "The allocator reserves 500.0 MB instead of 400.0 MB on gpu 0 for the same peak of 140.0 MB";
+    let changed = found(made(0, 400_000_000, 1), made(0, 500_000_000, 1));
+    assert_eq!(changed, [(ChangeKind::Allocator, sentence.to_owned())]);
+    assert_eq!(found(made(0, 400_000_000, 1), made(0, 410_000_000, 1)), []);
+    // On a GPU of another kind, blocks have other sizes.
+    assert_eq!(found(made(0, 400_000_000, 1), made(40_000_000, 500_000_000, 6)), []);
+}
