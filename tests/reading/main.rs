@@ -5,6 +5,7 @@ mod support;
 
 mod command;
 mod damage;
+mod exports;
 mod files;
 mod fuzz_cases;
 mod laws;

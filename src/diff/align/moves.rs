@@ -170,10 +170,22 @@ impl Aligner<'_> {
             let calls = left_over[side].iter().copied();
             let mut calls: Vec<u32> = calls
                 .filter(|&call| self.is_free(side, call) && may_move(self, side, call))
+                .filter(|&call| !self.is_in_free_layer(side, call))
                 .collect();
             calls.sort_unstable();
             calls
         })
+    }
+
+    /// Whether a call is in a layer that the other recording does not contain: its work is not that of
+    /// another layer.
+    fn is_in_free_layer(&self, side: Side, call: u32) -> bool {
+        let (tree, keys) = (self.trees[side], &self.outlines[side].keys);
+        let mut above = tree.ancestors(CallId(call)).map(|above| above.0);
+        self.both.words.has_numbered()
+            && above.any(|above| {
+                self.both.words.is_numbered(keys[above as usize]) && self.is_free(side, above)
+            })
     }
 
     /// The calls whose token also occurs on the other side, with their positions.

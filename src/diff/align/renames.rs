@@ -27,6 +27,8 @@ struct Known {
     arguments: u32,
     /// Whether a compiler generated the call.
     is_generated: bool,
+    /// Whether the number in its name identifies the call.
+    is_numbered: bool,
     weight: u32,
     /// Number of tokens below it.
     below: u32,
@@ -49,6 +51,7 @@ impl<'s, 'a> Renames<'s, 'a> {
                 kind: outline.kind(call),
                 arguments: outline.arguments[call as usize],
                 is_generated: words.is_generated(outline.keys[call as usize]),
+                is_numbered: words.is_numbered(outline.keys[call as usize]),
                 weight: outline.weight(call),
                 below: outline.weight(call) - outline.own_weight(call),
                 bag: None,
@@ -64,7 +67,11 @@ impl<'s, 'a> Renames<'s, 'a> {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
         // A compiled call does the work of several ops, so it is not a rename of one of them.
-        if unlike || a.is_generated != b.is_generated || are_out_of_proportion(a.weight, b.weight) {
+        let is_other_layer = a.is_numbered || b.is_numbered;
+        if unlike || is_other_layer || a.is_generated != b.is_generated {
+            return 0;
+        }
+        if are_out_of_proportion(a.weight, b.weight) {
             return 0;
         }
         let (least, larger) = (a.below.min(b.below), a.below.max(b.below));

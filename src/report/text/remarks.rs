@@ -1,4 +1,4 @@
-//! [`Analysis`] → what the headline omits: lost events, excluded work, and how much the runs of a side vary.
+//! [`Analysis`] → what the headline omits: lost events, other layers, excluded work, and how much the runs of a side vary.
 
 use super::step_figures::Figures;
 use crate::analysis::{Analysis, Few, RunFigures};
@@ -13,6 +13,8 @@ pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     let figures = Figures::of_steps(analysis);
     let mut remarks: Vec<String> =
         analysis.damage().iter().map(|damage| format!("incomplete: {damage}")).collect();
+    let window = analysis.comparability().both.get("DIFFERENT_WINDOW");
+    remarks.extend(window.map(|note| format!("not the same work: {}", note.message)));
     if totals.baseline.before > Nanos::ZERO || totals.candidate.before > Nanos::ZERO {
         let [a, b] = Side::BOTH.map(|side| figures.show(totals[side].before.0 as f64));
         let is_selected =

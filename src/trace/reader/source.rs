@@ -78,15 +78,15 @@ impl<'a> Source<'a> {
         self.name
     }
 
-    /// The first decompressed bytes: [`HEAD`] of them if the file has that many, or fewer if the
-    /// first one shows that the file is JSON. Reading starts with them all the same.
+    /// The first decompressed bytes, as many as `needs_more` asks for: at most [`HEAD`] of them.
+    /// Reading starts with them all the same.
     ///
     /// # Errors
     /// Like [`Source::read`].
-    pub(super) fn head(&mut self) -> Result<&[u8]> {
+    pub(super) fn head(&mut self, needs_more: impl Fn(&[u8]) -> bool) -> Result<&[u8]> {
         let mut head = vec![0; HEAD];
         let mut count = 0;
-        while count < HEAD && !matches!(head[0], b'{' | b'[') {
+        while count < HEAD && needs_more(&head[..count]) {
             match self.read(&mut head[count..])? {
                 0 => break,
                 more => count += more,
