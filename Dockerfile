@@ -1,4 +1,4 @@
-# The command in an image without a shell, whose process is not root.
+# An image with the command, without a shell, whose process is not root.
 #
 #   docker build -t tracetree .
 #   docker run --rm --user "$(id -u)" -v "$PWD:/work" tracetree diff before.json.gz after.json.gz -o report

@@ -1,7 +1,7 @@
-# Tasks for whoever maintains tracetree. `just --list` prints them; each is also readable as a shell command.
-# Real traces: export TRACETREE_TRACES=DIR.
+# Tasks for maintainers of tracetree. `just --list` prints them; each is also readable as a shell command.
+# To use real traces: export TRACETREE_TRACES=DIR.
 
-# Everything that a change must pass.
+# Check everything that a change must pass.
 check:
     .ci/run
 
@@ -14,12 +14,12 @@ tables:
     UPDATE_DOCS=1 cargo test --all-features --test report columns
     UPDATE_DOCS=1 cargo test --all-features --test command picture
 
-# Write the traces that programs in this repository make.
+# Write the traces that programs in this repository generate.
 traces:
     cargo run --all-features --example make_traces
     cargo run --all-features --example make_fixtures
 
-# Make the pictures of the README and the gallery.
+# Draw the pictures in the README and the gallery.
 pictures:
     cargo build --release
     python3 docs/gallery/make.py target/release/tracetree
@@ -28,7 +28,7 @@ pictures:
 book:
     mdbook build docs
 
-# Quality figures: matching with known truth, and changes with known truth.
+# Print quality figures: matches and changes found where the truth is known.
 quality:
     cargo run --release --all-features --example alignment_quality
     cargo run --release --all-features --example change_quality
@@ -41,11 +41,11 @@ sentences seed="1":
 fuzz target="damage" seconds="600":
     CARGO_NET_OFFLINE=true cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} fuzz/seeds/{{target}} -- -max_total_time={{seconds}}
 
-# Make small faults in the code, and count those that no test notices. Needs `cargo install cargo-mutants --locked`.
+# Put small faults into the code, and count those that no test detects. Needs `cargo install cargo-mutants --locked`.
 mutants count="400" seed="1":
     cd mutants && cargo run --release -- {{count}} {{seed}}
 
-# Write THIRD-PARTY.md after a change of Cargo.lock. Needs `cargo install cargo-about --locked --features cli`.
+# Write THIRD-PARTY.md after Cargo.lock changed. Needs `cargo install cargo-about --locked --features cli`.
 notices:
     cargo about generate about.hbs -o THIRD-PARTY.md
     cargo deny check

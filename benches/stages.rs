@@ -1,7 +1,7 @@
-//! Benchmarks of the stages of a comparison: `cargo bench --bench stages`, or `-- align` for one.
+//! Benchmarks of the stages of a comparison: `cargo bench --bench stages`, or `-- align` for a single stage.
 //!
-//! They run on the sample traces of the repository and, if `TRACETREE_TRACES` is set, on traces in
-//! that folder. Bytes per second refer to unpacked traces.
+//! The benchmarks use the sample traces of the repository and, if `TRACETREE_TRACES` is set, traces in that
+//! folder. Bytes per second refer to uncompressed traces.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -12,8 +12,8 @@ use tracetree::report::Report;
 use tracetree::trace::ReadOptions;
 use tracetree::{Analysis, CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// Two pairs in the repository, then three below `TRACETREE_TRACES`: with Python frames, without
-/// them, and in the format of 2021.
+/// Two pairs of traces in the repository, then three pairs in the folder `TRACETREE_TRACES`: with Python
+/// frames, without Python frames, and in the format of 2021.
 const PAIRS: [(&str, [&str; 2]); 5] = [
     ("examples/traces", ["resnet.rocm.json.gz", "resnet.cuda.json.gz"]),
     ("examples/traces", ["cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"]),
@@ -26,7 +26,7 @@ fn main() {
     divan::main();
 }
 
-/// Positions in [`PAIRS`] of the pairs whose files exist.
+/// Positions in [`PAIRS`] of all pairs whose files exist.
 fn pairs() -> impl Iterator<Item = usize> {
     (0..PAIRS.len()).filter(|&at| paths(at).is_some_and(|paths| paths.baseline.exists()))
 }
@@ -40,7 +40,7 @@ fn paths(at: usize) -> Option<PerSide<PathBuf>> {
     Some(PerSide::new(folder.join(names[0]), folder.join(names[1])))
 }
 
-/// The traces of a pair and their total unpacked size.
+/// The two traces of a pair and their total uncompressed size.
 fn traces(at: usize) -> (PerSide<Arc<Trace>>, BytesCount) {
     let paths = paths(at).expect("an existing pair");
     let traces = paths.map(|path| Arc::new(Trace::open(path).expect("a trace")));
@@ -48,7 +48,7 @@ fn traces(at: usize) -> (PerSide<Arc<Trace>>, BytesCount) {
     (traces, BytesCount::new(bytes))
 }
 
-/// The baseline of a pair: its unpacked text and its packed bytes.
+/// The baseline of a pair, as uncompressed text and as compressed bytes.
 fn texts(at: usize) -> (Vec<u8>, Vec<u8>) {
     let paths = paths(at).expect("an existing pair");
     let packed = std::fs::read(paths.baseline).expect("a file");
@@ -64,14 +64,14 @@ fn read_from(bencher: Bencher<'_, '_>, bytes: &[u8], size: usize) {
         .bench_local(|| Trace::from_reader("t", black_box(bytes), &options).expect("a trace"));
 }
 
-/// From packed bytes to columns, one trace.
+/// Reads compressed bytes into the columns of one trace.
 #[divan::bench(args = pairs())]
 fn read(bencher: Bencher<'_, '_>, at: usize) {
     let (text, packed) = texts(at);
     read_from(bencher, &packed, text.len());
 }
 
-/// From text to columns, one trace.
+/// Reads uncompressed text into the columns of one trace.
 #[divan::bench(args = pairs())]
 fn read_unpacked(bencher: Bencher<'_, '_>, at: usize) {
     let (text, _) = texts(at);
@@ -103,7 +103,7 @@ fn account(bencher: Bencher<'_, '_>, at: usize) {
     bencher.counter(bytes).bench_local(|| Analysis::new(black_box(diff.clone())));
 }
 
-/// The tables, the page and the Markdown, including the analysis of steps and layers they need.
+/// Writes the tables, the page and the Markdown, including the analysis of steps and layers they need.
 #[divan::bench(args = pairs())]
 fn write(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);

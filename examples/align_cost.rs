@@ -1,14 +1,16 @@
-//! How alignment time grows with the size of the traces, compared with the time to read them.
+//! Measures how alignment time grows with the size of the traces, compared with the time to read
+//! them.
 //!
 //! ```text
 //! cargo run --release --example align_cost -- [MOST_EVENTS]
 //! ```
 //!
 //! The traces are generated in memory: training steps of modules, ops, launches and kernels, in
-//! sizes up to MOST_EVENTS. Each trace is aligned with an equal one (shifted in time), with one in
-//! which every tenth op has another name, with one in which all names differ, and with one that has
-//! different shapes as well, so that the two share nothing but their launches. Times are processor
-//! time: the minimum of three rounds for aligning, of the four candidates for reading.
+//! sizes up to MOST_EVENTS. Each trace is aligned with four candidates: an equal one (shifted in
+//! time), one in which every tenth op is renamed, one in which all names differ, and one in which
+//! all names and shapes differ, so that only the launches are alike. Times are processor time.
+//! Alignment times are the minimum of three rounds; reading times are the minimum over the four
+//! candidates.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -21,10 +23,10 @@ use std::sync::Arc;
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// Measured sizes, in events per trace.
+/// The trace sizes to measure, in events per trace.
 const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
 
-/// Ops of one layer: name and number of kernels launched.
+/// The ops of one layer, as name and number of launched kernels.
 const OPS: [(&str, usize); 8] = [
     ("aten::layer_norm", 1),
     ("aten::linear", 1),
@@ -96,7 +98,7 @@ fn seconds_to_align(trees: &PerSide<Arc<CallTree>>) -> f64 {
     (0..ROUNDS).map(|_| round()).fold(f64::MAX, f64::min)
 }
 
-/// A trace of about `size` events.
+/// A trace with about `size` events.
 fn text(size: usize, shift: usize, change: Change) -> String {
     let mut writer = Writer { text: String::from("["), time: shift, events: 0, ops: 0, change };
     let mut step = 0;
@@ -108,7 +110,8 @@ fn text(size: usize, shift: usize, change: Change) -> String {
     writer.text
 }
 
-/// Writes events in the order of their start. The duration of an outer event is known in advance.
+/// Writes events in the order of their start times. The duration of an outer event is known in
+/// advance.
 struct Writer {
     text: String,
     time: usize,

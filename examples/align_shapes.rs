@@ -1,4 +1,4 @@
-//! How alignment time grows on difficult inputs: it should double when the input doubles.
+//! Measures how alignment time grows on difficult inputs: it should double when the input doubles.
 //!
 //! ```text
 //! cargo run --release --example align_shapes -- [TIMES] [SHAPE]
@@ -23,7 +23,8 @@ use std::sync::Arc;
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// A shape: its name, its smallest size, and a function that generates both traces for a size.
+/// A shape of input: its name, its smallest size, and a function that generates both traces for a
+/// size.
 type Shape = (&'static str, usize, fn(usize) -> PerSide<String>);
 
 const SHAPES: [Shape; 6] = [
@@ -55,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The number of baseline events and the processor time to align, in seconds.
+/// The number of baseline events, and the processor time of the alignment in seconds.
 fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
     let read =
         |side: Side| Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default());
@@ -105,7 +106,7 @@ impl Writer {
         self.events += 1;
     }
 
-    /// An op with a launch and its kernel.
+    /// Writes an op with a launch and its kernel.
     fn op(&mut self, name: &str) {
         self.event("cpu_op", name, (self.time, 6), self.thread);
         self.event("cuda_runtime", "cudaLaunchKernel", (self.time + 1, 2), self.thread);

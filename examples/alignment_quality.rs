@@ -1,4 +1,4 @@
-//! Traces → a table: for each known change, how much of the true matching the alignment finds.
+//! Prints a table of how much of the true matching the alignment finds, for each known change.
 //!
 //! ```text
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
@@ -6,14 +6,14 @@
 //! ```
 //! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its
 //! changed copy, with and without Python frames. The changes of `Change::hard` come last. No test
-//! requires a minimum for them yet.
+//! requires a minimum for these changes yet.
 //!
-//! Columns: precision and recall of the UID map for calls on the GPU path and for all host calls,
-//! then the share of the true matches that are found exactly, event by event (on the GPU path, or
-//! over host calls if that path is empty), then the share of the matches that are firm, and how many
-//! of the firm ones are wrong.
+//! The columns are precision and recall of the UID map (for calls on the GPU path and for all host
+//! calls), the fraction of the true matches that are found exactly (on the GPU path, or over host
+//! calls if that path is empty), the fraction of the matches that are firm, and the number of wrong
+//! firm matches.
 //!
-//! - `--to` runs all seeds from `--seed` up to this one.
+//! - `--to` runs all seeds from `--seed` up to the given one.
 //! - `--only` selects the changes whose name contains TEXT.
 //! - `--below` shows only the rows whose precision or recall is below SHARE.
 //! - `--wrong` shows the first N wrong entries of each map.
@@ -34,7 +34,7 @@ use support::score::{Score, Scores};
 const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE] \
      [--write FOLDER]";
 
-/// What to measure.
+/// Options of the measurement.
 #[derive(Debug, Default)]
 struct Request {
     traces: Vec<String>,
@@ -137,7 +137,7 @@ fn print_table(
     )
 }
 
-/// The lowest precision or recall.
+/// The lowest precision or recall among the scores.
 fn lowest(scores: &Scores) -> f64 {
     let both = |score: &Score| score.precision().min(score.recall());
     both(&scores.gpu_path).min(both(&scores.host))

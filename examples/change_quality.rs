@@ -1,13 +1,13 @@
-//! Recordings whose change is known → a table: whether the change was named, and how much of the difference has
-//! a cause.
+//! Prints a table of recordings whose change is known: whether the change was named, and how much
+//! of the difference has a cause.
 //!
 //! ```text
 //! cargo run --release --all-features --example change_quality            all pairs, both ways
 //! cargo run --release --all-features --example change_quality A B        the changes between two traces
 //! ```
-//! Columns of the table: the rank of the known change, how many other changes were claimed, the share of
-//! the sum of all parts that is attributed to changes, and the share that is unexplained. Pairs of real traces
-//! need `TRACETREE_TRACES`.
+//! The columns of the table are the rank of the known change, the number of other changes that were
+//! claimed, the fraction of the sum of all parts that is attributed to changes, and the fraction
+//! that is unexplained. Pairs of real traces need `TRACETREE_TRACES`.
 
 #[path = "../tests/changes/pairs.rs"]
 mod pairs;
@@ -47,8 +47,9 @@ fn list(analysis: &Analysis, out: &mut dyn Write) -> Result<()> {
 fn table(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{:<58} {:<17} rank others changes unexplained", "pair", "kind")?;
     for pair in KNOWN {
-        // The expected words apply only from the baseline to the candidate. With the sides swapped, the
-        // sentence describes the opposite change in other words, so only its kind is checked.
+        // The expected words apply only in the direction from the baseline to the candidate. With
+        // the sides swapped, the sentence describes the opposite change in different words, so only
+        // its kind is checked.
         let both =
             [(pair.baseline, pair.candidate, pair.words), (pair.candidate, pair.baseline, "")];
         for (one, two, words) in both {

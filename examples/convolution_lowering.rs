@@ -1,11 +1,11 @@
-//! Two traces → for each convolution, what it became on each side and what that costs.
+//! Prints, for each convolution of two traces, what it became on each side and what that costs.
 //!
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
 //! ```
-//! This does the regression analysis of `docs/guides/walkthrough.md` by hand: it takes the rows of one op,
-//! groups them by input shapes, and lists the ops and kernels of each side. Without arguments it
-//! uses the ResNet pair of `examples/traces`.
+//! The example does the regression analysis of `docs/guides/walkthrough.md` by hand: it takes the
+//! rows of one op, groups them by input shapes, and lists the ops and kernels of each side. Without
+//! arguments, the example uses the ResNet pair of `examples/traces`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const WIDTH: usize = 58;
 struct Lowering {
     rows: usize,
     time: PerSide<Nanos>,
-    /// (launching op, kernel) → count and total time.
+    /// Count and total time of each (launching op, kernel).
     parts: PerSide<BTreeMap<(String, String), (usize, Nanos)>>,
 }
 

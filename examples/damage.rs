@@ -1,13 +1,13 @@
-//! Traces → a table: how well they are read after seeded damage.
+//! Prints a table of how well traces are read after seeded damage.
 //!
 //! ```text
 //! cargo run --release --example damage -- TRACE… [--cases N] [--seed N] [--show N] [--only N]
 //! ```
-//! Each case damages one of the traces in one way, reads it, and checks the result against the events
-//! that the damage did not touch (`tests/support/damage.rs`). The last four columns must be 0: loss
-//! or damage without a note, wrong counts, invalid JSON accepted by `strict`, panics. `--show` prints
-//! the first N failures with their case numbers. `--only` repeats one case and writes the damaged
-//! text to `damaged.json`.
+//! Each case damages one of the traces in one way, reads it, and checks the result against the
+//! events that the damage did not touch (`tests/support/damage.rs`). The last four columns must be
+//! 0: loss or damage without a note, wrong counts, invalid JSON that `strict` accepts, panics.
+//! `--show` prints the first N failures with their case numbers. `--only` repeats one case and
+//! writes the damaged text to `damaged.json`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -63,7 +63,7 @@ impl Request {
 
 /// Prints the table and returns the number of failed cases.
 fn run(request: &Request) -> Result<usize, Error> {
-    // Panics are counted, not shown.
+    // Panics are counted, but not printed.
     std::panic::set_hook(Box::new(|_| {}));
     let mut samples = Vec::new();
     for path in &request.traces {

@@ -1,10 +1,10 @@
-//! Two traces → what differs in their GPU time and why, on one screen.
+//! Prints on one screen what differs in the GPU time of two traces, and why.
 //!
 //! ```text
 //! cargo run --example diff_two_traces [-- BASELINE CANDIDATE [REPORT]]
 //! ```
-//! Without arguments it uses the ResNet pair of `examples/traces`. With REPORT it also writes the
-//! report folder there, as `tracetree diff` does.
+//! Without arguments, the example uses the ResNet pair of `examples/traces`. If REPORT is given,
+//! the report folder is also written there, as by `tracetree diff`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -16,7 +16,7 @@ use tracetree::{Comparison, ComparisonOptions, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
-/// Lines of each list.
+/// Maximum number of lines in each list.
 const TOP: usize = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,11 +1,11 @@
-//! An event of one trace → its counterpart in the other trace, with both call stacks.
+//! Finds an event's counterpart in the other trace, and prints both call stacks.
 //!
 //! ```text
 //! cargo run --example follow_uid [-- BASELINE CANDIDATE UID]
 //! ```
-//! UID is a position in `traceEvents` of the baseline, from 0, such as `uid1` of `diff_stats.csv` or
-//! `gpu_op_uid` of `diff_stats_kernels.csv`. Without arguments it follows the longest matched kernel
-//! of the ResNet pair of `examples/traces`.
+//! UID is a position in `traceEvents` of the baseline, from 0, such as `uid1` of `diff_stats.csv`
+//! or `gpu_op_uid` of `diff_stats_kernels.csv`. Without arguments, the example follows the longest
+//! matched kernel of the ResNet pair of `examples/traces`.
 
 use std::error::Error;
 use std::io::Write;
@@ -60,7 +60,7 @@ fn longest_kernel(diff: &TraceDiff) -> Option<CallId> {
         .max_by_key(|&call| (tree.duration(call), std::cmp::Reverse(call)))
 }
 
-/// Prints the call and all calls above it, outermost first.
+/// Prints a call and all its ancestors, outermost first.
 fn stack(tree: &CallTree, call: CallId, out: &mut impl Write) -> std::io::Result<()> {
     let mut stack: Vec<CallId> = tree.ancestors(call).collect();
     stack.reverse();

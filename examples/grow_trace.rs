@@ -1,20 +1,22 @@
-//! A trace → a larger one: its events are repeated, with times and ids shifted each time.
+//! Creates a larger trace by repeating the events of a trace, with times and ids shifted each time.
 //!
 //! ```text
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --target-mb 600
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --times 10
 //! ```
 //!
-//! INPUT is JSON, plain or gzip. OUTPUT is gzip if its name ends in `.gz`, zstd if it ends in `.zst`,
-//! and plain otherwise. Each round is as consistent as the original trace: correlations, flows and
-//! forward-backward links stay within it, and it starts after the previous round has ended.
+//! INPUT is JSON, plain or gzip. OUTPUT is gzip if its name ends in `.gz`, zstd if it ends in
+//! `.zst`, and plain otherwise. Each round is as consistent as the original trace: correlations,
+//! flows and forward-backward links stay within the round, which starts after the previous round
+//! has ended.
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 
-/// Keys whose values are times or ids. Keys of one group share their ids and are shifted together.
+/// Keys whose values are times or ids. Keys of one group share their ids, so they are shifted
+/// together.
 const SHIFTED: [(&str, Group); 13] = [
     ("ts", Group::Time),
     ("correlation", Group::Correlation),
@@ -43,7 +45,7 @@ enum Group {
     Sequence,
 }
 
-/// Number of groups.
+/// Number of groups of keys.
 const GROUPS: usize = Group::Sequence as usize + 1;
 
 /// A number in the text that is increased in each round.
@@ -133,7 +135,7 @@ fn writer(path: &str) -> Result<Box<dyn Write>, Box<dyn Error>> {
     })
 }
 
-/// The bytes between the brackets of `traceEvents`, or of the list if the whole text is one.
+/// The bytes between the brackets of `traceEvents`, or of the list if the whole text is one list.
 fn events_range(text: &[u8]) -> Option<Range<usize>> {
     const KEY: &[u8] = b"\"traceEvents\"";
     let start = match text.trim_ascii_start().first()? {
@@ -156,7 +158,7 @@ fn events_range(text: &[u8]) -> Option<Range<usize>> {
     None
 }
 
-/// Iterates over strings (with their quotes), numbers and single bytes, without whitespace.
+/// Iterates over strings (with their quotes), numbers and single bytes, skipping whitespace.
 struct Tokens<'a> {
     text: &'a [u8],
     at: usize,
@@ -221,7 +223,7 @@ fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     numbers
 }
 
-/// The digits before the decimal point of a number, plain or in quotes.
+/// The digits before the decimal point of a number, which may be in quotes.
 fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     let start = token.start + usize::from(text[token.start] == b'"');
     let length = text[start..token.end].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -230,7 +232,7 @@ fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     (length > 0 && length < 19 && ends_well).then(|| start..start + length)
 }
 
-/// The amount added to each group per round: more than the range of its values.
+/// The amount added to each group in each round, which exceeds the range of the group's values.
 fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     let mut strides = [0; GROUPS];
     for (group, stride) in strides.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Writes the two traces of each folder of `tests/fixtures` that demonstrates one phenomenon.
+//! Writes the two traces of each folder in `tests/fixtures` that demonstrates a phenomenon.
 //!
 //! ```text
 //! cargo run --example make_fixtures

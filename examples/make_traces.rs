@@ -4,7 +4,8 @@
 //! ```text
 //! cargo run --example make_traces [-- ROOT]
 //! ```
-//! Writes below ROOT (default `.`). One version of the generator always writes the same bytes.
+//! The files are written below ROOT (default `.`). A given version of the generator always writes
+//! the same bytes.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -41,7 +42,7 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     writeln!(std::io::stdout(), "{}: {} bytes", path.display(), bytes.len())
 }
 
-/// Gzip without a name or a time, so that equal text gives equal bytes.
+/// Compresses text with gzip, without a name or a time, so that equal text gives equal bytes.
 fn packed(text: &str) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     encoder.write_all(text.as_bytes())?;

@@ -1,10 +1,10 @@
-//! Where does a performance model lose its accuracy? Prints how much of a profile it covers, and the
-//! kernel types that contribute most to its error, with the model ops to look at.
+//! Shows where a performance model loses its accuracy. Prints how much of a profile the model
+//! covers, and the kernel types that contribute most to its error, with the model ops to look at.
 //!
 //! ```sh
 //! cargo run --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml
 //! ```
-//! Without arguments it reads a small sample.
+//! Without arguments, the example reads a small sample.
 #![expect(clippy::print_stdout, reason = "the report is for the terminal")]
 
 use std::path::PathBuf;

@@ -1,15 +1,16 @@
-//! Traces → a table: what each pass of the alignment is worth.
+//! Prints a table of how much each pass of the alignment contributes.
 //!
 //! ```text
 //! cargo run --release --example pass_ablation -- TRACE… [--seed N] [--only TEXT] [--without PASS,PASS,…]
 //! ```
-//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs with all
-//! passes, and once without each of them. A row of the table is a pass; its columns count the changed
-//! traces whose lowest precision or recall falls or rises by more than 0.001 without the pass, with the sum
-//! of what is lost and gained, and name the change that loses most.
+//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs
+//! with all passes, and once without each pass. Each row of the table is a pass. The columns of a
+//! row count the changed traces whose lowest precision or recall falls or rises by more than 0.001
+//! without the pass, with the sum of what is lost and gained, and name the change that loses most.
 //!
-//! Often another pass makes the same matches. With `--without`, the first row shows what is lost without all of these passes
-//! together, and each further row what is lost if one more pass does not run.
+//! Often another pass makes the same matches. With `--without`, the first row shows what is lost
+//! without all of these passes together, and each further row shows what is lost if one more pass
+//! is skipped.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -26,20 +27,20 @@ use tracetree::diff::Pass;
 
 const USAGE: &str = "usage: pass_ablation TRACE… [--seed N] [--only TEXT] [--without PASS,…]";
 
-/// A difference of scores that counts.
+/// Minimum difference between scores that counts.
 const VISIBLE: f64 = 0.001;
 
-/// Passes that the others depend on.
+/// Passes that all other passes depend on.
 const BASIS: [Pass; 2] = [Pass::Pinned, Pass::Threads];
 
-/// What the bench loses and gains without one pass.
+/// The scores that are lost and gained without one pass.
 #[derive(Debug, Default)]
 struct Worth {
     worse: usize,
     lost: f64,
     better: usize,
     gained: f64,
-    /// The largest loss, and where it is.
+    /// The largest loss, and the change in which it occurs.
     most: (f64, String),
 }
 
@@ -135,7 +136,7 @@ fn print(out: &mut impl Write, name: &str, worth: &Worth) -> Result<(), Error> {
     }
 }
 
-/// The lowest precision or recall.
+/// The lowest precision or recall among the scores.
 fn lowest(scores: &Scores) -> f64 {
     let both = |score: &Score| score.precision().min(score.recall());
     both(&scores.gpu_path).min(both(&scores.host))

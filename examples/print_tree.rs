@@ -1,10 +1,10 @@
-//! One trace → its call tree: which calls launched which GPU work, with times.
+//! Prints the call tree of a trace: which calls launched which GPU work, with times.
 //!
 //! ```text
 //! cargo run --example print_tree [-- TRACE [LINES]]
 //! ```
-//! Prints the first LINES (default 60) calls on the GPU path. Without arguments it uses a trace of
-//! `examples/traces`.
+//! The example prints the first LINES (default 60) calls on the GPU path. Without arguments, the
+//! example uses a trace of `examples/traces`.
 
 use std::error::Error;
 use std::io::Write;
@@ -14,7 +14,7 @@ use tracetree::tree::{CallId, CallKind, CallTree};
 
 const TRACE: &str = "examples/traces/resnet.rocm.json.gz";
 const LINES: usize = 60;
-/// Kernel names can be thousands of characters long.
+/// Maximum length of a printed name. Kernel names can be thousands of characters long.
 const WIDTH: usize = 60;
 
 fn main() -> Result<(), Box<dyn Error>> {

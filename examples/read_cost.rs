@@ -1,13 +1,13 @@
-//! What reading a trace costs: time compared with inflating alone, and peak memory.
+//! Measures the cost of reading a trace: time compared with inflating alone, and peak memory.
 //!
 //! ```text
 //! cargo run --release --example read_cost -- TRACE.json.gz
 //! ```
 //!
-//! Times are processor time of all threads, the minimum of several rounds in which reading and
-//! inflating alternate. If a core is free, another thread inflates ahead, which adds processor time.
-//! Memory is the peak of the first read, before anything else is measured, without the 2 to 3 MB of
-//! the program itself.
+//! Times are processor time over all threads: the minimum of several rounds in which reading and
+//! inflating alternate. If a core is free, a second thread inflates ahead, which adds processor
+//! time. Memory is the peak of the first read, before anything else is measured, without the 2 to 3
+//! MB of the program itself.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -21,7 +21,7 @@ use tracetree::trace::{ReadOptions, Trace};
 /// Maximum number of rounds.
 const ROUNDS: usize = 30;
 
-/// No round starts later than this, so large files get fewer rounds.
+/// Time in seconds after which no round starts, so large files get fewer rounds.
 const ENOUGH_SECONDS: f64 = 5.0;
 
 /// Size of the output buffer for inflating alone, in bytes.
@@ -74,7 +74,7 @@ fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<f64, E> {
     Ok(processor_seconds() - start)
 }
 
-/// Inflates one gzip member and discards the output, without verifying its checksum.
+/// Inflates a gzip member and discards the output, without verifying its checksum.
 fn inflate_all(packed: &[u8]) -> Result<(), Box<dyn Error>> {
     let mut inflate = flate2::Decompress::new(false);
     let mut out = vec![0; BUFFER];

@@ -1,5 +1,6 @@
-//! Real traces → tables: how well a replay reproduces each step, how well the graph of one trace with the
-//! durations of another one predicts the other, and effects of changes whose size is known.
+//! Prints tables of replay quality on real traces: how well a replay reproduces each step, how well
+//! the graph of one trace with the durations of a second trace predicts the second one, and the
+//! effects of changes whose size is known.
 //!
 //! ```text
 //! cargo run --release --all-features --example replay_quality            all tables
@@ -34,7 +35,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// The traces of the examples and of the collection, without damaged ones and parts of others.
+/// The traces of the examples and of the collection, except damaged ones and parts of other traces.
 fn all_traces() -> Vec<PathBuf> {
     const LEFT_OUT: [&str; 7] =
         ["malformed", "model", "align", "capture", "efficiency", "jax", "nsys"];
@@ -133,7 +134,7 @@ fn self_check(paths: &[PathBuf], out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{refused} of {} traces without effects", paths.len())
 }
 
-/// Pairs of equal structure.
+/// Pairs of traces with equal structure.
 const PAIRS: [(&str, &str); 22] = [
     ("h100/resnet_eager", "h100/resnet_eager_again"),
     ("h100/resnet_eager", "h100/resnet_eager_third"),
@@ -234,8 +235,9 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Recorded programs with an injected change. A sleep of the host has no call without Python stacks, so
-/// that the host time before the first op of each step is taken; otherwise calls without counterpart.
+/// Recorded programs with an injected change. Without Python stacks, a sleep on the host has no
+/// call, so the host time before the first op of each step is used. For programs with Python
+/// stacks, the calls without a counterpart are used.
 fn known(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nKnown truths (ms per step): recorded difference, effect, injected")?;
     for (program, injected) in [

@@ -1,11 +1,11 @@
-//! A random sample of the sentences that people read in this repository: comments, docs and texts of the
-//! program.
+//! Prints a random sample of the sentences that people read in this repository: comments, docs and
+//! strings of the program.
 //!
 //! ```text
 //! cargo run --example sentences [-- COUNT [SEED]]
 //! ```
-//! Prints COUNT sentences (default 100) as `file:line<TAB>sentence`. Each should be clear on its own. The same
-//! SEED (default 1) selects the same sentences.
+//! The output consists of COUNT sentences (default 100) as `file:line<TAB>sentence`. Each sentence
+//! should be clear on its own. The same SEED (default 1) selects the same sentences.
 
 #[path = "../tests/support/prose.rs"]
 mod prose;
@@ -22,7 +22,7 @@ use std::path::Path;
 
 const COUNT: usize = 100;
 const SEED: u64 = 1;
-/// Minimum number of words: anything shorter is a label or a name.
+/// Minimum number of words in a sentence; any shorter text is a label or a name.
 const WORDS: usize = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The sentences of a passage as they are written, each with its line.
+/// The sentences of a passage as written, each with its line.
 fn sentences(passage: &Passage) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut ended = true;

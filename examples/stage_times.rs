@@ -1,12 +1,12 @@
-//! What each stage of a comparison costs: time, memory, bytes of trace per second.
+//! Measures the cost of each stage of a comparison: time, memory, bytes of trace per second.
 //!
 //! ```text
 //! cargo run --release --example stage_times -- BASELINE CANDIDATE [ROUNDS]
 //! ```
 //!
-//! All figures are medians of the rounds. Memory is the peak of the process during the stage,
-//! including what earlier stages keep, or 0 if `/proc` does not report it. Bytes are those of both
-//! traces, unpacked.
+//! All figures are medians over the rounds. Memory is the peak of the process during the stage,
+//! including what earlier stages keep, or 0 if `/proc` does not report it. The bytes are those of
+//! both traces, unpacked.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -126,6 +126,6 @@ fn median(rounds: &[Round], stage: usize, of: fn(&Cost) -> f64) -> f64 {
 
 /// Resets the peak memory of the process to its current memory.
 fn forget_peak() {
-    // Without this file the peak covers all stages so far, which is good enough for a figure.
+    // Without this file, the peak covers all stages so far, which is good enough for a figure.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,19 +1,20 @@
-//! How far verdicts can be trusted: what they report on real traces in which nothing changed, and in
-//! which one call site was slowed down by a known factor.
+//! Measures how far verdicts can be trusted: what they report on real traces in which nothing
+//! changed, and on traces in which one call site was slowed down by a known factor.
 //!
 //! ```sh
 //! TRACETREE_TRACES=DIR cargo run --release --example verdict_power        # all traces with steps below DIR
 //! cargo run --release --example verdict_power -- TRACE…
 //! ```
-//! The steps of one trace are divided into two sides. Only noise differs between them, so every
+//! The steps of one trace are divided into two sides. The sides differ only by noise, so every
 //! `slower` or `faster` is false. Then the times of one call site on one side are multiplied by a
-//! factor, as if its kernels took that much longer, and the call site is tested. This is repeated for
-//! every call site and every division.
+//! factor, as if its kernels took that much longer, and the call site is tested. The test is
+//! repeated for every call site and every division of the steps.
 //!
-//! If a trace has too few steps for two sides, the steps of both are drawn from all of its steps with
-//! replacement. The table marks these rows as *drawn*. They look better than they are, because a step
-//! that is drawn twice agrees with itself. Scaled times are not rounded to the clock of the trace.
-//! Call sites without work in some step follow another rule (see `docs/reference/verdicts.md`) and are ignored.
+//! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its
+//! steps with replacement. The table marks these rows as *drawn*. Results in these rows look better
+//! than they are, because a step that is drawn twice agrees with itself. Scaled times are not
+//! rounded to the clock of the trace. Call sites without work in some step follow a different rule
+//! (see `docs/reference/verdicts.md`) and are ignored.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
@@ -24,16 +25,17 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result, Side};
 
-/// Numbers of steps per side.
+/// The numbers of steps per side to test.
 const STEPS: [usize; 4] = [2, 3, 5, 6];
 
-/// How much a call site is slowed down. The last factor is for noisy call sites.
+/// Factors by which a call site is slowed down. The last factor is for noisy call sites.
 const FACTORS: [f64; 4] = [1.05, 1.1, 1.5, 3.0];
 
-/// A call site is quiet if the logarithms of its times have at most this standard deviation.
+/// Maximum standard deviation of the logarithms of a call site's times for the call site to count
+/// as quiet.
 const QUIET: f64 = 0.02;
 
-/// Maximum number of ways to divide the steps of a trace into two sides that are tested.
+/// Maximum number of tested ways to divide the steps of a trace into two sides.
 const DIVISIONS: usize = 20;
 
 fn main() -> Result<()> {
@@ -80,7 +82,7 @@ fn traces_below(folder: &Path) -> Vec<PathBuf> {
 struct Recording {
     steps: usize,
     places: Vec<Vec<f64>>,
-    /// Time of all call sites in each step, including the ignored ones.
+    /// Total time of all call sites in each step, including ignored call sites.
     total: Vec<f64>,
 }
 
@@ -106,8 +108,8 @@ impl Recording {
         deviation_of_logs(&self.places[place]) <= QUIET
     }
 
-    /// Ways to divide the steps into two sides of `count` steps: all, or an evenly spaced selection if
-    /// there are more than [`DIVISIONS`].
+    /// Ways to divide the steps into two sides with `count` steps each: all ways, or an evenly
+    /// spaced selection if there are more than [`DIVISIONS`].
     fn divisions(&self, count: usize) -> Vec<PerSide<Vec<usize>>> {
         if self.is_drawn(count) {
             return (0..DIVISIONS as u64).map(|seed| drawn(self.steps, count, seed)).collect();
@@ -125,7 +127,8 @@ fn deviation_of_logs(times: &[f64]) -> f64 {
     (squares / (logs.len() - 1) as f64).sqrt()
 }
 
-/// All ways to put `count` steps on each side: each step is on the baseline, the candidate or none.
+/// All ways to put `count` steps on each side. Each step is assigned to the baseline, to the
+/// candidate or to neither.
 fn divided(steps: usize, count: usize) -> Vec<PerSide<Vec<usize>>> {
     let choices = (0..3_usize.pow(steps as u32)).map(|code| {
         let on = |side: usize| {
@@ -136,7 +139,7 @@ fn divided(steps: usize, count: usize) -> Vec<PerSide<Vec<usize>>> {
     choices.filter(|sides| Side::BOTH.iter().all(|&side| sides[side].len() == count)).collect()
 }
 
-/// Both sides drawn with replacement (SplitMix64).
+/// Steps for both sides, drawn with replacement (SplitMix64).
 fn drawn(steps: usize, count: usize, seed: u64) -> PerSide<Vec<usize>> {
     let mut state = seed;
     let mut draw = || {
@@ -174,7 +177,7 @@ impl Share {
     }
 }
 
-/// What the verdicts reported over all divisions.
+/// Counts of what the verdicts reported over all divisions.
 #[derive(Default)]
 struct Counts {
     false_calls: Share,
@@ -185,7 +188,7 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // Two or three steps drawn from three are often one step repeated, which has no noise.
+        // Two or three steps drawn from three are often a single step repeated, which has no noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

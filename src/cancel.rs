@@ -1,4 +1,4 @@
-//! A request to stop, shared between the code that may ask for it and the code that does the work.
+//! A request to stop, shared between the code that may make it and the code that does the work.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::path::Path;
@@ -36,10 +36,10 @@ impl Cancel {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Fails for `path` if a stop was requested.
+    /// Returns an error for `path` if a stop was requested.
     ///
     /// # Errors
-    /// If a stop was requested, an error of kind [`ErrorKind::Cancelled`].
+    /// Fails with [`ErrorKind::Cancelled`] if a stop was requested.
     pub(crate) fn check(&self, path: impl AsRef<Path>) -> Result<()> {
         match self.is_requested() {
             true => Err(Error::new(ErrorKind::Cancelled, path, "stopped on request")),

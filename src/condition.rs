@@ -1,5 +1,5 @@
-//! The one grammar for limits in gates of every kind: `error>20% & share>1%`,
-//! `gpu_time{phase="decode"} < 12 ms`.
+//! The grammar for limits, shared by all gates: `error>20% & share>1%`, `gpu_time{phase="decode"} <
+//! 12 ms`.
 //!
 //! ```text
 //! condition = [subject ":"] bound { "&" bound }      all bounds must hold
@@ -8,7 +8,7 @@
 //! ```
 //! The callers define which quantities, labels and units exist.
 
-/// A condition as it was written: subject and bounds.
+/// A condition as written: subject and bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition<'t> {
     /// The text before the colon.
@@ -16,7 +16,7 @@ pub(crate) struct Condition<'t> {
     pub(crate) bounds: Vec<Bound<'t>>,
 }
 
-/// A bound as it was written.
+/// A bound as written: a quantity with labels, a relation and a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bound<'t> {
     pub(crate) quantity: &'t str,
@@ -37,7 +37,8 @@ pub(crate) enum Relation {
     AtMost,
 }
 
-/// The relations as they are written. The longer ones come first, so that `>=` is not read as `>`.
+/// The relations as written in conditions. Longer relations come first, so that `>=` is not read as
+/// `>`.
 const RELATIONS: [(&str, Relation); 4] = [
     (">=", Relation::AtLeast),
     ("<=", Relation::AtMost),
@@ -59,7 +60,7 @@ impl Relation {
 impl<'t> Condition<'t> {
     /// Parses a condition. On failure, returns what is wrong with the text.
     pub(crate) fn parse(text: &'t str) -> Result<Condition<'t>, String> {
-        // Subjects may contain colons, and anything in quotes; quantities contain no colons.
+        // Subjects may contain colons, as may text in quotes; quantities contain no colons.
         let (subject, bounds) = match last_outside_of_quotes(text, ':') {
             Some(at) => (Some(text[..at].trim()), &text[at + 1..]),
             None => (None, text),
@@ -87,8 +88,8 @@ impl<'t> Bound<'t> {
             .find_map(|(sign, relation)| Some((*relation, bound[at..].strip_prefix(sign)?.trim())));
         let (relation, limit) = split.ok_or("expected `>`, `>=`, `<` or `<=`")?;
         let (quantity, labels) = labels(bound[..at].trim())?;
-        // A limit that does not start with a number is kept whole: the caller, which knows the
-        // units, reports it.
+        // A limit that does not start with a number is kept whole, because only the caller knows
+        // the units and can report it.
         let end = limit
             .find(|c: char| !(c.is_ascii_digit() || ".+-_".contains(c)))
             .filter(|&end| end > 0)

@@ -1,14 +1,16 @@
-//! What can go wrong: one opaque [`Error`] that names the file, the position in it and the remedy.
+//! Errors of this crate: a single opaque [`Error`] type that names the file, the position in it,
+//! and the remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The result of everything in this crate that can fail.
+/// The result type of all functions in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with the file or text that it is about, the position in the file, and what to do.
+/// An error with the file or text that it is about, the position in the file, and what the user can
+/// do.
 ///
-/// Displays as one line: `file: what happened (remedy)`.
+/// The display form is one line: `file: what happened (remedy)`.
 #[derive(Debug)]
 pub struct Error(Box<Parts>);
 
@@ -22,7 +24,7 @@ struct Parts {
     source: Option<std::io::Error>,
 }
 
-/// What an error is about.
+/// The file or text that an error is about.
 #[derive(Debug)]
 enum Subject {
     /// A file or folder.
@@ -56,7 +58,7 @@ pub enum ErrorKind {
 pub struct Place {
     /// Byte offset in the unpacked text, from 0.
     pub offset: u64,
-    /// Position in `traceEvents` (or the line of a table), from 0, if it is known.
+    /// Position in `traceEvents` (or the line of a table), from 0, if known.
     pub event: Option<u64>,
 }
 
@@ -71,13 +73,13 @@ impl fmt::Display for Place {
 }
 
 impl Error {
-    /// An error about `path`. Write the message in lower case, without a full stop.
+    /// An error about `path`. The message must be in lower case, without a full stop.
     pub fn new(kind: ErrorKind, path: impl AsRef<Path>, message: impl Into<String>) -> Self {
         Error::about(kind, Subject::File(path.as_ref().to_path_buf()), message.into())
     }
 
     /// An error about a request that cannot be fulfilled: a text that makes no sense (`9..3`), or
-    /// the name of what was requested (`gate`). Write the message in lower case, without a full
+    /// the name of what was requested (`gate`). The message must be in lower case, without a full
     /// stop.
     pub fn usage(asked: impl Into<String>, message: impl Into<String>) -> Self {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
@@ -87,7 +89,8 @@ impl Error {
         Error(Box::new(Parts { kind, subject, place: None, message, remedy: None, source: None }))
     }
 
-    /// An input or output error about `path`; `doing` completes "cannot …" (`open the trace`).
+    /// An input or output error about `path`; `doing` completes the phrase "cannot …" (`open the
+    /// trace`).
     pub fn io(path: impl AsRef<Path>, doing: &str, source: std::io::Error) -> Self {
         let mut error = Error::new(ErrorKind::Io, path, format!("cannot {doing}: {source}"));
         error.0.source = Some(source);
@@ -101,7 +104,7 @@ impl Error {
         self
     }
 
-    /// Adds what the user can do about it.
+    /// Adds what the user can do about the error.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.0.remedy = Some(remedy.into());
@@ -126,7 +129,7 @@ impl Error {
         &self.0.message
     }
 
-    /// The position in the file, if it is known.
+    /// The position in the file, if known.
     pub fn place(&self) -> Option<Place> {
         self.0.place
     }

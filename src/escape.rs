@@ -1,17 +1,20 @@
-//! Untrusted text → the same text with its control characters escaped. All escaping happens here.
+//! Escapes control characters in untrusted text. All such escaping happens here.
 //!
-//! Names, paths, versions and devices come from files of unknown origin. A line break in one of them could
-//! start a log line of its own (`::error::` is a command in GitHub workflows), an escape sequence could clear
-//! the screen, and a bidirectional control could hide the text after it. Each is escaped as in JSON (`\\n`,
-//! `\\u001b`), so that the result also means the same inside a JSON string.
+//! Names, paths, versions and devices come from files of unknown origin. A line break in one of
+//! these texts could start a separate log line (`::error::` is a command in GitHub workflows), an
+//! escape sequence could clear the screen, and a bidirectional control could hide the text after
+//! it. Such characters are escaped as in JSON (`\\n`, `\\u001b`), so the result also means the same
+//! inside a JSON string.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// The text on one line: control characters, line separators and bidirectional controls are escaped.
+/// The text on one line, with control characters, line separators and bidirectional controls
+/// escaped.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    // Checks all bytes instead of stopping early: a vectorized fold is faster than an early exit.
+    // Checks all bytes instead of stopping early, because a vectorized fold is faster than an early
+    // exit.
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     if is_plain || !text.contains(is_disruptive) {
         return Cow::Borrowed(text);
@@ -19,8 +22,8 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped(text, is_disruptive))
 }
 
-/// The text on one line for a CSV cell. Text that a spreadsheet would evaluate gets a leading `'`; numbers
-/// are left unchanged.
+/// The text on one line for a CSV cell. Text that a spreadsheet would evaluate gets a leading `'`;
+/// numbers are left unchanged.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     // Spreadsheets skip blanks before a formula.
     let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']);
@@ -30,8 +33,9 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Escapes control characters in JSON text or markup of several lines; newlines and tabs stay. `serde_json`
-/// escapes only the ASCII ones, and nothing escapes those of an HTML page.
+/// Escapes control characters in JSON text or markup with several lines; newlines and tabs are
+/// kept. `serde_json` escapes only ASCII control characters, and nothing else escapes those of an
+/// HTML page.
 pub(crate) fn in_json(text: &str) -> Cow<'_, str> {
     let acts = |letter: char| is_disruptive(letter) && !matches!(letter, '\n' | '\t');
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b'\n' | b' '..=b'~'));
@@ -70,14 +74,14 @@ impl Write for JsonWriter<'_> {
     }
 }
 
-/// Whether a character has an effect other than being displayed.
+/// Whether a character does something other than being displayed.
 pub(crate) fn is_disruptive(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}')
         || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Appends the escape of a character of the basic multilingual plane.
+/// Appends the escape sequence of a character in the basic multilingual plane.
 pub(crate) fn push_escape(shown: &mut String, letter: char) {
     match letter {
         '\n' => shown.push_str("\\n"),

@@ -110,7 +110,7 @@ pub mod model;
 pub mod program;
 pub mod report;
 pub mod side;
-#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "fleets alone list and write"))]
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only fleets list and write"))]
 mod storage;
 pub mod tables;
 pub mod trace;

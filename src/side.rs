@@ -1,14 +1,14 @@
-//! The two traces of a comparison: which one ([`Side`]), and one value for each ([`PerSide`]).
+//! The two traces of a comparison: [`Side`] identifies one of them, and [`PerSide`] contains a
+//! value for each.
 
 use std::ops::{Index, IndexMut};
 
 /// One of the two traces. The baseline always comes first; tables call it `trace1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The trace that is compared against: the state before a change, or the platform to migrate
-    /// from.
+    /// The trace to compare against: the state before a change, or the platform to migrate from.
     Baseline,
-    /// The trace that is examined: the state after a change, or the platform to migrate to.
+    /// The trace to examine: the state after a change, or the platform to migrate to.
     Candidate,
 }
 
@@ -56,7 +56,7 @@ impl<T> PerSide<T> {
         PerSide { baseline, candidate }
     }
 
-    /// Puts `mine` on `side` and `theirs` on the other one.
+    /// Creates a value with `mine` on `side` and `theirs` on the other side.
     pub(crate) fn seen_from(side: Side, mine: T, theirs: T) -> Self {
         match side {
             Side::Baseline => PerSide::new(mine, theirs),
@@ -64,7 +64,7 @@ impl<T> PerSide<T> {
         }
     }
 
-    /// One value for each side, made by `make`.
+    /// Creates one value for each side by calling `make`.
     pub fn from_fn(mut make: impl FnMut(Side) -> T) -> Self {
         PerSide { baseline: make(Side::Baseline), candidate: make(Side::Candidate) }
     }
@@ -83,12 +83,12 @@ impl<T> PerSide<T> {
         PerSide { baseline: &self.baseline, candidate: &self.candidate }
     }
 
-    /// Both values changed by the same function.
+    /// Applies the same function to both values.
     pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerSide<U> {
         PerSide { baseline: change(self.baseline), candidate: change(self.candidate) }
     }
 
-    /// The two values exchanged.
+    /// Exchanges the two values.
     #[must_use]
     pub fn swap(self) -> Self {
         PerSide { baseline: self.candidate, candidate: self.baseline }
@@ -115,7 +115,7 @@ impl<T> IndexMut<Side> for PerSide<T> {
     }
 }
 
-/// Which side has something.
+/// Which of the two sides have something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Presence {
     /// Both sides, or neither.
@@ -134,7 +134,7 @@ impl Presence {
         }
     }
 
-    /// As tables write it: `both`, `trace1_only` or `trace2_only`.
+    /// The presence as tables print it: `both`, `trace1_only` or `trace2_only`.
     pub fn label(self) -> &'static str {
         match self {
             Presence::Both => "both",

@@ -1,8 +1,8 @@
-"""Bundled pairs of traces -> SVG pictures of what `tracetree diff` prints about them.
+"""Draws what `tracetree diff` prints about bundled pairs of traces as SVG pictures.
 
     python docs/gallery/make.py [TRACETREE]
 
-Writes docs/images/*.svg. Needs only Python; TRACETREE is the command, by default `tracetree`.
+The pictures are written to docs/images/*.svg. TRACETREE is the command, by default `tracetree`.
 """
 
 import html
@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 H100 = "examples/traces/h100/{}.pt.trace.json.gz"
 CPU = "examples/traces/cpu/{}.pt.trace.json.gz"
-# Name of the picture, baseline, candidate, further arguments.
+# Name of the picture, baseline, candidate, additional arguments of `tracetree diff`.
 PAIRS = [
     ("tf32", H100.format("resnet_eager"), H100.format("resnet_tf32_off"), []),
     ("platform", "examples/traces/resnet.rocm.json.gz", "examples/traces/resnet.cuda.json.gz", []),
@@ -34,7 +34,7 @@ WIDTH, LINE, LETTER = 100, 18, 8.4
 
 
 def opening(text: str) -> list[str]:
-    """The lines up to the end of what changed, and of the same program at another speed."""
+    """Returns the lines of the output before "Where the time went", at most 24."""
     lines = text.splitlines()
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
     end = next((at for at, line in enumerate(plain) if line.startswith("Where the time went")), len(lines))
@@ -42,7 +42,7 @@ def opening(text: str) -> list[str]:
 
 
 def spans(line: str) -> str:
-    """A line with colour codes as SVG spans."""
+    """Converts a line with ANSI color codes to SVG spans."""
     out, styles = [], []
     for part in re.split(r"(\x1b\[[0-9;]*m)", line):
         code = re.fullmatch(r"\x1b\[([0-9;]*)m", part)

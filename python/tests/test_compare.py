@@ -44,7 +44,7 @@ def test_a_trace_can_be_a_path_bytes_a_file_or_a_dict(
         assert same(tracetree.diff(trace, candidate), d), type(trace)
     with baseline.open("rb") as file:
         assert same(tracetree.diff(file, candidate), d)
-    # A packed file that was opened as text.
+    # A gzip file that was opened as text.
     with baseline.open() as text:
         assert same(tracetree.diff(text, candidate), d)
 
@@ -65,7 +65,7 @@ class Remote(io.RawIOBase):
 
 
 def test_a_file_object_is_read_in_pieces(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
-    # Trailing spaces make the trace large and have no meaning.
+    # Trailing spaces make the trace large and are ignored.
     baseline, candidate = (Remote(gzip.decompress(path.read_bytes()) + b" " * (40 << 20)) for path in pair)
     assert same(tracetree.diff(baseline, candidate), d)
     for file in (baseline, candidate):
@@ -80,7 +80,7 @@ def test_a_file_object_that_fails_midway_is_an_error(pair: tuple[Path, Path]) ->
 
 def test_one_open_file_cannot_be_both_traces(pair: tuple[Path, Path]) -> None:
     with pair[0].open("rb") as file, pytest.raises(tracetree.TraceError, match=r"resnet\.rocm"):
-        # The second read would return nothing: an error instead of a comparison with an empty trace.
+        # Reading the file a second time would return an empty trace, so it has to be an error.
         tracetree.diff(file, file)
 
 
@@ -92,7 +92,7 @@ def test_the_answer_is_what_the_command_line_prints(
     command = [sys.executable, "-m", "tracetree", "diff", *paths, *output]
     env = {**os.environ, "COLUMNS": "100"}
     printed = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
-    # Output to a screen is shortened, output to a pipe is not.
+    # Output to a screen is shortened, but output to a pipe is not.
     # The command prints warnings to standard error.
     shown = [line for line in repr(tracetree.diff(*paths)).splitlines() if not line.startswith("warning: ")]
     whole = [line for line in shown if "…" not in line]

@@ -1,4 +1,4 @@
-"""Documents: the examples in docstrings and in docs/guides/python.md, the notebook, the stubs."""
+"""Runs the examples in docstrings and in docs/guides/python.md, and checks the notebook and the stubs."""
 
 from __future__ import annotations
 

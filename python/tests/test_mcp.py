@@ -40,7 +40,7 @@ SIDES = {"baseline": "resnet.rocm.json.gz", "candidate": "resnet.cuda.json.gz"}
 
 
 def asked(root: Path, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[bool, str]]:
-    """Calls tools in one session; whether each failed, and its text."""
+    """Calls tools in one session; returns for each call whether it failed, and its text."""
 
     async def session() -> list[tuple[bool, str]]:
         parameters = mcp.StdioServerParameters(

@@ -21,7 +21,7 @@ def test_a_warning_is_issued_at_the_line_of_the_user(pair: tuple[Path, Path]) ->
     notes = {note["code"]: note for note in d.notes}
     assert notes["LAUNCH_NOT_CAPTURED"]["severity"] == "warning"
     assert notes["LAUNCH_NOT_CAPTURED"]["side"] == "baseline"
-    # A comparison of two devices says so, but it is not a warning that the devices differ.
+    # Different devices are reported as information, not as a warning.
     assert notes["DIFFERENT_DEVICE"]["severity"] == "info"
     swapped = {note["code"]: note for note in tracetree.diff(*reversed(pair)).notes}
     assert swapped["LAUNCH_NOT_CAPTURED"]["side"] == "candidate"

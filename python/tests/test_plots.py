@@ -1,4 +1,4 @@
-"""Plots show the figures of the tables, with either package; the flame graph and the page."""
+"""Plots, with either plotting package, show the values of the tables; flame graph and HTML page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin, in processes of its own."""
+"""Tests the pytest plugin in separate processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_compared(tracetree):
 
 
 def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # Loaded by name where the package is not installed with its entry point.
+    # The plugin is loaded by name if the package is not installed with its entry point.
     known = {point.name for point in importlib.metadata.entry_points(group="pytest11")}
     plugin = [] if "tracetree" in known else ["-p", "tracetree._pytest"]
     program = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *arguments]
@@ -51,7 +51,7 @@ def test_baselines_are_recorded_checked_and_summed_up(pair: tuple[Path, Path], t
     assert "test_speed.py::test_compared: step" in summary
     assert summary.count("test_speed.py::test_twice: PASS") == 2
     assert "TraceWarning: NOT_TESTED: with 1 run per side" in checked.stdout
-    # Another trace against the same baseline.
+    # A different trace fails against the same baseline.
     test.write_text("import tracetree._events\n" + TEST.format(candidate=str(pair[0])))
     failed = pytest_in(tmp_path, "-k", "resnet")
     assert failed.returncode == 1

@@ -1,4 +1,4 @@
-"""The package within a process: threads, forks, Ctrl-C, memory, imports."""
+"""Behavior of the package within a process: threads, forks, Ctrl-C, memory, imports."""
 
 from __future__ import annotations
 
@@ -69,19 +69,19 @@ def test_a_loop_of_comparisons_does_not_grow_memory() -> None:
     for _ in range(rounds):
         once()
     gc.collect()
-    # Each comparison of this pair that is leaked takes more than 20 KiB.
+    # A leaked comparison of this pair takes more than 20 KiB.
     assert resident_kib() - before < 4096 + 4 * rounds
 
 
 def test_no_reference_to_a_large_input_is_kept(
     pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Smaller ones are kept for pickling.
+    # Inputs below this size are kept for pickling.
     monkeypatch.setattr(_pickle, "KEPT", 1000)
     trace = pair[0].read_bytes()
     before = sys.getrefcount(trace)
     d = tracetree.diff(trace, pair[1])
-    # The threads that read it may not have released it yet.
+    # The threads that read the trace may not have released it yet.
     for _ in range(100):
         if sys.getrefcount(trace) == before:
             break
@@ -175,7 +175,7 @@ def test_other_threads_run_while_traces_are_compared(tmp_path: Path) -> None:
     stop.set()
     thread.join()
     within = [at for at in ticks if began < at < ended]
-    # If the comparison held the GIL, there would be one or two.
+    # If the comparison held the GIL, there would be one or two ticks.
     assert len(within) > 10
 
 
@@ -230,7 +230,7 @@ def test_the_command_equals_the_binary(pair: tuple[Path, Path]) -> None:
     assert "missing.json" in run("diff", "missing.json", str(pair[0])).stderr
     assert run("frobnicate").returncode == 2
     assert "aten::_convolution" in run("tree", str(pair[0])).stdout
-    # A reader that closes the pipe is not an error.
+    # Closing the pipe early (`head -1`) is not an error.
     shell = f"{sys.executable} -m tracetree tree {pair[0]} | head -1"
     closed = subprocess.run(shell, shell=True, capture_output=True, text=True)
     assert closed.stderr == "" and closed.stdout.count("\n") == 1

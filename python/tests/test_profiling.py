@@ -16,7 +16,7 @@ import tracetree
 
 
 class StandIn:
-    """The part of torch.profiler.profile that tracetree uses, for one trace."""
+    """A stand-in for torch.profiler.profile with the members that tracetree uses, for one trace."""
 
     def __init__(self, trace: Path, *, started: bool = True, stopped: bool = True) -> None:
         self.trace = trace
@@ -27,7 +27,7 @@ class StandIn:
             self.profiler = type("Inner", (), {"kineto_results": object() if stopped else None})()
 
     def schedule(self, step: int) -> Any:
-        """Two cycles of five steps."""
+        """A profiler schedule with two cycles of five steps."""
         return SimpleNamespace(name="RECORD_AND_SAVE" if step in (4, 9) else "RECORD")
 
     def export_chrome_trace(self, path: str) -> None:
@@ -68,7 +68,7 @@ def test_the_handler_writes_a_file_for_each_rank_and_step(
         handler(profiler)
     files = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert files == ["rank3.step10.json.gz", "rank3.step5.json.gz"]
-    # Without a schedule there is one trace, however often the program calls step().
+    # Without a schedule, one trace is written, however often the program calls step().
     profiler.record_steps = False
     handler(profiler)
     assert len(tracetree.open(tmp_path / "runs" / "rank3.json.gz")) == len(tracetree.open(pair[0]))

@@ -1,4 +1,4 @@
-"""Tables: each one equals its CSV file, in every package that reads Arrow."""
+"""Every table equals its CSV file, in every package that reads Arrow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pairs(fixtures: Path) -> list[tuple[Path, Path]]:
 
 
 def shown(value: object, column: dict[str, str], decimals: int | None) -> str:
-    """The text of a value in the CSV file."""
+    """Returns the text of a table value as it appears in the CSV file."""
     is_uid = column["name"].endswith("_uid") or column["name"].startswith("uid_")
     if value is None:
         return "-1" if is_uid else ""
@@ -34,7 +34,7 @@ def shown(value: object, column: dict[str, str], decimals: int | None) -> str:
 
 
 def assert_equals_csv(table: tracetree.Table, text: str) -> int:
-    """Compares every cell with the CSV file. Returns the number of cells."""
+    """Compares every table cell with the CSV file, and returns the cell count."""
     titles, *lines = list(csv.reader(io.StringIO(text)))
     schema = table.schema
     assert titles == [column["csv_name"] for column in schema]
@@ -129,7 +129,7 @@ def test_kernels_have_their_place_and_time(d: tracetree.Comparison) -> None:
             sums[kernel["row_id"]] += kernel["kernel_time_us"]
     times = d.rows.column("kernel_time_baseline_us")
     assert all(abs(one - other) < 1e-6 for one, other in zip(sums, times))
-    # Steps do not overlap.
+    # The kernels of different steps do not overlap.
     first = [k["start_us"] for k in kernels if k["source"] == "trace1" and k["step"] == 0]
     third = [k["start_us"] for k in kernels if k["source"] == "trace1" and k["step"] == 2]
     assert first and third and max(first) < min(third)
@@ -216,7 +216,7 @@ def test_a_stream_can_be_read_again_or_dropped(d: tracetree.Comparison) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     rows = d.rows
     for _ in range(100):
-        # These are not consumed; their memory is released with the capsules.
+        # These Arrow capsules are not consumed; their memory is released with the capsules.
         rows.__arrow_c_stream__()
         rows.__arrow_c_schema__()
     assert pyarrow.table(rows).equals(pyarrow.table(rows))

@@ -65,7 +65,7 @@ def test_a_step_that_begins_with_step_is_kept(step: Callable[[], None], tmp_path
         for _ in range(5):
             p.step()
             step()
-    # Steps 3 and 4, and the work after the last call of step().
+    # The trace has steps 3 and 4, and the work after the last call of step().
     assert steps_of(p.path) == 3
 
 
@@ -83,7 +83,7 @@ def test_a_block_that_raises_writes_no_trace(step: Callable[[], None], tmp_path:
             p.step()
         raise KeyError
     assert p.path is None and list(tmp_path.iterdir()) == []
-    # The profiler was stopped, so that the next recording works.
+    # The exception stopped the profiler, so the next recording works.
     assert steps_of(recorded(tmp_path, step, 8).path) == 5
 
 
@@ -140,7 +140,7 @@ def test_profilers_can_be_compared() -> None:
 
 
 def changed(d: tracetree.Comparison) -> list[str]:
-    """The changes of the program."""
+    """Returns the kinds of the program changes in a comparison."""
     return [change["kind"] for change in d.changes.to_pylist() if change["change"] is not None]
 
 
@@ -163,7 +163,7 @@ def test_a_step_compared_with_itself_has_no_changes(step: Callable[[], None], tm
     assert names == [f"{side}.run{run}.json.gz" for side in ("after", "before") for run in range(3)]
     assert {steps_of(str(path)) for path in tmp_path.iterdir()} == {5}
     tracetree.compare_steps(before, after, runs=4, steps=1, warmup=1)
-    # One call of each to warm up, then two in each recording.
+    # Each function is called once to warm up, then twice in each recording.
     assert "".join(order) == "AB" + "AABB" + "BBAA" + "AABB" + "BBAA"
 
 

@@ -101,7 +101,7 @@ def ran(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> di
 
 @pytest.fixture(scope="module")
 def raw(pair: tuple[Path, Path]) -> list[list[dict[str, Any]]]:
-    """The events of both files."""
+    """The events of both trace files, read from JSON."""
     return [json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] for path in pair]
 
 
@@ -139,7 +139,7 @@ def test_the_frame_has_a_row_for_each_kernel_below_an_op(ran: dict[str, Any], ra
 
 
 def union(spans: list[tuple[float, float]]) -> float:
-    """The length of the union of intervals, by counting on a grid of nanoseconds between all ends."""
+    """Returns the length of the union of intervals, summed over the pieces between their end points."""
     ends = sorted({end for span in spans for end in span})
     return sum(b - a for a, b in zip(ends, ends[1:]) if any(s <= a and b <= e for s, e in spans))
 
@@ -176,7 +176,7 @@ def test_launches_of_two_platforms_are_no_common_ancestor(ran: dict[str, Any]) -
     frame = ran["df_stats"]
     names = set(frame["lowest_common_ancestor_name"].dropna())
     assert not [name for name in names if name.startswith(("hip", "cuda", "cu"))]
-    # Only ops of backward whose names differ from the thread on have none.
+    # Only backward ops whose names differ directly below the thread have no common ancestor.
     without = frame[frame["lowest_common_ancestor_name"].isna()]
     assert set(without["cpu_op_name"]) == {"aten::miopen_batch_norm_backward", "aten::cudnn_batch_norm_backward"}
 
@@ -334,7 +334,7 @@ def test_the_merged_tree_can_be_pruned(ran: dict[str, Any], tmp_path: Path) -> N
 
 
 def below_has_none(td: Any, node: dict[str, Any]) -> bool:
-    """Whether no event of the node is or contains a GPU event."""
+    """Returns whether no event of a merged node is or contains a GPU event."""
     events = [tree.events[node[key]] for tree, key in ((td.baseline, "uid1"), (td.variant, "uid2")) if node[key] is not None]
     return all(event.get("non_gpu_path", False) for event in events)
 
@@ -389,7 +389,7 @@ def test_real_traces_have_the_figures_of_tracelens(real: Path) -> None:
     td = TraceDiff(*trees)
     td.generate_tracediff_report()
     sums = td.diff_stats_df.groupby("source")["kernel_time"].sum()
-    # traces/MANIFEST.md, as TraceLens reported it in 2025.
+    # TraceLens reported these sums in 2025 (traces/MANIFEST.md).
     assert sums["trace1"] / 1e3 == pytest.approx(119.853, abs=0.001)
     assert sums["trace2"] / 1e3 == pytest.approx(158.433, abs=0.001)
     by_op = td.diff_stats_df.groupby(["cpu_op_name", "source"])["kernel_time"].sum() / 1e3

@@ -42,7 +42,7 @@ def test_a_comparison_can_be_pickled_in_another_process(
     answer, csv, source, rows = pickle.loads(ran.stdout)
     assert (answer, csv, source) == (made.answer, made.rows.to_csv(), str(before))
     assert rows.to_csv() == csv and rows.name == "rows"
-    # What was unpickled can be pickled again.
+    # Unpickled values can be pickled again.
     assert_same(pickle.loads(pickle.dumps(pickle.loads(saved))), made)
     assert_same(pickle.loads(pickle.dumps(d)), d)
 

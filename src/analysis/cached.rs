@@ -1,6 +1,6 @@
 //! Intermediate results that many tables share, computed once per analysis when first needed.
 //!
-//! Each of them walks all calls of a tree, and a report needs them about thirty times.
+//! Each result takes a walk over all calls of a tree, and a report needs these results about thirty times.
 
 use super::replay::{Effect, Effects, Reason};
 use super::{
@@ -25,11 +25,11 @@ pub(super) struct Cached {
     pub(super) verdicts: OnceLock<Verdicts>,
     layer_pairs: OnceLock<LayerPairs>,
     memory: PerSide<OnceLock<MemoryUsage>>,
-    /// The built-in models and peaks are parsed only when a table first needs them.
+    /// The built-in efficiency models and hardware peaks, parsed only when a table first needs them.
     yardstick: OnceLock<(Models, Peaks)>,
     efficiency: PerSide<OnceLock<TraceEfficiency>>,
     pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
-    /// Times of the steps of the median runs.
+    /// Step times of the median run of each side.
     pub(super) step_times: PerSide<OnceLock<Vec<Option<StepTime>>>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
@@ -58,7 +58,8 @@ impl Cached {
     }
 }
 
-/// The parts of an analysis that need only one trace, computed while another thread still aligns the two.
+/// The parts of an analysis that need only one trace, computed while another thread still aligns
+/// the two traces.
 pub(crate) struct LookAhead {
     measure: Measure,
     options: AnalysisOptions,
@@ -70,7 +71,7 @@ impl LookAhead {
         LookAhead { measure: Measure::of(trees), options, cached: Cached::default() }
     }
 
-    /// Computes the parts for the trace of one side.
+    /// Computes the parts that need only the trace of `side`.
     pub(crate) fn at(&self, side: Side, program: &Program) {
         program.layers(self.measure);
         program.architecture();
@@ -78,7 +79,7 @@ impl LookAhead {
         self.cached.efficiency(side, program.tree(), self.measure, &self.options);
     }
 
-    /// The analysis, once the traces are aligned.
+    /// Completes the analysis once the traces are aligned.
     pub(crate) fn analyse(self, diff: TraceDiff) -> Analysis {
         Analysis { cached: self.cached, ..Analysis::with_options(diff, self.options) }
     }
@@ -91,7 +92,7 @@ impl Analysis {
         self.cached.accounted[side].get_or_init(find)
     }
 
-    /// The tick of the clock, if the times of one of the traces are in whole microseconds.
+    /// The clock tick if one of the traces records times in whole microseconds.
     pub(crate) fn coarse_tick(&self) -> Option<Nanos> {
         let is_coarse = |&side: &Side| self.diff.program(side).evidence().is_coarse;
         Side::BOTH.iter().any(is_coarse).then_some(COARSE_TICK)
@@ -121,7 +122,7 @@ impl Analysis {
         self.cached.layer_pairs.get_or_init(|| LayerPairs::of(self))
     }
 
-    /// The allocations and frees of a side; empty if the trace records none.
+    /// The allocations and frees of a side; empty if its trace records none.
     pub fn memory(&self, side: Side) -> &MemoryUsage {
         self.cached.memory[side].get_or_init(|| MemoryUsage::of(self.tree(side)))
     }
@@ -131,27 +132,28 @@ impl Analysis {
         self.cached.wall.get_or_init(|| Wall::of(self))
     }
 
-    /// Why the wall time differs: a list of causes that adds up to the difference.
+    /// The causes of the wall-time difference, which add up to it.
     pub fn causes(&self) -> &Causes {
         self.cached.causes.get_or_init(|| Causes::of(self))
     }
 
-    /// What changed between the programs, and what each change costs per step.
+    /// What changed between the programs, and the cost of each change per step.
     pub fn changes(&self) -> &Changes {
         self.cached.changes.get_or_init(|| Changes::of(self))
     }
 
-    /// What each change does to the step time, by replay.
+    /// The effect of each change on the step time, computed by replay.
     ///
     /// # Errors
-    /// Why the traces cannot be replayed, and on which side; without a side if it is the comparison.
+    /// The reason why the traces cannot be replayed, and the side that causes it (`None` for the comparison
+    /// itself).
     pub fn effects(&self) -> Result<&Effects, (Option<Side>, Reason)> {
         let effects = self.cached.effects.get_or_init(|| Effects::of(self));
         effects.as_ref().map_err(|&reason| reason)
     }
 
-    /// The effect of a change, by its position in [`Changes::list`](crate::analysis::Changes::list); `None` if the
-    /// traces cannot be replayed.
+    /// The effect of a change, given its position in [`Changes::list`](crate::analysis::Changes::list).
+    /// Returns `None` if the traces cannot be replayed.
     pub(crate) fn effect_of_change(&self, at: usize) -> Option<Effect> {
         self.effects().ok().map(|effects| effects.of_changes[at])
     }

@@ -1,9 +1,9 @@
 //! Checks whether the two traces are comparable, and reports problems as notes with a code and a hint.
 //!
-//! Codes that begin with `DIFFERENT_` concern both sides: the traces are not of the same work, or were not
-//! recorded under the same conditions. The others concern data that one side lacks. Problems of a file or
-//! its nesting are reported in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
-//! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and not repeated here.
+//! Codes that begin with `DIFFERENT_` concern both sides: the traces record different work or different
+//! conditions. All other codes concern data that one side lacks. Problems of a file or its nesting are not
+//! repeated here, but reported in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
+//! `BROKEN_NESTING`, `REPAIRED_JSON`, …).
 
 use super::conditions::Remedies;
 use super::robust::median;
@@ -18,7 +18,7 @@ use crate::trace::{Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Codes which mean that the sides did different work, or that some of it was not recorded.
+/// Codes which mean that the sides did different work, or that part of the work was not recorded.
 const NOT_COMPARABLE: [&str; 8] = [
     INCOMPLETE,
     "DIFFERENT_ARCHITECTURE",
@@ -30,13 +30,13 @@ const NOT_COMPARABLE: [&str; 8] = [
     "DIFFERENT_WINDOW",
 ];
 
-/// Code of the note that data is missing on a side.
+/// Code of the note that a side lacks data.
 pub const INCOMPLETE: &str = "INCOMPLETE_TRACE";
 
 /// Maximum number of examples in a message.
 const EXAMPLES: usize = 4;
 
-/// Limits of the comparison of two traces.
+/// Findings about whether two traces are comparable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparability {
     /// Differences between the sides.
@@ -66,12 +66,13 @@ impl Comparability {
 
     /// Whether both sides are complete and did the same work, as far as the traces show: same
     /// architecture, model, shapes, types, tokens and world size. A different number of steps does not
-    /// matter. A different device, version, recording option, rank or backend is only reported.
+    /// matter. A different device, version, recording option, rank or backend is reported but does not
+    /// make the traces incomparable.
     pub fn is_comparable(&self) -> bool {
         self.obstacles().next().is_none()
     }
 
-    /// The notes which mean that the traces are incomplete or not of the same work.
+    /// The notes which mean that the traces are incomplete or record different work.
     pub fn obstacles(&self) -> impl Iterator<Item = &Note> {
         NOT_COMPARABLE.iter().filter_map(|code| self.both.get(code))
     }
@@ -81,8 +82,8 @@ impl Comparability {
 const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
 
 impl Analysis {
-    /// Reasons why a limit of the time cannot be checked for these sides; empty if it can. They include a
-    /// different device, which callers that compare two devices on purpose ignore.
+    /// The reasons why a time limit cannot be checked for these sides; empty if it can. The reasons
+    /// include a different device, which callers that compare two devices on purpose ignore.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
             let mut footing = Footing::of(self.diff().program(side));
@@ -95,7 +96,7 @@ impl Analysis {
         found
     }
 
-    /// Whether the traces are comparable.
+    /// Findings about whether the traces are comparable.
     pub fn comparability(&self) -> &Comparability {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
@@ -120,7 +121,7 @@ impl Analysis {
         );
     }
 
-    /// Compares two architectures if there is solid evidence for both.
+    /// Compares the model architectures if there is solid evidence for both.
     fn check_architecture(&self, notes: &mut Notes) {
         let found = PerSide::from_fn(|side| self.diff().program(side).architecture());
         let told = found.map(|found| found.filter(|found| !found.is_thin));
@@ -157,7 +158,7 @@ impl Analysis {
         notes.add(
             "DIFFERENT_MODEL",
             differing.len() as u64,
-            "compare two runs of the same model, or read the rows of one side only as the change",
+            "compare two runs of the same model, or treat the rows that only one side has as the change",
             || format!("the models differ in {}", examples(&differing)),
         );
     }
@@ -207,7 +208,7 @@ impl Analysis {
         (!times.is_empty()).then(|| (times.len(), Side::BOTH.map(of)))
     }
 
-    /// Compares shapes and types of the matched ops.
+    /// Compares the shapes and types of the matched ops.
     fn check_arguments(&self, notes: &mut Notes) {
         let [shapes, types] = self.differing_arguments();
         notes.add(
@@ -236,8 +237,8 @@ impl Analysis {
         );
     }
 
-    /// The matched ops with measured work whose recorded shapes differ, and those whose
-    /// types differ.
+    /// The matched ops with measured work whose recorded shapes differ, and the matched ops whose types
+    /// differ.
     fn differing_arguments(&self) -> [Vec<String>; 2] {
         let mut found = [Vec::new(), Vec::new()];
         let (a, b) = (self.tree(Side::Baseline), self.tree(Side::Candidate));
@@ -350,8 +351,8 @@ impl Analysis {
     }
 }
 
-/// Checks the trace rather than the tree: frames that the user excluded from the tree were recorded
-/// nevertheless.
+/// Whether the trace records Python frames. The tree is not checked, because the user may have excluded
+/// recorded frames from it.
 fn has_stacks(tree: &CallTree) -> bool {
     let trace = tree.trace();
     let is_frame = |event| trace.category(event) == Category::PythonFunction;
@@ -371,7 +372,7 @@ fn examples(found: &[String]) -> String {
     format!("{}{}", short.join("; "), if more { "; …" } else { "" })
 }
 
-/// Truncates long texts: shapes of lists can be very long.
+/// Truncates long texts, such as the shapes of tensor lists.
 fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     match text.char_indices().nth(MOST) {
@@ -384,9 +385,9 @@ fn percent(part: Nanos, whole: Nanos) -> String {
     format!("{:.1}%", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
 }
 
-/// Compares layers if both sides have some: a graph replay calls no modules, and it may be compared with
-/// an eager trace. A model has one graph for each batch size, each with all of its layers, so repeated
-/// counts are merged.
+/// Compares layers if both sides have any: a graph replay calls no modules, and may be compared with an
+/// eager trace. A model has one graph for each batch size, each with all of the model's layers, so
+/// repeated counts are merged.
 fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
     let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));
@@ -407,7 +408,7 @@ fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     }
 }
 
-/// GPU time directly below graph launches (without captured calls), and the number of these launches.
+/// GPU time directly below graph launches (excluding captured calls), and the number of these launches.
 fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     let is_gpu = |&call: &CallId| tree.kind(call) == CallKind::Gpu;
     let is_bare =

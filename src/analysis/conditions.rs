@@ -1,4 +1,4 @@
-//! Reports differences in how and on what the two sides were recorded. They do not prevent a comparison.
+//! Reports differences in the recording conditions of the two sides, which do not prevent a comparison.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
@@ -95,7 +95,7 @@ impl Analysis {
         });
     }
 
-    /// Finds recording options that only one side has. Skipped if neither header lists any.
+    /// Reports recording options that only one side has, unless neither header lists any options.
     fn check_options(&self, headers: PerSide<&Header>, notes: &mut Notes) {
         let alone = |side: Side| {
             let other = &headers[side.other()].options;
@@ -115,7 +115,7 @@ impl Analysis {
     }
 }
 
-/// A recording condition of both sides.
+/// A recording condition, such as the device, with the values of both sides.
 struct Condition {
     code: &'static str,
     hint: &'static str,
@@ -133,7 +133,7 @@ impl Condition {
         Condition { code, hint, what, told: told.map(|text| text.filter(|text| !text.is_empty())) }
     }
 
-    /// Adds a note if both sides record the condition and the values differ.
+    /// Adds a note if both sides recorded the condition with different values.
     fn note(self, notes: &mut Notes) {
         if let PerSide { baseline: Some(one), candidate: Some(two) } = self.told {
             notes.add(self.code, u64::from(one != two), self.hint, || {
@@ -143,7 +143,7 @@ impl Condition {
     }
 }
 
-/// The distinct names of the devices; unnamed ones are described by their capability.
+/// The distinct names of the devices. A device without a name is described by its capability.
 fn devices(header: &Header) -> Option<String> {
     let mut names: Vec<String> = header
         .devices

@@ -1,11 +1,11 @@
-//! Groups values by a key made of texts. The texts are read only once for each combination of ids, and
-//! there are far fewer combinations than rows or events.
+//! Groups values by a key made of texts. The texts are read only once per combination of ids, and there
+//! are far fewer combinations than rows or events.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Groups in the order of their keys. `Ids` determine the key; several `Ids` may have the same key.
+/// Groups in the order of their keys. The `Ids` determine the key, and several `Ids` may share a key.
 #[derive(Debug)]
 pub(super) struct Grouped<Ids, Key, Value> {
     known: FxHashMap<Ids, usize>,
@@ -18,7 +18,7 @@ impl<Ids: Hash + Eq, Key: Ord, Value> Grouped<Ids, Key, Value> {
         Grouped { known: FxHashMap::default(), places: BTreeMap::new(), values: Vec::new() }
     }
 
-    /// The value of a group; `key` and `value` are called for new ids and groups.
+    /// The value of a group; `key` is called for new ids, and `value` for new groups.
     pub(super) fn entry(
         &mut self,
         ids: Ids,
@@ -38,7 +38,6 @@ impl<Ids: Hash + Eq, Key: Ord, Value> Grouped<Ids, Key, Value> {
         &mut self.values[at]
     }
 
-    /// The groups in the order of their keys.
     pub(super) fn into_sorted(self) -> impl Iterator<Item = (Key, Value)> {
         let mut values: Vec<Option<Value>> = self.values.into_iter().map(Some).collect();
         let places = self.places.into_iter();

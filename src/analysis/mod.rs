@@ -71,27 +71,27 @@ use std::sync::Arc;
 /// Placeholder in row names for the calls that a region replaced.
 const REPLACED: &str = "(replaced calls)";
 
-/// The attribution of a comparison: rows at the lowest common ops, and the totals that they add up to.
+/// The attribution of a comparison: rows at the lowest common ops, and the totals to which the rows add up.
 #[derive(Debug, Clone)]
 pub struct Analysis {
     diff: Arc<TraceDiff>,
     measure: Measure,
     rows: Vec<Row>,
-    /// Row of each measured call, by its slot.
+    /// Row of each measured call, indexed by slot.
     row_of: PerSide<Vec<u32>>,
     account: Account,
     categories: CategoryTable,
     names: PerSide<String>,
     options: AnalysisOptions,
     notes: Notes,
-    /// Further runs of each side.
+    /// Additional runs of each side.
     runs: PerSide<Vec<Run>>,
-    /// Whether each step of the baseline is compared; `None` if all matched steps are.
+    /// Whether each baseline step is compared; `None` if all matched steps are.
     chosen_steps: Option<Vec<bool>>,
     cached: Cached,
 }
 
-/// Ids that determine the name of a row: rows with equal ids have the same name.
+/// Ids that determine the name of a row; rows with equal ids have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RowNameIds {
     kind: RowKind,
@@ -156,8 +156,8 @@ impl Analysis {
     }
 
     /// Adds the other runs of each side, sorted by step time and each aligned with the median run. The
-    /// median run is the middle one of all runs (the lower of two). Verdicts use the runs if both sides have
-    /// several.
+    /// median run is the middle one of all runs (for an even number, the lower of the two middle runs).
+    /// Verdicts use the runs if both sides have several.
     #[must_use]
     pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.runs = runs;
@@ -165,7 +165,7 @@ impl Analysis {
         self
     }
 
-    /// Notes that steps were detected by repetition because none were recorded.
+    /// Adds a note if steps were detected by repetition because none were recorded.
     fn note_repeats(&mut self) {
         for side in Side::BOTH {
             let (steps, tree) = (self.steps(side), self.tree(side));
@@ -190,12 +190,12 @@ impl Analysis {
         &self.options.thresholds
     }
 
-    /// The options that the analysis was made with.
+    /// The options of the analysis.
     pub fn options(&self) -> &AnalysisOptions {
         &self.options
     }
 
-    /// Display name of a side: the name that the user gave, otherwise the device or the file if that
+    /// Display name of a side: the user's name for it, otherwise the device or the file if that
     /// distinguishes the sides, otherwise `trace1` or `trace2`.
     pub fn side_name(&self, side: Side) -> &str {
         &self.names[side]
@@ -206,17 +206,17 @@ impl Analysis {
         &self.notes
     }
 
-    /// The measured time of a measured call: its duration, or an op's self time.
+    /// The measured time of a call: the duration of a GPU event, or the self time of an op.
     pub fn time_of(&self, side: Side, call: CallId) -> Nanos {
         self.measure.time(self.tree(side), call)
     }
 
-    /// For each event of a row, the part of its time in which no earlier event of the row
-    /// ran. The sum is the row's busy time.
+    /// For each event of a row, the part of its time during which no earlier event of the row ran. The sum
+    /// of these parts is the row's busy time.
     pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
         let tree = self.tree(side);
         let span = |&call: &CallId| {
-            let event = tree.event(call).expect("attributed calls are events");
+            let event = tree.event(call).expect("every attributed call has an event");
             (tree.trace().start(event), tree.trace().end(event))
         };
         match self.measure {
@@ -227,7 +227,7 @@ impl Analysis {
         }
     }
 
-    /// The comparison that was analysed.
+    /// The comparison on which the analysis is based.
     pub fn diff(&self) -> &Arc<TraceDiff> {
         &self.diff
     }
@@ -242,12 +242,12 @@ impl Analysis {
         self.measure
     }
 
-    /// All rows, in the order of the merged tree; their position is their id.
+    /// All rows in the order of the merged tree. The position of a row is its id.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The row that a call is attributed to; `None` for calls that are not measured themselves.
+    /// The row that a call is attributed to; `None` for calls that are not measured.
     pub fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
         self.row_index(side, call).map(|row| &self.rows[row])
     }
@@ -257,7 +257,7 @@ impl Analysis {
         self.slot(side, call).map(|slot| self.row_of[side][slot] as usize)
     }
 
-    /// Index of a call in columns that contain only measured calls.
+    /// Slot of a call: its index in columns that contain only measured calls.
     fn slot(&self, side: Side, call: CallId) -> Option<usize> {
         self.measure.slot(self.tree(side), call)
     }
@@ -267,13 +267,13 @@ impl Analysis {
         self.measure.slots(self.tree(side))
     }
 
-    /// The totals, and whether the rows add up to them.
+    /// The totals of both traces, with the check that the rows add up to them.
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Name of a row: the op, `a | b` if an outermost op was renamed or an alias matches two different
-    /// names, the launch API, or `(launch not in trace)`.
+    /// Name of a row: the op, the launch API, both names separated by `|` if an outermost op was
+    /// renamed or an alias matches two names, or `(launch not in trace)`.
     pub fn row_name(&self, row: &Row) -> String {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
@@ -300,14 +300,14 @@ impl Analysis {
         }
     }
 
-    /// The arguments of a row's op on one side; all empty if none were recorded.
+    /// The arguments of a row's op on one side; all are empty if none were recorded.
     fn arguments_of(&self, row: &Row, side: Side) -> Arguments {
         let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
         arguments.copied().unwrap_or_default()
     }
 
-    /// Number of calls on a side of a region's row: 1 on the side of the region, the number of replaced
-    /// calls on the other. 0 for other rows.
+    /// Number of calls on one side of a region's row: 1 on the side of the region, and the number
+    /// of replaced calls on the other side. Returns 0 for rows without a region.
     pub(crate) fn calls_of_region(&self, row: &Row, side: Side) -> u64 {
         let own = Side::BOTH.iter().find_map(|&side| self.diff.region_of(side, row.calls[side]?));
         let region = own.filter(|_| row.kind == RowKind::Replaced);
@@ -317,7 +317,7 @@ impl Analysis {
         })
     }
 
-    /// Whether the ops of a row have different names that are matched by an alias.
+    /// Whether an alias matches the ops of a row although their names differ.
     fn is_aliased(&self, row: &Row) -> bool {
         match row.calls {
             PerSide { baseline: Some(a), candidate: Some(b) } => self.diff.is_aliased(a, b),
@@ -325,7 +325,7 @@ impl Analysis {
         }
     }
 
-    /// Names of the events of a row on one side, in order of start.
+    /// Names of the events of a row on one side, sorted by start.
     pub fn event_names(&self, row: &Row, side: Side) -> Vec<&str> {
         row.events[side].iter().map(|&call| self.tree(side).name(call)).collect()
     }
@@ -339,13 +339,13 @@ impl Analysis {
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
-    /// The step number to show to people: the position in the whole trace, if the same first steps
-    /// were excluded from both traces.
+    /// The step number to display: the position in the whole trace, provided that the same first
+    /// steps were excluded from both traces.
     pub fn told_step(&self, step: StepId) -> u32 {
         step.0 + self.options.first_step
     }
 
-    /// The step in which a row was launched; that of the baseline if it has one there.
+    /// The step in which a row was launched, preferably the baseline step.
     pub fn step_of(&self, row: &Row) -> Option<StepId> {
         Side::BOTH.iter().find_map(|&side| {
             let call = row.events[side].first().copied().or(row.calls[side])?;
@@ -374,8 +374,7 @@ impl Analysis {
         Side::BOTH.iter().find_map(|&side| module(side)).map_or("", ModuleName::instance_or_name)
     }
 
-    /// The op that launched a GPU event, or the op that a host call belongs to: the nearest op at or above
-    /// `call`.
+    /// The op that launched a GPU event or that a host call belongs to: the nearest op at or above `call`.
     pub fn op_of(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.tree(side);
         std::iter::once(call)

@@ -1,4 +1,4 @@
-//! Finds module classes of which one side has more instances, ignoring instances that a compiled region
+//! Finds module classes that have more instances on one side, ignoring instances that a compiled region
 //! replaces.
 //!
 //! ```text
@@ -16,13 +16,13 @@ use crate::trace::CUT_MODULE;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The wrapper of `torch.compile` around a module.
+/// Class of the module in which `torch.compile` wraps another module.
 const WRAPPER: &str = "OptimizedModule";
 
 /// Names of the matrix products that compilers call unchanged.
 const PRODUCTS: [&str; 4] = ["mm", "addmm", "_scaled_mm", "_int_mm"];
 
-/// With at least this many products, their number and shapes are sufficient evidence.
+/// Minimum number of products whose number and shapes are sufficient evidence.
 const ENOUGH: u64 = 4;
 
 /// Distinct instances of each module class.
@@ -30,7 +30,8 @@ pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
     count(&instances(tree))
 }
 
-/// The classes with more instances on one side than regions of the other side replace: `Linear (13 | 12)`.
+/// Module classes with more instances on one side than the other side's regions replace, such as
+/// `Linear` with both counts.
 pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
     if classes.baseline == classes.candidate {
@@ -72,11 +73,11 @@ fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
     classes
 }
 
-/// The sides with compiled regions.
+/// Which sides have compiled regions.
 struct Compiled {
-    /// Whether a side has regions that do the work of the calls they replaced on the other side.
+    /// Whether the regions of each side do the work of the calls that they replaced on the other side.
     stands_for: PerSide<bool>,
-    /// Whether a side has any region, with or without replaced calls.
+    /// Whether each side has any region, with or without replaced calls.
     has_regions: PerSide<bool>,
 }
 
@@ -91,8 +92,8 @@ impl Compiled {
         Compiled { stands_for, has_regions }
     }
 
-    /// Names of the modules of a side that regions of the other side replace: a region either replaced the
-    /// module, or contains counterparts of the module's calls.
+    /// Names of the modules of a side that regions of the other side replaced: the region replaced the
+    /// module itself, or contains counterparts of the module's calls.
     fn replaced<'a>(&self, analysis: &'a Analysis, side: Side) -> BTreeSet<&'a str> {
         let diff = analysis.diff();
         let tree = analysis.tree(side);
@@ -117,8 +118,8 @@ fn is_called_in_region(analysis: &Analysis, side: Side, module: CallId) -> bool 
     partners.any(|partner| other.ancestors(partner).any(|above| is_generated(other.name(above))))
 }
 
-/// Whether the regions of a side may belong to the same model as the calls they replaced, as far as is
-/// visible.
+/// Whether the regions of a side may belong to the same model as the calls they replaced, as far as the
+/// traces show.
 fn do_the_same(analysis: &Analysis, side: Side) -> bool {
     let (mut inside, mut replaced) = (Products::default(), Products::default());
     for region in analysis.diff().regions().iter().filter(|region| region.side == side) {
@@ -128,14 +129,14 @@ fn do_the_same(analysis: &Analysis, side: Side) -> bool {
     inside.is_hidden || inside.count.max(replaced.count) < ENOUGH || inside.are_like(&replaced)
 }
 
-/// The matrix products and convolutions below some calls.
+/// The matrix products and convolutions below a set of calls.
 #[derive(Default)]
 struct Products {
     count: u64,
-    /// How often each shape occurs as one of the two factors. Dimensions are sorted because a compiler may
+    /// How often each shape is one of the two factors. Dimensions are sorted because a compiler may
     /// transpose them.
     shapes: BTreeMap<Vec<i64>, u64>,
-    /// Whether some are hidden: in a graph replay, or in a generated template kernel.
+    /// Whether some products are hidden in a graph replay or in a generated template kernel.
     is_hidden: bool,
 }
 
@@ -162,7 +163,7 @@ impl Products {
         }
     }
 
-    /// Whether the numbers are similar and at least half of the shapes are common: the weights have the
+    /// Whether the product counts are similar and at least half of the shapes are common: weights have the
     /// same shapes even if the batch differs. An additional layer shows in the counts of common shapes.
     fn are_like(&self, other: &Products) -> bool {
         let (less, more) = (self.count.min(other.count), self.count.max(other.count));

@@ -1,5 +1,5 @@
-//! All ops, or all calls into the GPU runtime, grouped by name. Rows of GPU time do not show them, because most
-//! of these calls launch nothing.
+//! Groups all ops, or all calls into the GPU runtime, by name. Rows of GPU time do not show these calls,
+//! because most of them launch nothing.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
@@ -8,35 +8,34 @@ use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// The calls of one name on both sides.
+/// The calls with one name on both sides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedCalls {
-    /// The name, without what may differ between two runs of the same code. For calls into the GPU runtime also
-    /// without the vendor's prefix; all kinds of kernel launches are `launch`.
+    /// The name, without details that may differ between two runs of the same code. Calls into the GPU
+    /// runtime are named without the vendor's prefix, and all kinds of kernel launches are named `launch`.
     pub name: String,
     /// Number of calls.
     pub calls: PerSide<u64>,
-    /// Number of those that are in a step.
+    /// Number of calls that are in a step.
     pub in_steps: PerSide<u64>,
-    /// Number of those with a counterpart of the same name; the same on both sides, unless one of the two
-    /// names is an alias.
+    /// Number of calls with a counterpart of the same name; equal on both sides unless one of the
+    /// two names is an alias.
     pub matched: PerSide<u64>,
-    /// Host time of the calls. A call inside a call of the same name does not count again.
+    /// Host time of the calls; a call nested in a call of the same name does not count again.
     pub host_total: PerSide<Nanos>,
-    /// Host time of the calls without the ops, frames and runtime calls in them.
+    /// Host time of the calls, excluding nested ops, frames and runtime calls.
     pub host_self: PerSide<Nanos>,
-    /// Time of the GPU events that they launched: for ops, those below no other op in them.
+    /// Time of the GPU events that the calls launched. For ops, events below a nested op are excluded.
     pub gpu: PerSide<Nanos>,
 }
 
 impl Analysis {
-    /// All ops by name: largest difference of GPU time first, then of host self time.
+    /// All ops by name, sorted by descending difference of GPU time, then of host self time.
     pub fn ops_by_name(&self) -> Vec<NamedCalls> {
         self.calls_by_name(CallKind::Op)
     }
 
-    /// All calls into the GPU runtime and driver by name, in the same order as
-    /// [`Analysis::ops_by_name`].
+    /// All calls into the GPU runtime and driver by name, in the order of [`Analysis::ops_by_name`].
     pub fn api_calls_by_name(&self) -> Vec<NamedCalls> {
         self.calls_by_name(CallKind::Runtime)
     }
@@ -64,10 +63,10 @@ struct Groups {
     by_name: FxHashMap<String, usize>,
 }
 
-/// A host call that is not over at the current position in preorder.
+/// A host call that encloses the current position in preorder.
 struct Open {
     call: CallId,
-    /// Its group, if its kind is the wanted one.
+    /// The group of the call; `None` for calls of other kinds.
     group: Option<usize>,
 }
 
@@ -81,7 +80,7 @@ impl Groups {
         self.all.len() - 1
     }
 
-    /// Adds the calls of one kind of a side.
+    /// Adds all calls of one kind on one side.
     fn add(&mut self, analysis: &Analysis, side: Side, kind: CallKind) {
         let (diff, tree) = (analysis.diff(), analysis.tree(side));
         let steps = analysis.steps(side);
@@ -94,7 +93,7 @@ impl Groups {
             match tree.kind(call) {
                 CallKind::Thread | CallKind::Unlinked => continue,
                 CallKind::Gpu => {
-                    // The nearest op, or the launch.
+                    // GPU time belongs to the nearest op, or to the launch.
                     let above = open.iter().rev().find_map(|above| above.group);
                     if let Some(group) = above {
                         self.all[group].gpu[side] += duration;
@@ -103,14 +102,14 @@ impl Groups {
                 }
                 CallKind::Frame | CallKind::Op | CallKind::Runtime => {}
             }
-            // The calls of a capture did not run on the host when the graph was launched.
+            // Captured calls did not run on the host when the graph was launched.
             let is_timed = !tree.is_captured(call);
             if let Some(group) = open.last().and_then(|above| above.group).filter(|_| is_timed) {
                 self.all[group].host_self[side] -= duration;
             }
             let group = (tree.kind(call) == kind).then(|| {
                 let name = match diff.relation(side, call).is_common() {
-                    // An alias makes two names one.
+                    // Names that an alias matches form one group.
                     true => diff.plain_name(Side::Baseline, self::baseline(analysis, side, call)),
                     false => diff.plain_name(side, call),
                 };
@@ -132,12 +131,12 @@ impl Groups {
     }
 }
 
-/// The call itself if its side is the baseline, otherwise its counterpart there.
+/// The call itself if its side is the baseline, otherwise its counterpart in the baseline.
 fn baseline(analysis: &Analysis, side: Side, call: CallId) -> CallId {
     match side {
         Side::Baseline => call,
         Side::Candidate => {
-            analysis.diff().partner(side, call).expect("a common call has a counterpart")
+            analysis.diff().partner(side, call).expect("every common call has a counterpart")
         }
     }
 }

@@ -9,24 +9,23 @@ use crate::side::PerSide;
 pub struct AnalysisOptions {
     /// The rules that assign a category to each event.
     pub categories: Categories,
-    /// Maximum number of distinct Python stacks listed for each op and kernel, by default three; 0
-    /// lists none.
+    /// Maximum number of distinct Python stacks listed per op and kernel, by default three; 0 lists none.
     pub stacks: usize,
     /// The thresholds for a significant difference.
     pub thresholds: Thresholds,
-    /// Cost models of ops, by name; `None` uses the built-in models.
+    /// Models of the minimum work of ops, by name; `None` uses the built-in models.
     pub models: Option<Models>,
-    /// Peak performance of devices; `None` uses the built-in peaks.
+    /// Peak rates of devices; `None` uses the built-in peaks.
     pub peaks: Option<Peaks>,
-    /// Display names of the two sides; empty ones are chosen automatically, see
+    /// Display names of the two sides; an empty name is chosen automatically, see
     /// [`Analysis::side_name`](super::Analysis::side_name).
     pub names: PerSide<String>,
-    /// Position in the traces of the first compared step; see
+    /// Position of the first compared step in the traces; see
     /// [`Analysis::told_step`](super::Analysis::told_step).
     pub first_step: u32,
 }
 
-/// Number of Python stacks listed for each op and kernel by default.
+/// Default number of Python stacks listed per op and kernel.
 const STACKS: usize = 3;
 
 impl Default for AnalysisOptions {
@@ -51,21 +50,21 @@ impl AnalysisOptions {
         self
     }
 
-    /// Sets the maximum number of Python stacks for each op and kernel.
+    /// Sets the maximum number of Python stacks listed per op and kernel.
     #[must_use]
     pub fn stacks(mut self, stacks: usize) -> Self {
         self.stacks = stacks;
         self
     }
 
-    /// Sets the cost models of ops.
+    /// Sets the models of the minimum work of ops.
     #[must_use]
     pub fn models(mut self, models: Models) -> Self {
         self.models = Some(models);
         self
     }
 
-    /// Sets the peak performance of devices.
+    /// Sets the peak rates of devices.
     #[must_use]
     pub fn peaks(mut self, peaks: Peaks) -> Self {
         self.peaks = Some(peaks);

@@ -1,12 +1,12 @@
-//! Computes median, spread and shift of samples, robust against single outliers.
+//! Computes the median, spread and shift of samples, robust against single outliers.
 
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Scales the median deviation to the standard deviation of normal samples.
+/// Factor that converts the median deviation to the standard deviation of normal samples.
 const TO_STANDARD: f64 = 1.4826;
 
-/// The middle sample, or the mean of the two middle samples; 0 without samples.
+/// The middle sample, or the mean of the two middle samples; 0 if there are no samples.
 pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -18,9 +18,9 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     }
 }
 
-/// The middle sample, or the lower of the two middle samples, so that it is always a sample; 0 without
-/// samples. Over runs this is the value of the median run, so that a headline agrees with the tables of
-/// that run.
+/// The middle sample, or the lower of the two middle samples, so the result is always one of the samples;
+/// 0 if there are no samples. For runs this is the value of the median run, so a headline agrees with the
+/// tables of that run.
 pub(crate) fn lower_median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -34,7 +34,7 @@ pub(crate) fn median_deviation(samples: &[f64]) -> f64 {
     TO_STANDARD * median(&distances)
 }
 
-/// The largest difference between two samples; 0 without samples.
+/// The largest difference between two samples; 0 if there are no samples.
 pub(crate) fn range(samples: &[f64]) -> f64 {
     let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
     let most = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -44,26 +44,26 @@ pub(crate) fn range(samples: &[f64]) -> f64 {
 /// A minority of the samples of one side that explains most of the difference between the means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Few {
-    /// The side of the samples.
+    /// The side whose samples stand out.
     pub side: Side,
-    /// Number of these samples; less than half of all.
+    /// Number of samples that stand out; less than half of all.
     pub count: usize,
     /// Number of all samples on this side.
     pub of: usize,
-    /// Mean distance of these samples from the median of their side; positive if they are above it.
+    /// Mean distance of the samples that stand out from the median of their side; positive if they are
+    /// above it.
     pub excess: Nanos,
 }
 
-/// The distance of an outlier from the median is at least this many median deviations.
+/// Minimum distance of an outlier from the median, in median deviations.
 const STANDS_OUT: f64 = 5.0;
 
-/// The distance of an outlier is also at least this fraction of that of the furthest one.
+/// Minimum distance of an outlier as a fraction of the distance of the furthest outlier.
 const OF_FURTHEST: f64 = 0.2;
 
 impl Few {
-    /// The minority of outliers among the samples of one side, in µs, without which at most half
-    /// of the difference of the means would remain. `None` if there are no such outliers, or no
-    /// difference.
+    /// The minority of outliers among the samples of one side, in µs, without which at most half of the
+    /// difference of the means would remain. Returns `None` if there are no such outliers or no difference.
     pub fn among(samples: &PerSide<Vec<f64>>) -> Option<Few> {
         let means = samples.as_ref().map(|of| of.iter().sum::<f64>() / of.len().max(1) as f64);
         let difference = means.candidate - means.baseline;
@@ -93,13 +93,13 @@ impl Few {
         let sum: f64 = excesses.iter().sum();
         let explained = sum.abs() / of as f64;
         let excess = Nanos((1e3 * sum / count as f64).round() as i64);
-        // Outliers that explain much more than the difference do not count either, since both sides then
-        // have such outliers.
+        // Outliers that explain much more than the difference do not count, since then both sides have
+        // outliers.
         let is_most = difference > 0.0 && 2.0 * (difference - explained).abs() <= difference;
         is_most.then_some((explained, Few { side, count, of, excess }))
     }
 
-    /// `in 1 of 5 candidate steps: +60.000 ms`.
+    /// A description such as `in 1 of 5 candidate steps: +60.000 ms`.
     pub(crate) fn words(&self, noun: &str) -> String {
         let side = self.side.word();
         let sign = if self.excess < Nanos::ZERO { '−' } else { '+' };
@@ -108,12 +108,12 @@ impl Few {
     }
 }
 
-/// If a side has more samples, they are thinned out evenly before all differences are formed.
+/// Maximum number of differences; larger sets of samples are thinned out evenly.
 const MOST_DIFFERENCES: usize = 1_000;
 
-/// The median of all differences between a sample of the candidate and one of the baseline (Hodges
-/// and Lehmann, *Estimates of location based on rank tests*, Ann. Math. Statist. 34 (1963) 598–611);
-/// `None` if a side has no samples.
+/// The median of all differences between a candidate sample and a baseline sample (Hodges and
+/// Lehmann, *Estimates of location based on rank tests*, Annals of Mathematical Statistics 34
+/// (1963) 598–611). Returns `None` if a side has no samples.
 pub(super) fn shift(samples: &PerSide<Vec<f64>>) -> Option<f64> {
     let (a, b) = (thinned(&samples.baseline), thinned(&samples.candidate));
     let differences: Vec<f64> = a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect();
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(found(&[10.0, 10.2, 9.9], &[22.0, 22.1, 21.8]), None);
         // A late step on each side does not explain the difference between the sides.
         assert_eq!(found(&[10.0, 10.1, 10.2, 10.0, 15.0], &[22.0, 22.1, 22.2, 22.0, 27.0]), None);
-        // One of two is not a minority.
+        // One sample out of two is not a minority.
         assert_eq!(found(&[10.0, 10.0], &[10.0, 70.0]), None);
         assert_eq!(found(&[], &[]), None);
     }

@@ -1,5 +1,5 @@
-//! Numbers the texts of both traces so that equal texts have equal numbers. Events can then be grouped by
-//! number without comparing long names.
+//! Assigns numbers to the texts of both traces such that equal texts have equal numbers. Events can then
+//! be grouped by number without comparing long names.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
@@ -7,14 +7,13 @@ use crate::trace::TextId;
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Marks a text that has no number yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The numbers, assigned in the order of first use.
+/// The numbers of all texts, assigned in the order of first use.
 pub(super) struct SharedTexts<'a> {
     trees: PerSide<&'a CallTree>,
     numbers: FxHashMap<&'a str, u32>,
-    /// The number of each text of a trace.
+    /// The number of each text, for each trace.
     of: PerSide<Vec<u32>>,
 }
 
@@ -25,7 +24,7 @@ impl<'a> SharedTexts<'a> {
         SharedTexts { trees, numbers: FxHashMap::default(), of }
     }
 
-    /// The number of a text.
+    /// The number of a text of one side, assigned on first use.
     pub(super) fn number(&mut self, side: Side, text: TextId) -> u32 {
         let known = &mut self.of[side][text.index()];
         if *known == UNKNOWN {
@@ -35,10 +34,10 @@ impl<'a> SharedTexts<'a> {
         *known
     }
 
-    /// The number of the name of a measured event.
+    /// The number of a measured event's name.
     pub(super) fn of_event(&mut self, side: Side, event: CallId) -> u32 {
         let tree = self.trees[side];
-        let event = tree.event(event).expect("attributed calls are events");
+        let event = tree.event(event).expect("every attributed call has an event");
         self.number(side, tree.trace().name_id(event))
     }
 }

@@ -1,14 +1,14 @@
 //! Chooses display names for the two sides if the user gave none: by device, otherwise by file, if that
-//! distinguishes them; otherwise `trace1` and `trace2`.
+//! distinguishes the sides; otherwise `baseline` and `candidate`.
 
 use crate::side::{PerSide, Side};
 use crate::trace::Trace;
 use std::path::Path;
 
-/// Longer names would be truncated in the columns of a terminal and become useless.
-const LONGEST: usize = 16;
+/// Maximum length of a name: the columns of a terminal would truncate longer names.
+const LONGEST: usize = 24;
 
-/// The names of two traces: non-empty names in `given` are kept, empty ones are chosen.
+/// The names of two traces. Non-empty names in `given` are kept, and empty names are chosen.
 pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
     let told_apart = |names: PerSide<Option<String>>| match names {
         PerSide { baseline: Some(a), candidate: Some(b) }
@@ -18,7 +18,7 @@ pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<St
         }
         PerSide { .. } => None,
     };
-    let labels = PerSide::from_fn(|side: Side| side.label().to_owned());
+    let labels = PerSide::from_fn(|side: Side| side.word().to_owned());
     let found = told_apart(traces.map(model))
         .or_else(|| told_apart(traces.map(board)))
         .or_else(|| told_apart(traces.map(file)))
@@ -38,21 +38,21 @@ fn is_short(name: &str) -> bool {
     (1..=LONGEST).contains(&name.chars().count()) && !name.contains(char::is_control)
 }
 
-/// The name of the devices, if all have the same name.
+/// The common name of the devices; `None` if their names differ.
 fn device(trace: &Trace) -> Option<String> {
     let mut names = trace.header().devices.iter().map(|device| device.name.trim());
     let first = names.next().filter(|name| !name.is_empty())?;
     names.all(|name| name == first).then(|| first.to_owned())
 }
 
-/// `MI300X` for `AMD Instinct MI300X VF`, `V100` for `Tesla V100-SXM2-16GB`: the first word that consists
-/// of letters followed by digits.
+/// The device model: the first word that consists of letters followed by digits, such as `MI300X` for
+/// `AMD Instinct MI300X VF`, or `V100` for `Tesla V100-SXM2-16GB`.
 fn model(trace: &Trace) -> Option<String> {
     let board = board(trace)?;
     board.split([' ', '-']).next().map(str::to_owned)
 }
 
-/// `MI300X VF` for `AMD Instinct MI300X VF`: the model and everything after it.
+/// The device model and everything after it, such as `MI300X VF` for `AMD Instinct MI300X VF`.
 fn board(trace: &Trace) -> Option<String> {
     let name = device(trace)?;
     let is_model = |word: &str| {
@@ -65,7 +65,7 @@ fn board(trace: &Trace) -> Option<String> {
     words.find(|rest| is_model(rest)).map(str::to_owned)
 }
 
-/// The file name without the endings of trace files.
+/// The file name without the extensions of trace files.
 fn file(trace: &Trace) -> Option<String> {
     let mut name = Path::new(trace.source()).file_name()?.to_str()?;
     let endings = [".gz", ".zst", ".json", ".pt.trace", ".trace"];
@@ -75,7 +75,7 @@ fn file(trace: &Trace) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The folder of the file, which distinguishes `before/trace.json` and `after/trace.json`.
+/// The folder of the file, which may distinguish the sides: `before/trace.json` and `after/trace.json`.
 fn folder(trace: &Trace) -> Option<String> {
     Some(Path::new(trace.source()).parent()?.file_name()?.to_str()?.to_owned())
 }

@@ -11,7 +11,7 @@ pub(super) struct CaptureArgs {
     /// `capture_traces` next to the trace.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     capture: Vec<PathBuf>,
-    /// Do not look for captures: the kernels of a graph stay at its launch.
+    /// Do not search for captures: the kernels of a graph stay at its launch.
     #[arg(long, conflicts_with = "capture", help_heading = headings::CAPTURES)]
     no_captures: bool,
 }
@@ -28,10 +28,11 @@ pub(super) struct CapturePairArgs {
     /// `capture_traces` next to the trace.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     base_capture: Vec<PathBuf>,
-    /// The same for the candidate.
+    /// Traces recorded while the candidate's graphs were captured: files or folders. Default: the
+    /// folder `capture_traces` next to the trace.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     new_capture: Vec<PathBuf>,
-    /// Do not look for captures: the kernels of a graph stay at its launch.
+    /// Do not search for captures: the kernels of a graph stay at its launch.
     #[arg(long, conflicts_with_all = ["base_capture", "new_capture"], help_heading = headings::CAPTURES)]
     no_captures: bool,
 }
@@ -41,7 +42,7 @@ impl CapturePairArgs {
         (source(&self.base_capture, self.no_captures), source(&self.new_capture, self.no_captures))
     }
 
-    /// Whether no option was given.
+    /// Whether no capture option was given.
     pub(super) fn is_default(&self) -> bool {
         self.base_capture.is_empty() && self.new_capture.is_empty() && !self.no_captures
     }

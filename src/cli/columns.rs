@@ -1,9 +1,9 @@
-//! Text → text that fits a terminal column.
+//! Fits text into terminal columns.
 
 use tracetree::report::{one_line, shorten};
 
-/// A name as one line of at most `room` characters. For a renamed call, both names are shortened so that
-/// both stay recognisable, starting with the words that both begin with.
+/// Shortens a name to one line of at most `room` characters. If a call was renamed, both names are
+/// shortened, first by the words that both begin with, so that both stay recognizable.
 pub(super) fn fit(name: &str, room: usize) -> String {
     let name = one_line(name);
     match name.split_once(" | ") {
@@ -19,7 +19,7 @@ pub(super) fn fit(name: &str, room: usize) -> String {
     }
 }
 
-/// Both names with the whole words of their common start replaced by `…`.
+/// Both names, with the whole words of their common start replaced by `…`.
 fn without_common_start(first: &str, second: &str) -> (String, String) {
     let pairs = first.char_indices().zip(second.chars());
     let same = pairs.take_while(|((_, a), b)| a == b).map(|(pair, _)| pair);

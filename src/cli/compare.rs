@@ -9,7 +9,7 @@ use tracetree::program::RepeatDetection;
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Result};
 
-/// Options of every comparison, for one pair of traces or many.
+/// Comparison options for one pair of traces or many pairs.
 #[derive(Args)]
 pub(super) struct PairingArgs {
     /// Compare Python frames if the traces have them (default).
@@ -30,7 +30,7 @@ pub(super) struct PairingArgs {
     /// name = 'aten::vendor_$2'
     #[arg(long, value_name = "FILE", verbatim_doc_comment, help_heading = headings::WORK)]
     pub(super) alias: Option<PathBuf>,
-    /// Do not treat repeats of a call as steps if the trace has no recorded steps.
+    /// Do not use repeated calls as steps if the trace has no recorded steps.
     #[arg(long, help_heading = headings::WORK)]
     pub(super) no_repeats: bool,
 }
@@ -39,11 +39,10 @@ pub(super) struct PairingArgs {
 pub(super) struct CompareArgs {
     #[command(flatten)]
     pairing: PairingArgs,
-    /// Match the calls that two queries select, instead of what the alignment finds.
+    /// Match the calls that two queries select, regardless of the alignment.
     ///
-    /// A query is a path as in `tree --find`, for example
-    /// 'module("Block_1") = module("Block_2")'. Both must select equally
-    /// many calls; the first is matched with the first. Can be given
+    /// A query is a path as in `tree --find`, for example 'module("Block_1") = module("Block_2")'.
+    /// Both queries must select equally many calls, which are matched in order. Can be given
     /// several times.
     #[arg(long = "match", value_name = "QUERY=QUERY", verbatim_doc_comment, help_heading = headings::WORK)]
     pins: Vec<Pin>,
@@ -52,7 +51,7 @@ pub(super) struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// The comparison options chosen here. Reads the alias file.
+    /// The comparison options given on the command line. This reads the alias file.
     pub(super) fn options(&self) -> Result<ComparisonOptions> {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         let frames = if *no_python { Frames::LeftOut } else { Frames::Kept };
@@ -68,7 +67,7 @@ impl CompareArgs {
             .diff(diff.repeats(repeats).pins(self.pins.clone())))
     }
 
-    /// Whether no option was given.
+    /// Whether no comparison option was given.
     pub(super) fn is_default(&self) -> bool {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         !no_python

@@ -25,14 +25,14 @@ pub(super) struct DiffArgs {
     /// Candidate trace, or a folder like BASELINE.
     #[arg(value_name = "CANDIDATE")]
     pub(super) candidate: Option<PathBuf>,
-    /// Several baseline runs instead of one: traces, folders, glob patterns. Tables show the median run of
-    /// each side; significance is tested over all runs.
+    /// Several baseline runs instead of one: traces, folders, glob patterns. Tables show the median
+    /// run of each side; significance is tested over all runs.
     #[arg(long, value_name = "TRACE", num_args = 1.., requires = "new", conflicts_with = "baseline")]
     pub(super) base: Vec<PathBuf>,
-    /// Several candidate runs instead of one.
+    /// Several candidate runs instead of one: traces, folders, glob patterns.
     #[arg(long = "new", value_name = "TRACE", num_args = 1.., requires = "base")]
     pub(super) new: Vec<PathBuf>,
-    /// Folder for the report. Created if missing; other files in it are kept.
+    /// Folder for the report. The folder is created if missing; other files in it are kept.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report", help_heading = headings::REPORT)]
     pub(super) output: PathBuf,
     /// Print the result only; do not write a report.
@@ -59,11 +59,12 @@ pub(super) struct DiffArgs {
     pub(super) exit_code: bool,
     /// Exit with 1 if the candidate takes longer by more than this: `5%`, `200us`, `gpu:1.5ms`.
     ///
-    /// `5%` or `step:5%` limits the wall time of a step, `gpu:` the sum of its GPU events, `busy:` and
-    /// `idle:` the time in which the GPU is busy or idle. Traces without steps are compared as a whole. With
-    /// several runs per side, differences within run-to-run noise pass. Exits with 3 if no decision is
-    /// possible: a trace is incomplete, the models differ, or with one run per side the steps vary too
-    /// much. The measured values are printed to stderr. Can be repeated.
+    /// `5%` or `step:5%` limits the wall time of a step, `gpu:` the sum of its GPU events, `busy:`
+    /// and `idle:` the time during which the GPU is busy or idle. Traces without steps are compared
+    /// as a whole. If there are several runs per side, differences within run-to-run noise pass.
+    /// Exits with 3 if no decision is possible: a trace is incomplete, the models differ, or there
+    /// is a single run per side and its steps vary too much. The measured values are printed to
+    /// stderr. Can be repeated.
     #[arg(long, value_name = "LIMIT", value_parser = word::<FailOn>, help_heading = headings::LIMITS)]
     pub(super) fail_on: Vec<FailOn>,
     #[command(flatten)]

@@ -26,14 +26,15 @@ pub(super) struct EmitArgs {
     /// Open report.html in a browser.
     #[arg(long, conflicts_with = "no_html", help_heading = headings::REPORT)]
     open: bool,
-    /// Maximum number of matched and unmatched calls in perfetto.json.gz; the shortest are dropped first.
+    /// Maximum number of matched and unmatched calls in perfetto.json.gz; the shortest calls are
+    /// dropped first.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
     /// Write CSV texts exactly as in the trace. By default, texts that a spreadsheet would treat as a formula
     /// (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
     csv_raw: bool,
-    /// Accepted for compatibility; this is the default.
+    /// Has no effect: escaping is the default. Kept for compatibility.
     #[arg(long, hide = true, conflicts_with = "csv_raw")]
     csv_safe: bool,
     /// Overwrite existing files with the report's file names even if tracetree did not write them.
@@ -53,7 +54,7 @@ enum EmitName {
     Svg,
     /// perfetto.json.gz, both traces on one timeline.
     Perfetto,
-    /// All of these.
+    /// All additional formats.
     All,
     /// Only the tables.
     None,
@@ -94,7 +95,7 @@ impl EmitName {
 }
 
 impl EmitArgs {
-    /// The report options for the library.
+    /// Converts the arguments to report options of the library.
     pub(super) fn options(&self, unfinished: Unfinished) -> ReportOptions {
         let mut emits: Vec<Emit> =
             self.emit.iter().flat_map(|name| name.formats()).copied().collect();
@@ -112,12 +113,13 @@ impl EmitArgs {
         }
     }
 
-    /// How texts are written in CSV tables.
+    /// How texts are written to CSV tables.
     pub(super) fn csv_texts(&self) -> CsvTexts {
         if self.csv_raw { CsvTexts::AsTheyAre } else { CsvTexts::ForSpreadsheets }
     }
 
-    /// Opens the report page if `--open` was given. A machine without a browser is not an error.
+    /// Opens the report page if `--open` was given. If the machine has no browser, that is not an
+    /// error.
     pub(super) fn show(&self, folder: &Path, console: &mut Console) {
         let page = folder.join("report.html");
         if self.open && open::that_detached(&page).is_err() {

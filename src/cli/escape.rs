@@ -1,33 +1,35 @@
-//! Program output → the same text without characters that could control a terminal or a CI log.
+//! Removes characters from the program's output that could control a terminal or a CI log.
 //!
-//! Writers of text already escape the names that they print. This is the last line of defence for all
-//! commands and formats, whether the output is a terminal, a pipe or a file. CI systems execute log lines
-//! as commands: GitHub's start with `::`, and Azure's contain `##[` anywhere.
+//! Writers of text already escape the names that they print. This module is the last line of
+//! defense for all commands and formats, whether the output is a terminal, a pipe or a file. CI
+//! systems execute log lines as commands: GitHub's start with `::`, and Azure's contain `##[`
+//! anywhere.
 
 use std::io::{self, Write};
 use tracetree::escape::{is_disruptive, push_escape};
 
-/// The parameters of the styles that this program prints (`ESC [ … m`); only these pass.
+/// The parameters of the style sequences that this program prints (`ESC [ … m`); no other sequences
+/// pass.
 const STYLES: [&[u8]; 10] = [b"", b"0", b"1", b"2", b"4", b"31", b"32", b"33", b"34", b"36"];
 
-/// Maximum length of such a sequence; a longer one is not ours.
+/// Maximum length of the style sequences that this program prints.
 const LONGEST: usize = 8;
 
 /// A writer that escapes what is written to it.
 pub(super) struct Escaping<W: Write> {
     inner: W,
-    /// The start of a character or sequence whose rest has not been written yet.
+    /// The start of a character or sequence whose remaining bytes have not been written yet.
     rest: Vec<u8>,
     place: Place,
 }
 
 /// Position of the next character within its line.
 struct Place {
-    /// Whether the line has only blanks so far.
+    /// Whether the line so far contains only blanks.
     is_start: bool,
-    /// Number of `#` directly before it.
+    /// Number of `#` characters directly before the position.
     hashes: usize,
-    /// Whether lines that start with `::` are our own commands.
+    /// Whether lines that start with `::` are commands of this program.
     has_commands: bool,
 }
 
@@ -37,7 +39,7 @@ impl<W: Write> Escaping<W> {
         Escaping { inner, rest: Vec::new(), place }
     }
 
-    /// Lets lines that start with `::` pass from now on, because they are our own commands.
+    /// Lets lines that start with `::` pass from now on, because they are commands of this program.
     pub(super) fn pass_commands(&mut self) {
         self.place.has_commands = true;
     }
@@ -63,7 +65,7 @@ impl<W: Write> Write for Escaping<W> {
 }
 
 impl Place {
-    /// The escaped text. Updates the position to the end of `text`.
+    /// Escapes a text. Moves the position to the end of `text`.
     fn escaped(&mut self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let mut end_of_style = 0;
@@ -94,7 +96,8 @@ impl Place {
     }
 }
 
-/// Number of bytes at the end that may be the start of an incomplete sequence or character.
+/// Number of bytes at the end of the output that may be the start of an incomplete sequence or
+/// character.
 fn open_end(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(LONGEST)..];
     match tail.iter().rposition(|&byte| byte == 0x1b || byte >= 0xc0) {
@@ -114,7 +117,7 @@ fn length(first: u8) -> usize {
     }
 }
 
-/// Length of the style sequence at the start, if it is one of ours.
+/// Length of the style sequence at the start of a text, if this program prints such sequences.
 fn style_length(text: &[u8]) -> Option<usize> {
     let numbers = text.strip_prefix(b"\x1b[")?;
     let end = numbers.iter().take(LONGEST).position(|&byte| byte == b'm')?;

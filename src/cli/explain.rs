@@ -1,4 +1,5 @@
-//! `tracetree explain BASE NEW --baseline UID`, or with a report folder: how an event was matched.
+//! `tracetree explain BASE NEW --baseline UID`, also with a report folder: prints how an event was
+//! matched.
 
 use super::compare::CompareArgs;
 use super::examples;
@@ -43,8 +44,8 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// Checks that the report has the same match. A report does not record its options, so a different match
-/// means that this explanation would not apply to it.
+/// Checks that the report contains the same match. A report does not record its options, so a
+/// different match means that this explanation would not apply to it.
 fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
     let told = uid::find(read_uid_map(folder)?, side, uid);
@@ -128,7 +129,7 @@ fn evidence(partner: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "  {:<22}{apart} apart", "position")
 }
 
-/// Prints the calls above, outermost first.
+/// Prints the ancestors of a call, outermost first.
 fn path(diff: &TraceDiff, side: Side, call: CallId, out: &mut dyn Write) -> io::Result<()> {
     let mut above: Vec<CallId> = diff.tree(side).ancestors(call).collect();
     above.reverse();

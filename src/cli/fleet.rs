@@ -1,5 +1,5 @@
-//! `tracetree diff DIR_A DIR_B`: short for `tracetree fleet run` with the options of `diff` and a report for
-//! each rank.
+//! `tracetree diff DIR_A DIR_B`: runs `tracetree fleet run` with the options of `diff` and a report
+//! for each rank.
 
 use super::diff_args::DiffArgs;
 use super::output::Console;
@@ -13,7 +13,8 @@ use tracetree::report::Emit;
 use tracetree::trace::Nanos;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
-/// Maximum number of lines printed per kind; thousands of ranks may have the same fault.
+/// Maximum number of lines printed per kind of message, because thousands of ranks may have the
+/// same fault.
 const SAID: usize = 20;
 
 pub(super) fn run(
@@ -82,7 +83,7 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
     ));
 }
 
-/// Prints the first lines and how many more there are.
+/// Prints the first lines of a list, and how many more there are.
 pub(super) fn say_some(
     lines: impl Iterator<Item = String>,
     where_all: &str,
@@ -100,7 +101,7 @@ pub(super) fn say_some(
     }
 }
 
-/// The error if no pair could be compared.
+/// The error for a fleet in which no pair could be compared.
 pub(super) fn nothing_compared(fleet: &Fleet) -> Error {
     let first = fleet.pairs.iter().find(|pair| ["failed", "damaged"].contains(&pair.status));
     let message = first.map_or("no trace has a counterpart", |pair| pair.message.as_str());

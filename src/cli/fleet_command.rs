@@ -35,11 +35,11 @@ enum FleetCommand {
     Map(MapCommand),
     /// Combine the shards of a plan into tables, fleet.json and fleet.html.
     Reduce(ReduceCommand),
-    /// Plan, map and reduce in one go, on all cores of this machine.
+    /// Plan, map and reduce in a single step, on all cores of this machine.
     Run(RunCommand),
 }
 
-/// What is compared, and how.
+/// The traces to compare, and options for the comparison.
 #[derive(Args)]
 struct PlanArgs {
     /// Folder with the baseline traces.
@@ -58,7 +58,7 @@ struct PlanArgs {
     reports: bool,
 }
 
-/// Output of the whole fleet.
+/// Options for the output of a whole fleet.
 #[derive(Args)]
 struct OutputArgs {
     /// Folder for shards, tables and pages.
@@ -76,7 +76,7 @@ struct OutputArgs {
     /// Output format.
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Exit with 3 if a smaller share of the planned pairs was compared (`95%`).
+    /// Exit with 3 if a smaller percentage of the planned pairs was compared (`95%`).
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = limit::part, help_heading = headings::LIMITS)]
     min_coverage: f64,
 }
@@ -99,7 +99,7 @@ struct MapCommand {
     /// Folder for the shards.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet", help_heading = headings::REPORT)]
     output: PathBuf,
-    /// Compare only this pair, by its position from 0. For one task of a job array.
+    /// Compare only this pair, by its position from 0. Intended for a task of a job array.
     #[arg(long, value_name = "N")]
     pair: Option<usize>,
     /// Print the result of the pair as a line of JSON.
@@ -115,8 +115,8 @@ struct ReduceCommand {
     /// Folder that `fleet map -o` wrote to, if it differs from --output.
     #[arg(long, value_name = "DIR")]
     shards: Option<PathBuf>,
-    /// JSON file with the pairs that an engine such as Ray could not process: an object of
-    /// `key: [code, message]`.
+    /// JSON file with the pairs that an engine such as Ray could not process: an object of `key:
+    /// [code, message]`.
     #[arg(long, value_name = "FILE")]
     lost: Option<PathBuf>,
     #[command(flatten)]
@@ -216,7 +216,7 @@ fn mapping(plan: &Plan, output: &Path, console: &Console) -> Result<Mapping> {
     })
 }
 
-/// Compares one pair, or all on the cores of this machine.
+/// Compares a single pair, or all pairs on the cores of this machine.
 fn map(command: &MapCommand, console: &mut Console) -> Result<Outcome> {
     let plan = Plan::read(&command.plan)?;
     let Some(at) = command.pair else {

@@ -1,4 +1,4 @@
-//! The ranks of a fleet → text, CSV, JSON or Markdown.
+//! Formats the ranks of a fleet as text, CSV, JSON or Markdown.
 
 use super::format::Format;
 use super::words::counted;
@@ -13,7 +13,7 @@ pub(super) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        // Refused earlier for folders.
+        // `tracetree diff` rejects the brief format for folders.
         Format::Text | Format::Brief => screen(fleet, out),
         Format::Csv => write_csv_with(&fleet.table(), texts, out),
         Format::Json => write_rows_json(&fleet.table(), out),
@@ -36,10 +36,10 @@ const FIGURE: usize = 12;
 /// Maximum length of a folder name in Markdown, in characters.
 const LONGEST: usize = 200;
 
-/// Maximum number of findings printed; more ranks than this are not listed individually.
+/// Maximum number of findings to print, and of ranks to list individually.
 const MOST: usize = 32;
 
-/// Prints the counts, the findings, and the ranks if there are only a few.
+/// Prints the counts and the findings. If there are only a few ranks, also prints the ranks.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let counts = fleet.counts();
     writeln!(

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 /// The output format of a result.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// The answer for people; with -v, all details.
+    /// The answer for people; if -v is given, all details.
     Text,
     /// The answer as `key: value` lines for scripts and coding agents, at most 2 kB.
     Brief,

@@ -59,7 +59,7 @@ pub(super) struct GateArgs {
     today: Option<Date>,
 }
 
-/// Parses an option value. `clap` adds the option and the rejected value to the message.
+/// Parses the value of an option. `clap` adds the option and the rejected value to the message.
 pub(super) fn word<W: FromStr<Err = Error>>(text: &str) -> std::result::Result<W, String> {
     text.parse().map_err(|error: Error| error.message().to_owned())
 }
@@ -102,7 +102,7 @@ fn layout(console: &Console) -> Layout {
     Layout { width: console.width(), is_verbose: console.is_verbose() }
 }
 
-/// Prints problems with captures of graphs.
+/// Prints problems with graph captures.
 fn say_remarks(recording: &Recording, console: &mut Console) {
     for remark in &recording.remarks {
         console.say(&one_line(remark));
@@ -145,7 +145,7 @@ impl GateArgs {
         Ok(if self.structure_only { rules.structure_only() } else { rules })
     }
 
-    /// The recording to check against.
+    /// Reads the recording to check against.
     fn before(&self, captures: CaptureSource, progress: &Progress) -> Result<Recording> {
         match &self.baseline {
             Some(path) => Recording::read_baseline(path),
@@ -153,7 +153,7 @@ impl GateArgs {
         }
     }
 
-    /// Prints what to do if the gate does not pass: see the comparison, or accept it.
+    /// Prints what to do if the gate does not pass: look at the comparison, or accept the new runs.
     fn suggest(&self, candidate: &[PathBuf], console: &mut Console) -> Result<()> {
         let words = |paths: &[PathBuf]| {
             let paths = paths.iter().map(|path| one_line(&path.display().to_string()).into_owned());
@@ -194,7 +194,7 @@ enum BaselineCommand {
     /// Record runs in a baseline file.
     #[command(after_help = examples::BASELINE)]
     Record {
-        /// The runs: traces, folders, glob patterns.
+        /// The runs to record: traces, folders, glob patterns.
         #[arg(required = true, value_name = "TRACE")]
         runs: Vec<PathBuf>,
         /// The file to write.
@@ -209,10 +209,10 @@ enum BaselineCommand {
         /// The baseline file.
         file: PathBuf,
     },
-    /// Show what new runs change, and make them the baseline.
+    /// Show what new runs change, and make these runs the baseline.
     #[command(after_help = examples::BASELINE)]
     Accept {
-        /// The baseline file; it is overwritten.
+        /// The baseline file, which is overwritten.
         file: PathBuf,
         /// The new runs: traces, folders, glob patterns.
         #[arg(required = true, value_name = "NEW")]

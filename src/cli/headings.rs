@@ -1,14 +1,14 @@
 //! Headings that group the options in `--help`.
 
-/// Output files.
+/// Heading for the options that select output files.
 pub(super) const REPORT: &str = "Report";
-/// Which work of the traces is compared, and how.
+/// Heading for the options that select which work is compared, and how.
 pub(super) const WORK: &str = "What is compared";
-/// Thresholds for differences, and exit codes.
+/// Heading for thresholds of differences, and exit codes.
 pub(super) const LIMITS: &str = "Thresholds and exit codes";
-/// Side names, categories, performance models and peaks.
+/// Heading for side names, categories, performance models and peaks.
 pub(super) const NAMES: &str = "Names and models";
-/// Where to find captures of graphs.
+/// Heading for the options that locate captures of graphs.
 pub(super) const CAPTURES: &str = "Captures of graphs";
-/// Options of every command.
+/// Heading for the options that every command has.
 pub(super) const GLOBAL: &str = "Every command";

@@ -1,4 +1,4 @@
-//! `tracetree history`: a series of baselines → the points at which they changed.
+//! `tracetree history`: finds the points at which a series of baselines changed.
 
 use super::Outcome;
 use super::examples;
@@ -19,7 +19,7 @@ pub(super) struct HistoryArgs {
     /// Output format.
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Ignore changes smaller than this share.
+    /// Ignore relative changes smaller than this.
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     least: f64,
     /// Report only changes with a p-value below this.

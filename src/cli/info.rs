@@ -40,10 +40,10 @@ enum InfoFormat {
     Json,
 }
 
-/// Number of ops listed as furthest from their roofline.
+/// Number of ops to list that are furthest from their roofline.
 const FURTHEST: usize = 10;
 
-/// The models and peaks for efficiency, and where to find the captures of graphs.
+/// Options for the models and peaks that efficiency is measured by, and for the captures of graphs.
 struct Yardstick {
     models: Models,
     peaks: Peaks,
@@ -73,8 +73,8 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Prints the header of a large file at once, long before its events are read. Standard input and pipes
-/// can be read only once.
+/// Describes a trace. For a large file, the header is printed at once, long before its events are
+/// read. Standard input and pipes can be read only once.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
     let early = match path.is_file() {
         true => Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?)),
@@ -85,11 +85,11 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         print_name(&name, console)?;
         print_head(early, console)?;
     }
-    // No progress bar: it would erase the header from its line.
+    // A progress bar would erase the header from its line, so none is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // The name and the header of the trace are already on this line. End it, so that the error message
-        // starts on a new one.
+        // The name and the header of the trace are already on this line. Ending this line puts the
+        // error message on a new one.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency } = read?;
@@ -152,7 +152,7 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST) })
 }
 
-/// Progress bars show only the traces, not their captures.
+/// The reading options without progress: progress bars show only the traces, not their captures.
 fn without_progress(options: &ReadOptions) -> ReadOptions {
     let mut quietly = options.clone();
     quietly.progress = None;
@@ -181,7 +181,8 @@ fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
             info_text::wrapped(|text| info_text::write_fields(info, text), width, out)
         }),
         false => {
-            // The header is already on the screen, so the rest starts a new line if it does not fit.
+            // The header is already on the screen, so the remaining text starts a new line if it
+            // does not fit.
             console.print(|out| info_text::continue_line(info, width, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())

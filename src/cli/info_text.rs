@@ -1,4 +1,4 @@
-//! [`TraceInfo`] → text: one line per trace, or all details with one field per line.
+//! Formats [`TraceInfo`] as text: one line per trace, or all details with one field per line.
 
 use super::words::counted;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use tracetree::analysis::{EfficiencyInfo, FurthestOp};
 use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
 use tracetree::report::{Width, one_line};
 
-/// Writes lines; on a screen, those that are too wide continue on the next one, indented.
+/// Writes lines. On a screen, lines that are too wide continue on the next line, indented.
 pub(super) fn wrapped(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     width: Width,
@@ -30,8 +30,8 @@ pub(super) fn wrapped(
     Ok(())
 }
 
-/// Writes the second half of the line about a trace. On a screen it starts a new, indented line, because the
-/// first half was printed before the trace was read.
+/// Writes the second half of the line about a trace. On a screen, this half starts a new, indented
+/// line, because the first half was printed before the trace was read.
 pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write) -> io::Result<()> {
     if width.is_whole() {
         return write_line(info, out);
@@ -46,8 +46,8 @@ pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the first half of the line about a trace, from its header. No line end; nothing if the header
-/// has no such information.
+/// Writes the first half of the line about a trace, from its header. If the header has no such
+/// information, nothing is written; the line is not ended.
 pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
     if head.devices.len() > 1 {
@@ -60,8 +60,8 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
     }
 }
 
-/// Writes the share of a trace's time that has a model, and the ops furthest from their roofline. Nothing
-/// if no op has a model, because shapes were then not recorded.
+/// Writes the percentage of a trace's time that has a model, and the ops furthest from their
+/// roofline. Nothing is written if no op has a model, because shapes were then not recorded.
 pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);
@@ -80,7 +80,8 @@ pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io
     info.furthest.iter().try_for_each(|op| furthest_op(op, out))
 }
 
-/// `62.912 of 68.689 ms above the roofline  12 x aten::_softmax [[8, 12, 3137, 3137], …]  0.66 TB/s, …`.
+/// Writes an op such as `62.912 of 68.689 ms above the roofline  12 x aten::_softmax [[8, 12, 3137,
+/// 3137], …]  0.66 TB/s, …`.
 fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     let time = op.time_us / 1e3;
     match op.savable_us {
@@ -193,7 +194,7 @@ pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// `BertModel, encoder transformer, vLLM`; `?` marks weak evidence.
+/// The model in words, such as `BertModel, encoder transformer, vLLM`; `?` marks weak evidence.
 fn model_words(model: &Model) -> String {
     let thin = |is_thin: bool| if is_thin { "?" } else { "" };
     let architecture = model.architecture.as_ref();
@@ -244,7 +245,7 @@ fn optional_field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()
     if value.is_empty() { Ok(()) } else { field(out, name, value) }
 }
 
-/// `8 x NVIDIA H100 (9.0, 79.2 GiB, 132 SMs, warp 32)`.
+/// A device in words, such as `8 x NVIDIA H100 (9.0, 79.2 GiB, 132 SMs, warp 32)`.
 fn device(info: &DeviceInfo) -> String {
     let name = if info.name.is_empty() { "unnamed device" } else { &info.name };
     let details: Vec<String> = [

@@ -1,9 +1,10 @@
-//! Parses the thresholds of all options: `5%` of something, `200us`, `1.5ms` or `2s`.
+//! Parses the thresholds of all options: percentages such as `5%`, and times such as `200us`,
+//! `1.5ms` or `2s`.
 
 use tracetree::gate::Limit;
 use tracetree::trace::Nanos;
 
-/// A share: `5%`, or `0.05`.
+/// Parses a fraction: `5%`, or `0.05`.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(Limit::Percent(percent)) => Ok(percent / 100.0),
@@ -12,13 +13,13 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A share of at most 100%: `95%`, or `0.95`.
+/// Parses a fraction of at most 100%: `95%`, or `0.95`.
 pub(super) fn part(text: &str) -> Result<f64, String> {
     let share = share(text)?;
     (share <= 1.0).then_some(share).ok_or_else(|| format!("`{text}` is more than 100%; write 95%"))
 }
 
-/// A time: `50us`, `1.5ms`; a bare number is in µs.
+/// Parses a time: `50us`, `1.5ms`; a bare number is in µs.
 pub(super) fn time(text: &str) -> Result<Nanos, String> {
     match text.parse() {
         Ok(Limit::Micros(micros) | Limit::Count(micros)) => {

@@ -1,4 +1,4 @@
-//! Paths → a trace, or the comparison of two, while showing progress.
+//! Loads a trace, or the comparison of two traces, while showing progress.
 
 use super::output::Console;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,6 @@ use tracetree::trace::Trace;
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, Comparison, ComparisonOptions, PerSide, Result};
 
-/// Reads one trace.
 pub(super) fn one(path: &Path, console: &Console) -> Result<Trace> {
     console.progress().reading(&[path], |options| Trace::open_with(path, &options[0]))
 }
@@ -25,7 +24,7 @@ pub(super) fn of_runs(
     Comparison::of_runs(runs, &options)
 }
 
-/// Reads one trace and builds its tree, including what was recorded while its graphs were captured.
+/// Reads one trace and builds its tree, including calls recorded while its graphs were captured.
 pub(super) fn tree(path: &Path, captures: &CaptureSource, console: &Console) -> Result<CallTree> {
     let trace = Arc::new(one(path, console)?);
     let found = captures.open(&trace, Some(path), console.reading())?;
@@ -34,7 +33,6 @@ pub(super) fn tree(path: &Path, captures: &CaptureSource, console: &Console) -> 
     })
 }
 
-/// Reads and compares two traces.
 pub(super) fn comparison(
     paths: PerSide<&Path>,
     options: ComparisonOptions,

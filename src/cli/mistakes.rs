@@ -1,27 +1,27 @@
-//! Common mistakes → two lines: what is wrong, and the command to run instead.
+//! Explains common mistakes in two lines: what is wrong, and the command to run instead.
 //!
-//! An error of the library names the file and the remedy. This module knows more: the arguments of the
-//! command, and what else is in the folder.
+//! An error of the library names the file and the remedy. The messages here also use the command's
+//! arguments and the other files in the folder.
 
 use std::ffi::OsString;
 use std::path::Path;
-use tracetree::program::nearest;
+use tracetree::program::{is_near, nearest};
 use tracetree::report::one_line;
 use tracetree::{Error, ErrorKind};
 
-/// Number of names that are suggested for a misspelt file.
+/// Maximum number of names that are suggested for a misspelled file.
 const SUGGESTED: usize = 3;
-/// Endings of the files that are listed for a folder.
+/// Extensions of the files that are listed for a folder.
 const TRACES: [&str; 7] =
     [".json", ".json.gz", ".json.zst", ".gz", ".ttb", ".sqlite", ".xplane.pb"];
 
-/// What is wrong, and the command to run.
+/// A mistake: what is wrong, and the command to run instead.
 pub(super) struct Mistake {
     pub(super) what: String,
     pub(super) command: String,
 }
 
-/// The mistake behind an error, if it is a common one.
+/// The mistake that led to an error, if it is a common one.
 pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
     let path = error.path()?;
     let typed = Typed(arguments);
@@ -32,7 +32,8 @@ pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
         return Some(mistake);
     }
     if path.is_dir() {
-        return of_folder(error, path, &typed);
+        let is_readable = std::fs::read_dir(path).is_ok();
+        return of_folder(error, path, &typed).filter(|_| is_readable && typed.is_input(path));
     }
     match error.kind() == ErrorKind::Io && !path.exists() {
         true => of_missing_file(error, path, &typed),
@@ -40,7 +41,7 @@ pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
     }
 }
 
-/// `tracetree A B`: a file where a command is expected.
+/// Detects `tracetree A B`: a file where a command is expected.
 pub(super) fn forgotten_command(arguments: &[OsString]) -> Option<Mistake> {
     let first = arguments.get(1)?.to_str()?;
     let is_file = Path::new(first).exists() || TRACES.iter().any(|end| first.ends_with(end));
@@ -54,7 +55,7 @@ pub(super) fn forgotten_command(arguments: &[OsString]) -> Option<Mistake> {
     })
 }
 
-/// The same file on both sides of a comparison.
+/// Detects the same file on both sides of a comparison.
 pub(super) fn same_file(baseline: &Path, candidate: &Path) -> Option<Mistake> {
     let whole = |path: &Path| std::fs::canonicalize(path).ok().filter(|path| path.is_file());
     (whole(baseline)? == whole(candidate)?).then(|| Mistake {
@@ -66,7 +67,7 @@ pub(super) fn same_file(baseline: &Path, candidate: &Path) -> Option<Mistake> {
     })
 }
 
-/// The arguments of the command.
+/// The arguments as typed by the user.
 struct Typed<'a>(&'a [OsString]);
 
 impl Typed<'_> {
@@ -75,7 +76,16 @@ impl Typed<'_> {
         self.0.get(1).and_then(|word| word.to_str()).unwrap_or_default()
     }
 
-    /// The command with one argument replaced.
+    /// Whether a path is an argument of the command, and not where the output goes.
+    fn is_input(&self, path: &Path) -> bool {
+        let is_output = |before: &OsString| before == "-o" || before == "--output";
+        let with_the_one_before = self.0.iter().skip(1).zip(self.0.iter());
+        with_the_one_before
+            .into_iter()
+            .any(|(word, before)| Path::new(word) == path && !is_output(before))
+    }
+
+    /// The command line with one argument replaced.
     fn with(&self, old: &Path, new: &str) -> String {
         let word = |argument: &OsString| match Path::new(argument) == old {
             true => new.to_owned(),
@@ -99,7 +109,7 @@ fn event_without_report(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     })
 }
 
-/// Files of other tools: what they are, and how to get a trace instead.
+/// Recognizes files of other tools, and says how to get a trace instead.
 fn of_another_tool(path: &Path) -> Option<Mistake> {
     let name = path.file_name()?.to_str()?;
     let shown = one_line(name);
@@ -133,7 +143,7 @@ fn of_another_tool(path: &Path) -> Option<Mistake> {
     None
 }
 
-/// How to record a trace, in Python.
+/// Hint on how to record a trace in Python.
 const RECORD: &str =
     "with torch.profiler.profile() as p: step()  # then p.export_chrome_trace('trace.json')";
 
@@ -176,7 +186,7 @@ fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mist
     if !folder.is_dir() {
         return None;
     }
-    let mut names = files(folder, |_| true);
+    let mut names = files(folder, |found| is_near(name, found));
     let mut near: Vec<String> = Vec::new();
     while near.len() < SUGGESTED
         && let Some(found) = nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
@@ -200,7 +210,7 @@ fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mist
     })
 }
 
-/// The names of the files of a folder that are wanted, sorted.
+/// The names of the files in a folder that satisfy `is_wanted`, sorted.
 fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
@@ -212,7 +222,7 @@ fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     names
 }
 
-/// An argument as a word of a shell.
+/// Quotes an argument as a shell word.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
     let text = one_line(text);

@@ -1,7 +1,9 @@
-//! The command line: arguments → exit code. Only this module prints.
+//! The command line: runs commands from arguments and returns the exit code. No other module prints
+//! to the terminal.
 //!
-//! It uses the library like any other program. It is a module rather than a separate program so that the
-//! binary and the Python package run the same code. Enabled by the feature `cli`.
+//! The command line uses the library like any other program. The command line is a module rather
+//! than a separate program so that the binary and the Python package run the same code. The feature
+//! `cli` enables this module.
 
 mod captures;
 mod columns;
@@ -50,16 +52,17 @@ use tracetree::report::{ReportOptions, Width, one_line};
 use tracetree::trace::ReadOptions;
 use tracetree::{Comparison, Result};
 
-/// The result of a command. Errors are exit code 2.
+/// The result of a command. Errors lead to exit code 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// Done.
     Done = 0,
     /// Differences found, and the user asked for an exit code.
     Differences = 1,
-    /// One of several inputs is missing, under `--strict`.
+    /// One of several input files is missing, under `--strict`.
     Missing = 2,
-    /// The traces do not record the same work, under `--strict-comparability`; or a gate is inconclusive.
+    /// The traces do not record the same work, under `--strict-comparability`; or a gate is
+    /// inconclusive.
     NotComparable = 3,
 }
 
@@ -70,7 +73,7 @@ enum Outcome {
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// When to use colour. NO_COLOR is respected.
+    /// When to use color. NO_COLOR is respected.
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true, help_heading = headings::GLOBAL)]
     color: Color,
     /// Print no progress and no warnings.
@@ -121,11 +124,12 @@ enum Command {
     Man,
 }
 
-/// Runs the command line with these arguments, starting with the program name. Returns the exit code: 0
-/// done, 1 differences found if the user asked for it, 2 unreadable input or bad usage, 3 traces
-/// that are not comparable.
+/// Runs the command line with these arguments, starting with the program name. Returns the exit
+/// code: 0 done, 1 differences found if the user asked for it, 2 unreadable input or bad usage, 3
+/// traces that are not comparable.
 ///
-/// Writes to standard output and standard error, and handles the signals that end a process.
+/// The run writes to standard output and standard error, and handles the signals that end a
+/// process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
@@ -160,13 +164,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// The console before the options are known.
+/// The console that is used before the options are known.
 fn plain_console() -> Console {
     Console::new(Color::Auto, false, false, ReadOptions::default())
 }
 
-/// The usage error with escaped arguments, which could otherwise control a terminal or start a line: they
-/// may be file names filled in by a shell.
+/// The usage error with escaped arguments. Arguments may be file names filled in by a shell, and
+/// could otherwise control a terminal or start a line.
 fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     Cli::try_parse_from(
         arguments.iter().map(|argument| one_line(&argument.to_string_lossy()).into_owned()),
@@ -174,14 +178,15 @@ fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     .err()
 }
 
-/// What `tracetree diff` prints of a comparison, without colours, for a screen of `width` columns.
+/// The output of `tracetree diff` for a comparison, without colors, for a screen of `width`
+/// columns.
 pub fn answer_text(comparison: &Comparison, width: usize) -> String {
     let report = comparison.report(ReportOptions::default());
     plain(|out| summary::answer(&report, Width::Screen(width), out))
 }
 
-/// What `tracetree diff --verbose` prints of a comparison, without colours: for a screen of `width` columns,
-/// with the `top` largest differences.
+/// The output of `tracetree diff --verbose` for a comparison, without colors, for a screen of
+/// `width` columns, with the `top` largest differences.
 pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String {
     let analysis = comparison.analysis();
     let width = Width::Screen(width);
@@ -189,22 +194,22 @@ pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String
     plain(|out| summary::text(analysis, &report, top, width, out))
 }
 
-/// What `tracetree explain` prints: how a call was matched.
+/// The output of `tracetree explain`, which shows how a call was matched.
 pub fn explanation_text(comparison: &Comparison, explanation: &Explanation) -> String {
     plain(|out| explain::print(comparison.diff(), explanation, out))
 }
 
-/// The text written by `write`, without colours and other terminal sequences.
+/// The text written by `write`, without colors and other terminal sequences.
 fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     let mut text = Vec::new();
-    write(&mut text).expect("memory takes every text");
+    write(&mut text).expect("writing to memory cannot fail");
     anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string()
 }
 
-/// Adds this thread to the worker threads. It would otherwise only wait for them, and each thread has
-/// memory of its own.
+/// Adds this thread to the worker threads. Otherwise this thread would only wait for the workers,
+/// and each thread has memory of its own.
 fn share_work() {
-    // Fails only if the worker threads already run, which does no harm.
+    // Fails only if the worker threads are already running, which does no harm.
     let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
 }
 

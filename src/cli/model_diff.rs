@@ -1,4 +1,5 @@
-//! `tracetree model-diff`: arguments → a report on stdout, and whether the model is accurate enough.
+//! `tracetree model-diff`: writes a report to stdout, and determines whether the model is accurate
+//! enough.
 
 use super::headings;
 use super::output::Console;
@@ -49,7 +50,7 @@ pub(super) struct ModelDiffArgs {
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "scenarios", help_heading = headings::WORK)]
     forward_passes: ForwardPasses,
 
-    /// Name of the comparison; with --scenarios, the only one to run
+    /// Name of the comparison; with --scenarios, the name of the only scenario to run
     #[arg(long, value_name = "NAME", help_heading = headings::WORK)]
     scenario: Option<String>,
 

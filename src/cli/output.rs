@@ -41,8 +41,8 @@ impl Console {
         }
     }
 
-    /// Writes a result to stdout. If the reader closes the pipe early (`| head`), the program ends without an
-    /// error message.
+    /// Writes a result to stdout. If the reader closes the pipe early (`| head`), the program ends
+    /// without an error message.
     pub(super) fn print(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -60,7 +60,7 @@ impl Console {
         self.closed
     }
 
-    /// Prints a line to stderr unless `--quiet`. A closed stderr is not a reason to stop.
+    /// Prints a line to stderr unless `--quiet`. The program continues even if stderr is closed.
     pub(super) fn say(&mut self, line: &str) {
         if !self.quiet {
             self.tell(line);
@@ -74,7 +74,7 @@ impl Console {
         }
     }
 
-    /// Like [`Console::print`], but lets workflow commands pass: lines that start with `::`.
+    /// Same as [`Console::print`], but workflow commands pass: lines that start with `::`.
     pub(super) fn print_commands(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -85,7 +85,8 @@ impl Console {
 
     /// Prints a line to stderr, even under `--quiet`.
     pub(super) fn tell(&mut self, line: &str) {
-        // One line, whatever it quotes. The writer escapes the rest and keeps our styles.
+        // The message becomes one line, whatever it quotes. The writer escapes all other control
+        // characters and keeps this program's styles.
         let line = line.replace('\n', "\\n").replace('\t', "\\t");
         let _ = writeln!(self.err, "tracetree: {line}").and_then(|()| self.err.flush());
     }
@@ -113,7 +114,7 @@ impl Console {
         &self.reading
     }
 
-    /// The folders that are being written.
+    /// The report folders that are being written.
     pub(super) fn unfinished(&self) -> Unfinished {
         self.unfinished.clone()
     }
@@ -122,7 +123,7 @@ impl Console {
         self.verbose
     }
 
-    /// Line width of results: that of the terminal, or COLUMNS if stdout is a pipe or a file.
+    /// Line width of results: the width of the terminal, or COLUMNS if stdout is a pipe or a file.
     pub(super) fn width(&self) -> Width {
         match terminal_size::terminal_size_of(io::stdout()) {
             Some((width, _)) => Width::Screen(usize::from(width.0)),

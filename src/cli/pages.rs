@@ -14,7 +14,7 @@ use tracetree::Result;
 #[derive(Args)]
 #[command(after_help = examples::COMPLETIONS)]
 pub(super) struct CompletionsArgs {
-    /// The shell. Its manual says where to put the script.
+    /// The shell to print a script for. The shell's manual says where to put the script.
     shell: Shell,
 }
 
@@ -25,8 +25,8 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Prints clap's answer: help, the version, or a usage error. A reader that closes the pipe early is not an
-/// error; a full device is, as for every command. Returns the exit code.
+/// Prints clap's output: help, the version, or a usage error. A pipe that its reader closes early
+/// is not an error, but a full device is. Returns the exit code.
 pub(super) fn answer(answer: &clap::Error) -> u8 {
     let code = u8::try_from(answer.exit_code()).unwrap_or(2);
     match print(answer) {
@@ -40,7 +40,7 @@ pub(super) fn answer(answer: &clap::Error) -> u8 {
     }
 }
 
-/// Escaped like all other output, because it quotes arguments.
+/// Prints clap's output, escaped like all other output because it quotes arguments.
 fn print(answer: &clap::Error) -> io::Result<()> {
     let text = answer.render().ansi().to_string();
     let escape = |stream: &mut dyn Write| {
@@ -53,7 +53,7 @@ fn print(answer: &clap::Error) -> io::Result<()> {
     }
 }
 
-/// A single page with all commands, so that `man tracetree` finds everything.
+/// Prints a single page with all commands, so that `man tracetree` finds everything.
 pub(super) fn man(console: &mut Console) -> Result<Outcome> {
     console.print(write_man)?;
     Ok(Outcome::Done)
@@ -74,8 +74,8 @@ fn write_man(out: &mut dyn Write) -> io::Result<()> {
     page.render_version_section(out)
 }
 
-/// Writes one command, with its sections one level below its title. Global options are listed only once, at
-/// the start of the page.
+/// Writes the manual of one command, with its sections one level below its title. Global options
+/// are listed only once, at the start of the page.
 fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let title = command.get_bin_name().unwrap_or(command.get_name());
     writeln!(out, ".SH \"{}\"", title.to_uppercase().replace('-', "\\-"))?;
@@ -99,7 +99,7 @@ fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// All subcommands, such as `fleet` and `fleet plan`; parents come before their subcommands.
+/// All subcommands below a command, such as `fleet` and `fleet plan`; parents come first.
 fn below(command: &Command) -> Vec<&Command> {
     let mut found = Vec::new();
     let mut open: Vec<&Command> = vec![command];
@@ -112,7 +112,8 @@ fn below(command: &Command) -> Vec<&Command> {
     found.split_off(1)
 }
 
-/// Writes lines verbatim: `.nf` keeps line breaks, and `\&` keeps roff from reading a line as a request.
+/// Writes examples verbatim: `.nf` keeps line breaks, and `\&` prevents roff from reading a line as
+/// a request.
 fn write_examples(text: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, ".PP\n.nf")?;
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Stages of the work → progress bars on stderr, erased when the stage is done.
+//! Shows the stages of the work as progress bars on stderr, which are erased when a stage is done.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::Path;
@@ -8,7 +8,7 @@ use tracetree::report::{one_line, shorten};
 use tracetree::trace::{ReadOptions, ReadProgress};
 use tracetree::{ComparisonOptions, PerSide, Side, Stage};
 
-/// Redraw interval.
+/// Redraw interval of progress bars.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Maximum length of a file name, in characters.
@@ -30,8 +30,8 @@ impl Progress {
         Progress { bars, reading }
     }
 
-    /// Reads files with a bar for each that counts the bytes read. `read` gets the options for each file, in
-    /// order; they report progress to its bar.
+    /// Reads files and shows a progress bar for each that counts the bytes read. `read` receives
+    /// the options for each file, in order; each reports progress to the file's bar.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
         let tell = |bar: &ProgressBar| {
@@ -43,7 +43,8 @@ impl Progress {
         result
     }
 
-    /// Bars for a comparison of the traces at `paths`: one per file while reading, then one per stage.
+    /// Progress bars for a comparison of the traces at `paths`: one per file while reading, then
+    /// one per stage.
     pub(super) fn comparing(&self, paths: PerSide<&Path>) -> Comparing {
         let files = paths.map(|path| self.file(path));
         Comparing(Arc::new(Bars { all: self.bars.clone(), files, stage: Mutex::new(None) }))
@@ -56,7 +57,7 @@ impl Progress {
                 ProgressBar::new(size.len()),
                 "reading {msg} [{bar:24}] {bytes}/{total_bytes} {binary_bytes_per_sec}",
             ),
-            // Standard input has no size.
+            // The size of standard input is unknown.
             None => (ProgressBar::no_length(), "reading {msg} {spinner} {bytes}"),
         };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
@@ -73,7 +74,7 @@ impl Progress {
         result
     }
 
-    /// A bar that counts up to `all` tasks.
+    /// A progress bar that counts up to `all` tasks.
     pub(super) fn counting(&self, what: &'static str, all: usize) -> Counter {
         let bar = ProgressBar::new(all as u64).with_style(style("{msg} [{bar:24}] {pos}/{len}"));
         Counter(self.bars.add(bar.with_message(what)))
@@ -88,7 +89,6 @@ fn style(template: &str) -> ProgressStyle {
 pub(super) struct Counter(ProgressBar);
 
 impl Counter {
-    /// Adds one finished task.
     pub(super) fn one_done(&self) {
         self.0.inc(1);
     }
@@ -100,7 +100,7 @@ impl Drop for Counter {
     }
 }
 
-/// The bars of one comparison; erased on drop.
+/// The progress bars of one comparison; erased on drop.
 pub(super) struct Comparing(Arc<Bars>);
 
 struct Bars {
@@ -110,7 +110,7 @@ struct Bars {
 }
 
 impl Comparing {
-    /// The options, set to report progress to these bars.
+    /// The given options, set to report progress to these bars.
     pub(super) fn watched(&self, options: ComparisonOptions) -> ComparisonOptions {
         let bars = self.0.clone();
         options.watch(move |stage| bars.show(stage))

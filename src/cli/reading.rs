@@ -1,4 +1,4 @@
-//! `--strict` and `--max-unpacked`: how every command reads its traces.
+//! `--strict` and `--max-unpacked`: options that control how every command reads its traces.
 
 use super::headings;
 use clap::Args;
@@ -23,7 +23,7 @@ impl ReadingArgs {
     }
 }
 
-/// `500MB`, `1.5GB`, or a number of bytes.
+/// Parses a size: `500MB`, `1.5GB`, or a number of bytes.
 fn bytes(text: &str) -> Result<u64, String> {
     let units = [("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)];
     let found = units.iter().find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)));

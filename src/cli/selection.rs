@@ -8,7 +8,7 @@ use tracetree::analysis::Thresholds;
 use tracetree::program::{Phase, Selection, StepRange};
 use tracetree::trace::Nanos;
 
-/// The work of each trace to compare.
+/// Options that select the work of each trace to compare.
 #[derive(Args)]
 pub(super) struct PartArgs {
     /// Compare only work of this phase (prefill, decode, mixed, idle, train.forward, train.backward,
@@ -50,7 +50,7 @@ fn phase(text: &str) -> std::result::Result<Phase, String> {
 }
 
 impl PartArgs {
-    /// The steps of the baseline and of the candidate; `None` for all.
+    /// The steps of the baseline and of the candidate; `None` for all steps.
     pub(super) fn steps(&self) -> (Option<StepRange>, Option<StepRange>) {
         (self.base_steps.or(self.steps), self.new_steps.or(self.steps))
     }

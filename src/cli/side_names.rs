@@ -5,13 +5,13 @@ use clap::Args;
 use tracetree::analysis::AnalysisOptions;
 use tracetree::{Error, ErrorKind, Result, Side};
 
-/// Longer names would push the figures out of their columns.
+/// Maximum length of a side name. Longer names would push the figures out of their columns.
 const LONGEST: usize = 40;
 
 #[derive(Args)]
 pub(super) struct SideNameArgs {
-    /// Name of the baseline in the summary and the report. Default: its device or file, if that differs from
-    /// the candidate's.
+    /// Name of the baseline in the summary and the report. Default: the baseline's device or file,
+    /// if that differs from the candidate's.
     #[arg(long, value_name = "NAME", value_parser = name, help_heading = headings::NAMES)]
     base_name: Option<String>,
     /// Name of the candidate. Table columns are still called trace1 and trace2.
@@ -35,8 +35,8 @@ impl SideNameArgs {
         let [base, new] =
             [&self.base_name, &self.new_name].map(|name| name.clone().unwrap_or_default());
         for (name, side) in [(&base, Side::Candidate), (&new, Side::Baseline)] {
-            if name == side.label() {
-                let message = "the tables use this name for the other trace";
+            if name == side.label() || name == side.word() {
+                let message = "this name means the other trace";
                 return Err(Error::usage(name, message).remedy("choose another name"));
             }
         }

@@ -1,8 +1,9 @@
-//! A signal that ends the process → unfinished files are removed, then the process ends from the signal.
+//! Removes unfinished files when a signal ends the process.
 
 use tracetree::report::Unfinished;
 
-/// Removes unfinished files when the process is interrupted (Ctrl-C), terminated, or loses its terminal.
+/// Removes unfinished files when the process is interrupted (Ctrl-C), terminated, or loses its
+/// terminal.
 #[cfg(unix)]
 pub(super) fn watch(unfinished: Unfinished) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -22,7 +23,8 @@ pub(super) fn watch(unfinished: Unfinished) {
     });
 }
 
-/// Bit mask of the signals that this process was started to ignore; 0 if the system does not report it.
+/// Bit mask of the signals that were ignored when this process started; 0 if the system does not
+/// report it.
 #[cfg(unix)]
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -30,6 +32,6 @@ fn ignored_signals() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// On other systems, the next run cleans up.
+/// On systems without signals, the next run cleans up.
 #[cfg(not(unix))]
 pub(super) fn watch(_: Unfinished) {}

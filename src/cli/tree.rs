@@ -17,7 +17,7 @@ use tracetree::trace::{Nanos, Note, Pattern};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Error, ErrorKind, Result};
 
-/// A name is cut to no fewer characters, however deep the call is.
+/// Minimum length to which a name is cut, however deep the call is.
 const SHORTEST_NAME: usize = 12;
 
 #[derive(Args)]
@@ -41,8 +41,8 @@ pub(super) struct TreeArgs {
     include: Option<Pattern>,
     /// Show only calls that match a path query, with their ancestors and descendants.
     ///
-    /// Write the outermost part first. Other calls may lie between two parts.
-    /// `*` matches any text:
+    /// Write the outermost part of the path first. Other calls may lie between two parts. `*`
+    /// matches any text:
     ///
     /// module("Block_*") / op("aten::linear") / kernel("*gemm*")
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["uid", "include"], verbatim_doc_comment)]
@@ -90,7 +90,7 @@ impl<'a> View<'a> {
     fn new(tree: &'a CallTree, args: &'a TreeArgs) -> Result<View<'a>> {
         let top = args.uid.map(|uid| call_at(tree, uid)).transpose()?;
         let found = args.find.as_ref().map(|query| query.find_some(tree)).transpose()?;
-        // Without any GPU work, the filter would hide everything.
+        // If there is no GPU work, the filter would hide everything.
         let has_gpu_work = match top {
             Some(call) => tree.is_gpu_path(call),
             None => tree.roots().any(|root| tree.is_gpu_path(root)),
@@ -161,7 +161,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// A remark if nothing matches or the filter does not apply.
+    /// A remark if no call matches or the filter does not apply.
     fn remark(&self, shown: &[bool]) -> Option<&'static str> {
         if self.tree.is_empty() {
             return Some("the trace contains no host calls and no GPU events");
@@ -197,8 +197,8 @@ fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {
     })
 }
 
-/// A call with its figures. On a screen, deep calls are indented by at most a third of it, and the name is cut
-/// where the line does not fit.
+/// Formats a call with its figures. On a screen, deep calls are indented by at most a third of its
+/// width, and names are cut where the line does not fit.
 fn line(name: &str, depth: usize, figures: &str, width: Width) -> String {
     if width.is_whole() {
         return format!("{:indent$}{name}{figures}", "", indent = 2 * depth);
@@ -210,7 +210,8 @@ fn line(name: &str, depth: usize, figures: &str, width: Width) -> String {
     shorten(&format!("{:indent$}{name}{figures}", ""), columns).into_owned()
 }
 
-/// `  [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self 14.1 µs`: what follows the name of a call.
+/// The text after the name of a call, such as `  [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self
+/// 14.1 µs`.
 fn figures(tree: &CallTree, call: CallId, times: &Times) -> String {
     let mut text = String::new();
     if let Some(event) = tree.event(call) {

@@ -1,4 +1,4 @@
-//! A [`CallTree`] → the GPU time of each call: in total, and of the events that it launches itself.
+//! Computes the GPU time of each call: in total, and of the events that it launches itself.
 //!
 //! ```text
 //! aten::conv2d               GPU 14 µs, self 0 µs
@@ -16,16 +16,16 @@ use tracetree::tree::{CallId, CallKind, CallTree};
 /// Order of calls with the same parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Sort {
-    /// In call order.
+    /// In the order in which they were called.
     Called,
     /// Most GPU time first, including descendants; host time if the trace has no GPU work.
     Total,
-    /// By the largest self time of a call or its descendants.
+    /// By the largest self time of a call and its descendants.
     #[value(name = "self")]
     Own,
 }
 
-/// Times in ns, by call.
+/// GPU times in ns, by call.
 pub(super) struct Times {
     has_gpu_work: bool,
     total: Vec<Nanos>,
@@ -39,7 +39,8 @@ impl Times {
         let has_gpu_work = tree.roots().any(|root| tree.is_gpu_path(root));
         let zero = || vec![Nanos::ZERO; tree.len()];
         let mut times = Times { has_gpu_work, total: zero(), own: zero(), most: zero() };
-        // Descendants come after their ancestors, so in reverse order each sum is complete before it is read.
+        // In preorder, descendants come after their ancestors, so in reverse order each sum is
+        // complete before it is read.
         let calls: Vec<CallId> = tree.calls().collect();
         for &call in calls.iter().rev() {
             times.add(tree, call);
@@ -83,7 +84,7 @@ impl Times {
             return tree.calls().collect();
         }
         let by = if sort == Sort::Total { &self.total } else { &self.most };
-        // The stack pops the last one first.
+        // The stack pops the last call first, so siblings are pushed in reverse.
         let reversed = |calls: &mut Vec<CallId>| {
             calls.sort_by_key(|call| (by[call.index()], Reverse(*call)));
         };

@@ -32,14 +32,14 @@ pub(super) struct Wanted {
     /// The candidate trace; omit it with a report folder.
     #[arg(value_name = "CANDIDATE")]
     candidate: Option<PathBuf>,
-    /// The same as --baseline UID.
+    /// Position in the baseline's traceEvents; short for --baseline UID.
     #[arg(value_name = "UID", conflicts_with_all = ["baseline-uid", "candidate-uid"])]
     uid: Option<EventRef>,
     /// Position in the baseline's traceEvents, from 0. For a captured call write LAUNCH:UID: the position of
     /// its graph launch, and its own position in the capture's traceEvents.
     #[arg(long = "baseline", id = "baseline-uid", value_name = "UID")]
     baseline: Option<EventRef>,
-    /// The same for the candidate.
+    /// Position in the candidate's traceEvents, from 0, or LAUNCH:UID for a captured call.
     #[arg(
         long = "candidate",
         id = "candidate-uid",
@@ -49,17 +49,17 @@ pub(super) struct Wanted {
     in_candidate: Option<EventRef>,
 }
 
-/// Where to look up the event.
+/// Where the event is looked up.
 pub(super) enum Source<'a> {
     Traces(PerSide<&'a Path>),
     Report(&'a Path),
 }
 
 impl Wanted {
-    /// The traces or the report, and the requested side and event.
+    /// The traces or the report to search, and the requested side and event.
     ///
     /// # Errors
-    /// If no event is given, or two are.
+    /// Fails unless exactly one event is given.
     pub(super) fn event(&self) -> Result<(Source<'_>, Side, EventRef)> {
         let (source, positional) = match &self.candidate {
             Some(candidate) => match number_of_a_report(&self.first, candidate) {
@@ -85,7 +85,8 @@ impl Wanted {
     }
 }
 
-/// `report 38`: the second argument is an event if the first is a folder and no such file exists.
+/// Parses `report 38`: the second argument is an event if the first is a folder and no file with
+/// the second name exists.
 fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
     let is_report = first.is_dir() && !second.exists();
     is_report.then(|| second.to_str()?.parse().ok()).flatten()
@@ -100,7 +101,7 @@ pub(super) struct EventRef {
 }
 
 impl EventRef {
-    /// The position in the trace itself; `None` for a captured call.
+    /// The event's position in the trace itself; `None` for a captured call.
     pub(super) fn uid_in_trace(self) -> Option<Uid> {
         self.launch.is_none().then_some(self.uid)
     }

@@ -1,4 +1,5 @@
-//! `tracetree what-if BASE NEW`: what each change does to the step time, and the step time in other scenarios.
+//! `tracetree what-if BASE NEW`: replays the effect of each change on the step time, and the step
+//! time in hypothetical scenarios.
 
 use super::compare::CompareArgs;
 use super::output::Console;
@@ -20,9 +21,9 @@ use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 pub(super) struct WhatIfArgs {
     /// The baseline's trace.
     baseline: PathBuf,
-    /// The candidate's trace. Without it, only the scenarios of the baseline are replayed.
+    /// The candidate's trace. If it is omitted, only scenarios of the baseline are replayed.
     candidate: Option<PathBuf>,
-    /// Print only the change of this number, as in changes.csv. Repeatable.
+    /// Print only the change with this number, as in changes.csv. Repeatable.
     #[arg(long, value_name = "N")]
     change: Vec<usize>,
     /// Multiply the time of GPU work at and below matching calls: `kernel("*softmax*")=0.5`. Repeatable.
@@ -109,7 +110,7 @@ fn refused(paths: PerSide<&Path>, (side, reason): (Option<Side>, Reason)) -> Err
         .remedy("see docs/guides/what-if.md for what can be replayed")
 }
 
-/// Step times of a side as recorded, as replayed, and in the scenario.
+/// Step times of a side: as recorded, as replayed, and in the scenario.
 type Times = Vec<(Side, Nanos, Nanos, Nanos)>;
 
 fn scenario_times(
@@ -208,7 +209,7 @@ fn steps(what: &str, times: &Times, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The bounds and the critical path of a step.
+/// Prints the bounds and the critical path of a step.
 fn limits(analysis: &Analysis, sides: &[Side], out: &mut dyn Write) -> io::Result<()> {
     let Ok(effects) = analysis.effects() else { return Ok(()) };
     let mut line = |text: &str, times: PerSide<Nanos>| {

@@ -1,4 +1,4 @@
-//! `--efficiency`, `--peaks`: the models and peaks that efficiency is measured by.
+//! `--efficiency`, `--peaks`: options for the models and peaks that efficiency is measured by.
 
 use super::headings;
 use clap::Args;
@@ -17,12 +17,12 @@ pub(super) struct YardstickArgs {
 }
 
 impl YardstickArgs {
-    /// The user's models of the minimum work of ops; `None` if not given.
+    /// The user's models of the minimum work of ops; `None` if no file was given.
     pub(super) fn models(&self) -> Result<Option<Models>> {
         self.efficiency.as_ref().map(Models::extended).transpose()
     }
 
-    /// The user's peaks of devices; `None` if not given.
+    /// The user's peaks of devices; `None` if no file was given.
     pub(super) fn peaks(&self) -> Result<Option<Peaks>> {
         self.peaks.as_ref().map(Peaks::extended).transpose()
     }

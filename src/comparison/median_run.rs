@@ -1,8 +1,8 @@
-//! The runs of one side → the same runs sorted by step time, independent of their input order.
+//! Sorts the runs of each side by step time, independent of their input order.
 //!
-//! Tables compare one run of each side: the *median run*, the one with the middle step time (the lower
-//! middle for an even number of runs). The choice depends only on measurements, never on file names or
-//! on the order of the files.
+//! Tables compare one run of each side: the *median run*, which has the middle step time (the lower middle
+//! for an even number of runs). The choice depends only on measurements, never on file names or on the order
+//! of the files.
 
 use super::{Captured, ComparisonOptions, Input, Source, build, read};
 use crate::analysis::StepWall;
@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
 
-/// Maximum number of events, over all runs of a side, kept in memory until they are compared. Runs that do
-/// not fit are read a second time.
+/// Maximum number of events, over all runs of a side, that are kept in memory until they are
+/// compared. Runs beyond this limit are read a second time.
 const KEPT_EVENTS: usize = 2_000_000;
 
 /// The index of the median run among `runs` runs sorted by step time.
@@ -53,7 +53,7 @@ fn of_side(side: Side, runs: Vec<Input>, options: &ComparisonOptions) -> Result<
     Ok(ranked.into_iter().map(|(_, source)| source).collect())
 }
 
-/// The sort key of a run. Runs with equal step time are ordered by a hash of their content, then by name;
+/// The sort key of a run. Runs with equal step times are ordered by a hash of their content, then by name;
 /// files with equal content are interchangeable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {

@@ -1,4 +1,4 @@
-//! Two inputs → [`Comparison`]: the whole pipeline, from bytes to an analysis, in one call.
+//! Runs the whole pipeline in one call, from two inputs to a [`Comparison`] with its analysis.
 
 mod median_run;
 
@@ -20,11 +20,11 @@ use std::sync::Arc;
 /// Where a trace comes from.
 #[non_exhaustive]
 pub enum Input {
-    /// A file; `-` is standard input.
+    /// The path of a file, or `-` for standard input.
     File(PathBuf),
-    /// Bytes in memory, compressed or not. The name identifies them in messages.
+    /// Bytes in memory, compressed or not, with a name that identifies them in messages.
     Bytes(String, Vec<u8>),
-    /// Any reader. The name identifies it in messages.
+    /// A reader, with a name that identifies it in messages.
     Reader(String, Box<dyn Read + Send>),
     /// A trace that is already loaded.
     Trace(Arc<Trace>),
@@ -45,7 +45,7 @@ impl Input {
         }
     }
 
-    /// Loads the trace. A reader is consumed.
+    /// Loads the trace, consuming the input if it is a reader.
     fn read(&mut self, options: &ReadOptions) -> Result<Arc<Trace>> {
         match self {
             Input::File(path) => Trace::open_with(path, options).map(Arc::new),
@@ -57,7 +57,7 @@ impl Input {
         }
     }
 
-    /// Makes the input readable more than once: a pipe or reader becomes its bytes, still compressed.
+    /// Makes the input readable more than once: a pipe or reader is replaced by its bytes, still compressed.
     fn repeatable(self) -> Result<Input> {
         let name = self.name();
         let mut reader: Box<dyn Read> = match self {
@@ -110,21 +110,22 @@ impl From<Arc<Trace>> for Input {
     }
 }
 
-/// The stage a comparison is in, reported to the progress callback.
+/// The current stage of a comparison, as reported to the progress callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Both traces are being read in parallel. The bytes of this one read so far, before decompression.
+    /// Both traces are being read in parallel; the number counts the bytes read so far on this
+    /// side, before decompression.
     Reading(Side, u64),
     /// The call trees are being built.
     Building,
-    /// The trees are being aligned.
+    /// The call trees are being aligned.
     Aligning,
     /// The time is being attributed.
     Accounting,
 }
 
-/// Progress callback, called from worker threads.
+/// A progress callback that is called from worker threads.
 #[derive(Clone)]
 struct Watcher(Arc<dyn Fn(Stage) + Send + Sync>);
 
@@ -138,17 +139,17 @@ impl fmt::Debug for Watcher {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ComparisonOptions {
-    /// How both traces are read. Flow events are never kept because a comparison does not use them.
+    /// How both traces are read. Flow events are never kept, because a comparison does not use them.
     pub read: ReadOptions,
     /// The part of each trace that is compared.
     pub selection: PerSide<Selection>,
-    /// Where the captures of each trace's graphs come from.
+    /// Where to find the graph captures of each trace.
     pub captures: PerSide<CaptureSource>,
     /// How the call trees are built.
     pub tree: TreeOptions,
-    /// How the trees are aligned.
+    /// How the call trees are aligned.
     pub diff: DiffOptions,
-    /// How the time is analysed.
+    /// How the time is analyzed.
     pub analysis: AnalysisOptions,
     watcher: Option<Watcher>,
     cancel: Cancel,
@@ -169,7 +170,7 @@ impl ComparisonOptions {
         self
     }
 
-    /// Sets where to find the capture-time recordings of each trace's graphs.
+    /// Sets where to find the recordings made while the graphs of each trace were captured.
     #[must_use]
     pub fn captures(mut self, baseline: CaptureSource, candidate: CaptureSource) -> Self {
         self.captures = PerSide::new(baseline, candidate);
@@ -183,30 +184,30 @@ impl ComparisonOptions {
         self
     }
 
-    /// Sets how the trees are aligned.
+    /// Sets how the call trees are aligned.
     #[must_use]
     pub fn diff(mut self, options: DiffOptions) -> Self {
         self.diff = options;
         self
     }
 
-    /// Sets how the time is analysed.
+    /// Sets how the time is analyzed.
     #[must_use]
     pub fn analysis(mut self, options: AnalysisOptions) -> Self {
         self.analysis = options;
         self
     }
 
-    /// Calls `watch` with each [`Stage`], from worker threads. It is called often while reading, so it should
-    /// return quickly.
+    /// Calls `watch` with each [`Stage`], from worker threads. The callback is called often while
+    /// reading, so it should return quickly.
     #[must_use]
     pub fn watch(mut self, watch: impl Fn(Stage) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Watcher(Arc::new(watch)));
         self
     }
 
-    /// Stops with an error of kind [`ErrorKind::Cancelled`] once `cancel` is requested: while reading, and
-    /// between stages.
+    /// Stops with an error of kind [`ErrorKind::Cancelled`] once `cancel` is requested. The request is
+    /// checked while reading and between stages.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
@@ -219,7 +220,6 @@ impl ComparisonOptions {
         }
     }
 
-    /// How the trace of one side is read.
     fn reading(&self, side: Side) -> ReadOptions {
         let options = self.read.clone().without_flows().cancel(self.cancel.clone());
         match self.watcher.clone() {
@@ -231,8 +231,8 @@ impl ComparisonOptions {
     }
 }
 
-/// Two compared traces and everything derived from them. It owns all its data, so it can be stored, shared
-/// and sent to other threads.
+/// Two compared traces and everything derived from them. A comparison owns all its data, so it can be
+/// stored, shared and sent to other threads.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     analysis: Arc<Analysis>,
@@ -255,9 +255,9 @@ impl Comparison {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Trace::open_with`], the baseline's error first. Also if a trace has neither host calls nor
-    /// GPU events, so that there is nothing to compare; if both inputs are standard input; if a selected
-    /// part is empty; and if the comparison is cancelled.
+    /// Any error of [`Trace::open_with`], with the baseline's error first. Other errors: a trace has neither
+    /// host calls nor GPU events to compare, both inputs are standard input, a selected part is empty, or the
+    /// comparison is canceled.
     pub fn open(
         baseline: impl Into<Input>,
         candidate: impl Into<Input>,
@@ -290,15 +290,15 @@ impl Comparison {
     }
 
     /// Compares several runs per side. The median runs of the two sides are compared with each other; each
-    /// further run is then aligned with the median run of its side, one at a time. Tables describe the
+    /// additional run is then aligned with the median run of its side, one at a time. Tables describe the
     /// median runs. Verdicts use all runs if both sides have several. The order of the runs does not matter.
     ///
-    /// The median run of a side is the one with the middle step time (the lower middle for an even number of
-    /// runs). To find it, all runs of a side with several are read first; large ones are read a second
-    /// time, so that few traces are in memory at once.
+    /// The median run of a side has the middle step time (the lower middle for an even number of runs). To
+    /// find it, all runs of a side with several runs are read first. Large runs are read a second time,
+    /// which limits the number of traces in memory.
     ///
     /// # Errors
-    /// Those of [`Comparison::open`]. Also if a side has no run.
+    /// Any error of [`Comparison::open`], or a side has no run.
     pub fn of_runs<I: Into<Input>>(
         runs: PerSide<Vec<I>>,
         options: &ComparisonOptions,
@@ -330,7 +330,7 @@ impl Comparison {
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
-    /// Aligns a further run of a side with the median run.
+    /// Aligns an additional run of a side with the median run.
     fn further_run(&self, side: Side, source: Source, options: &ComparisonOptions) -> Result<Run> {
         let tree = build(side, &source.read(side, options)?, options)?;
         let median = self.tree(side).clone();
@@ -358,7 +358,7 @@ impl Comparison {
         self.tree(side).trace()
     }
 
-    /// The report of the comparison.
+    /// Creates the report of the comparison.
     pub fn report(&self, options: ReportOptions) -> Report {
         Report::with_options(self.analysis.clone(), options)
     }
@@ -373,7 +373,7 @@ fn check_standard_input<'i>(inputs: impl IntoIterator<Item = &'i Input>) -> Resu
     }
 }
 
-/// The call trees of both sources. The sides are read, cut and built in parallel.
+/// Builds the call trees of both sources. The sides are read, cut and built in parallel.
 fn trees(sources: PerSide<Source>, options: &ComparisonOptions) -> Result<PerSide<CallTree>> {
     let PerSide { baseline, candidate } = sources;
     let (baseline, candidate) = rayon::join(
@@ -387,10 +387,10 @@ fn trees(sources: PerSide<Source>, options: &ComparisonOptions) -> Result<PerSid
     Ok(PerSide::new(trees.baseline?, trees.candidate?))
 }
 
-/// A trace, with the recordings made while its graphs were captured.
+/// A trace, and the recordings made while its graphs were captured.
 type Captured = (Arc<Trace>, Captures);
 
-/// An input, or the trace already read from it.
+/// A trace that is already read, or the input to read it from.
 enum Source {
     Unread(Input),
     Read(Captured),
@@ -440,7 +440,6 @@ fn first_step(options: &ComparisonOptions) -> u32 {
     if from.baseline == from.candidate { from.baseline } else { 0 }
 }
 
-/// The selected part of a trace.
 fn cut(trace: Arc<Trace>, selection: Selection) -> Result<Arc<Trace>> {
     if selection.is_all() {
         return Ok(trace);
@@ -463,7 +462,7 @@ fn with_calls(trace: Arc<Trace>) -> Result<Arc<Trace>> {
     ))
 }
 
-/// Python, services and thread pools need these bounds on every value they keep.
+/// Python, services and thread pools need these bounds on every value that they keep.
 const _: () = {
     const fn is_shareable<T: Send + Sync + 'static>() {}
     is_shareable::<Trace>();

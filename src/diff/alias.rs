@@ -1,4 +1,4 @@
-//! A file of aliases → names that count as equal when two traces are aligned.
+//! Reads alias files: rules that make different names count as equal when two traces are aligned.
 //!
 //! ```toml
 //! [[alias]]
@@ -14,8 +14,8 @@ use std::fs;
 use std::path::Path;
 use toml::Spanned;
 
-/// Names that count as equal: the rules of a file. They apply in order, each to the result of the
-/// previous ones.
+/// The rules of an alias file: which names count as equal. The rules apply in order, each to the
+/// result of the previous one.
 #[derive(Debug, Clone, Default)]
 pub struct Aliases {
     rules: Vec<Alias>,
@@ -46,7 +46,7 @@ impl Aliases {
     /// Reads the rules of the TOML file at `path`.
     ///
     /// # Errors
-    /// If the file cannot be read, and as for [`Aliases::parse`].
+    /// Fails if the file cannot be read, and for the same reasons as [`Aliases::parse`].
     pub fn read(path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let text =
@@ -67,8 +67,9 @@ impl Aliases {
     /// ```
     ///
     /// # Errors
-    /// If the text is not TOML of this form, a pattern is not a valid regular expression, or a name
-    /// refers to a group that its pattern does not have. The message contains the line number.
+    /// Fails if the text is not valid TOML of this form, a pattern is not a valid regular
+    /// expression, or a name refers to a group that its pattern does not have. The message contains
+    /// the line number.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let fail = |at: usize, message: String| {
@@ -103,7 +104,7 @@ impl Aliases {
         self.rules.is_empty()
     }
 
-    /// The name after all rules were applied.
+    /// The name after all rules have been applied.
     pub fn apply<'n>(&self, name: &'n str) -> Cow<'n, str> {
         let mut result = Cow::Borrowed(name);
         for rule in &self.rules {

@@ -1,4 +1,4 @@
-//! A call → the multiset of evidence tokens below it, made on first use.
+//! Computes the multiset of evidence tokens below a call (a "bag"), on first use.
 
 use super::cores::Cores;
 use super::keys::Key;
@@ -8,23 +8,24 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Up to this many tokens (8 bytes each), the bags of one piece of work are kept for the next one.
-/// It needs many of them again, because it aligns the children of a pair whose bags were already
-/// made.
+/// If there are at most this many tokens (8 bytes each), a worker keeps its bags for the next pairs
+/// it aligns. The worker needs many of them again, because it aligns the children of pairs whose
+/// bags already exist.
 const KEPT: usize = 1 << 13;
 
-/// If one bag is this many times as long as the other, the tokens of the short one are looked up in
-/// it by binary search. Otherwise both are walked together.
+/// If one bag is at least this many times as long as the other, each token of the short bag is
+/// looked up in the long one by binary search. Bags of similar length are traversed together.
 const MUCH_LONGER: usize = 8;
 
-/// If the shorter bag has fewer distinct tokens than this, counting them again is faster than
-/// looking up the result.
+/// If the shorter bag has fewer distinct tokens than this, counting common tokens again is faster
+/// than looking up the result.
 const REMEMBERED: usize = 4;
 
-/// Maximum number of remembered pairs of bags (16 bytes each); then all are forgotten.
+/// Maximum number of remembered pairs of bags (16 bytes each). When this limit is reached, all
+/// pairs are forgotten.
 const MOST_REMEMBERED: usize = 1 << 16;
 
-/// A multiset of tokens, stored in the [`Bags`] that made it.
+/// A multiset of tokens, stored in the [`Bags`] that computed it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bag {
     start: u32,
@@ -33,7 +34,7 @@ pub(super) struct Bag {
     pub(super) size: u32,
 }
 
-/// The part of a call's subtree that a bag is made from.
+/// The part of a call's subtree that a bag covers.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Subtree,
@@ -41,28 +42,28 @@ enum Part {
     Launches,
 }
 
-/// The bags of the calls that one piece of work examines. Identical subtrees never get here, so all
-/// bags together cost a few times the size of what changed.
+/// The bags of the calls that one worker examines. Identical subtrees need no bags, so all bags
+/// together cost only a few times the size of what changed.
 #[derive(Debug)]
 pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     /// All bags, one after the other: (token, count), sorted by token within each bag.
     entries: Vec<(Token, u32)>,
-    /// The bags made so far, by [`Part`] and by fingerprint of the subtree: subtrees with equal
+    /// The bags computed so far, by [`Part`] and by fingerprint of the subtree. Subtrees with equal
     /// fingerprints have equal bags.
     made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
     tally: Tally,
-    /// Number of tokens that two bags share, keyed by where the bags start. Equal calls are
-    /// compared with equal calls many times.
+    /// Number of tokens that two bags share, keyed by the start positions of the bags. Equal calls
+    /// are compared with equal calls many times.
     shared: FxHashMap<u64, u32>,
 }
 
-/// Counts the tokens of one bag. Most large bags have few distinct tokens, and only those are
-/// sorted.
+/// Counts the tokens of one bag. Most large bags have few distinct tokens, and only distinct tokens
+/// are sorted.
 #[derive(Debug, Default)]
 struct Tally {
-    /// For each token, how often it was seen; all 0 between two bags.
+    /// How often each token was seen; all zeros between two bags.
     counts: Vec<u32>,
     met: Vec<Token>,
 }
@@ -99,7 +100,7 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// Forgets the bags made so far if there are many. No bag may be used across this call.
+    /// Discards all bags if there are many. No bag may be used after this call.
     pub(super) fn tidy(&mut self) {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
@@ -109,7 +110,7 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// The keys of all calls that these wrappers may wrap.
+    /// The keys of all calls that any of these wrappers may wrap.
     pub(super) fn keys_inside(
         &mut self,
         side: Side,
@@ -133,7 +134,7 @@ impl<'a> Bags<'a> {
         core.iter().find(|&&(inner, _)| inner == key).map(|&(_, call)| call)
     }
 
-    /// The tokens of a call and of everything below it.
+    /// The tokens of a call and of all calls below it.
     pub(super) fn of(&mut self, side: Side, call: u32) -> Bag {
         if let Some(bag) = self.known(side, call, Part::Subtree) {
             return bag;
@@ -141,7 +142,7 @@ impl<'a> Bags<'a> {
         self.make(side, call, Part::Subtree, call..self.outlines[side].end(call))
     }
 
-    /// The tokens of everything below a call.
+    /// The tokens of all calls below a call.
     pub(super) fn below(&mut self, side: Side, call: u32) -> Bag {
         if let Some(bag) = self.known(side, call, Part::Below) {
             return bag;
@@ -162,8 +163,8 @@ impl<'a> Bags<'a> {
         self.keep(side, call, Part::Below, bag)
     }
 
-    /// The tokens below a call that traces of any two programs share: kinds of launches and kinds
-    /// of the GPU events that they launch.
+    /// The tokens below a call that traces of two unrelated programs would share: kinds of
+    /// launches, and kinds of the GPU events that they launch.
     pub(super) fn launches(&mut self, side: Side, call: u32) -> Bag {
         if let Some(bag) = self.known(side, call, Part::Launches) {
             return bag;
@@ -181,7 +182,8 @@ impl<'a> Bags<'a> {
 
     /// The tokens of several subtrees together.
     pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
-        // All bags are made first, because making one uses the counters that add them up below.
+        // All bags are computed before they are added up, because computing a bag uses the same
+        // counters.
         let bags: Vec<Bag> = calls.iter().map(|&call| self.of(side, call)).collect();
         for bag in bags {
             let entries = &self.entries[bag.start as usize..bag.end as usize];
@@ -221,7 +223,6 @@ impl<'a> Bags<'a> {
         self.common(bags.baseline, bags.candidate)
     }
 
-    /// Whether a bag contains a token.
     pub(super) fn holds(&self, bag: Bag, token: Token) -> bool {
         self.entries(bag).binary_search_by_key(&token, |&(token, _)| token).is_ok()
     }
@@ -245,14 +246,13 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// The hash skips queries and any call that is nested in one by mistake. The weight includes
-    /// the latter, so both are combined.
+    /// The hash skips queries and any call that is nested in a query by mistake. The weight
+    /// includes these nested calls, so hash and weight are combined.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))
     }
 
-    /// The bag of the counted tokens.
     fn bag_of_tally(&mut self) -> Bag {
         let start = self.entries.len();
         self.entries.extend(self.tally.take());

@@ -1,4 +1,4 @@
-//! Two outlines and a matching → how sure each match is.
+//! Determines how sure each match of two outlines is.
 //!
 //! ```text
 //! trace1   a  x  b  x  c        a, b and c are firm: both sides have one of each, in one order. Between
@@ -7,8 +7,8 @@
 //! trace1   a  x  x  c           nothing says which x of trace1 is the x of trace2:
 //! trace2   a  x  c              the match is interchangeable
 //! ```
-//! A match is only as sure as the match around it. The evidence is counted anew after the alignment,
-//! so no pass can vouch for its own matches.
+//! A match is only as sure as the match around it. The evidence is counted independently of the
+//! alignment, so no pass can vouch for its own matches.
 
 use super::crossing::Crossing;
 use super::outline::Outline;
@@ -22,20 +22,21 @@ use std::ops::Range;
 /// How sure a match is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// Both sides have equally many calls of this name or content at this position, in one order.
+    /// Both sides have equally many calls of this name or content at this position, in the same
+    /// order.
     Firm,
-    /// The best match found. The calls around it do not exclude another one.
+    /// The best match found, though other matches of the surrounding calls are possible.
     Likely,
     /// One side has more calls with exactly this content at this position than the other, and
-    /// nothing says which of them are the counterparts. Those that are matched have the same group.
+    /// nothing shows which of them are the counterparts. Matches between equal calls share a group.
     Interchangeable {
-        /// Number of the group, the same for both calls of a match.
+        /// Number of the group; the same for both calls of a match.
         group: u32,
     },
 }
 
 impl Confidence {
-    /// As tables write it: `firm`, `likely`, `interchangeable`.
+    /// The confidence as tables print it: `firm`, `likely`, `interchangeable`.
     pub fn label(self) -> &'static str {
         match self {
             Confidence::Firm => "firm",
@@ -65,17 +66,16 @@ impl Confidence {
     }
 }
 
-/// The confidence of each match, for the calls of both sides.
+/// The confidence of all matches, by call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Confidences {
-    /// Whether the match of each call is firm.
     is_firm: PerSide<Vec<bool>>,
     /// The group of each call whose match is interchangeable.
     groups: PerSide<FxHashMap<u32, u32>>,
 }
 
 impl Confidences {
-    /// The confidence of the match of a call; meaningless if it has none.
+    /// The confidence of a call's match; meaningless for an unmatched call.
     pub(super) fn of(&self, side: Side, call: usize) -> Confidence {
         if self.is_firm[side].get(call).copied().unwrap_or(false) {
             return Confidence::Firm;
@@ -122,7 +122,7 @@ pub(super) fn weigh(
             weighing.found.note((a, b), Confidence::Firm);
         }
         if outlines.baseline.is_root(a) {
-            // Threads are matched by everything that runs on them.
+            // Threads are matched by their entire contents, so their matches are firm.
             weighing.found.note((a, b), Confidence::Firm);
         }
         if outlines.baseline.has_children(a) && outlines.candidate.has_children(b) {
@@ -136,7 +136,7 @@ pub(super) fn weigh(
 /// For each call, whether there is a match below it.
 fn contains_match(outline: &Outline<'_>, pairing: &Pairing, side: Side) -> Vec<bool> {
     let mut contains = vec![false; outline.len()];
-    // The first matched call at or after the one being looked at.
+    // The first matched call at or after the current one.
     let mut matched = u32::MAX;
     for call in (0..outline.len() as u32).rev() {
         contains[call as usize] = matched < outline.end(call);
@@ -157,8 +157,8 @@ struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
-    /// The calls directly below a match. Calls without a counterpart that contain matches are
-    /// wrappers: what is in them takes their position.
+    /// The calls directly below a match. Unmatched calls that contain matches are wrappers: their
+    /// contents take their position.
     fn list(&self, side: Side, call: u32) -> Vec<u32> {
         let outline = self.outlines[side];
         let mut list = Vec::new();
@@ -223,7 +223,7 @@ impl Weighing<'_> {
         }
     }
 
-    /// Whether two lists are matched one by one under equal names.
+    /// Whether two lists match element by element, with equal names.
     fn agree(&self, lists: PerSide<&[u32]>) -> bool {
         lists.baseline.len() == lists.candidate.len()
             && lists.baseline.iter().zip(lists.candidate).all(|(&a, &b)| {
@@ -233,8 +233,8 @@ impl Weighing<'_> {
             })
     }
 
-    /// The matches of a stretch that leave no choice: both sides have equally many calls of their
-    /// content or name in it.
+    /// The matches in a stretch (the calls between two firm matches) that leave no choice: both
+    /// sides have equally many calls with this content or name in the stretch.
     fn firm_within(
         &self,
         lists: PerSide<&[u32]>,
@@ -288,7 +288,7 @@ impl Weighing<'_> {
     }
 }
 
-/// How many more calls with each token the baseline has in a stretch than the candidate.
+/// For each token, by how many calls the baseline exceeds the candidate in a stretch.
 struct Balance<T>(FxHashMap<T, i64>);
 
 impl<T: Hash + Eq + Copy> Balance<T> {

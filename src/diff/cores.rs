@@ -1,5 +1,5 @@
-//! The core of a wrapper: the chain of calls that contain most of what is below it. Computed once
-//! for each wrapper.
+//! Computes the core of a wrapper: the chain of calls that each contain most of what is below the
+//! wrapper. Each core is computed once.
 
 use super::keys::Key;
 use super::outline::Outline;
@@ -8,7 +8,7 @@ use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The cores of the calls that one piece of work examines.
+/// The cores of the calls that one worker examines.
 #[derive(Debug, Default)]
 pub(super) struct Cores {
     /// All cores, one after the other.
@@ -17,8 +17,9 @@ pub(super) struct Cores {
 }
 
 impl Cores {
-    /// The ops and frames inside `call`, with their keys, that each contain most of what is below
-    /// the previous one; the first contains most of what is below `call`.
+    /// The ops and frames inside `call` that form its core, with their keys. The outermost contains
+    /// most of what is below `call`, and every other one contains most of what is below the one
+    /// around it.
     pub(super) fn of(&mut self, side: Side, outline: &Outline<'_>, call: u32) -> &[(Key, u32)] {
         let calls = &mut self.calls;
         let core = self.known[side].entry(call).or_insert_with(|| {

@@ -1,10 +1,10 @@
-//! Steps that run in another order on the two sides → lists of siblings divided by step.
+//! Divides lists of siblings by step, for steps that run in a different order on the two sides.
 //!
 //! ```text
 //! trace1   a1 a2 │ b1 b2 b3         [a1 a2 | a1 a2]  [b1 b2 b3 | b1 b3]
 //! trace2   b1 b3 │ a1 a2
 //! ```
-//! Within a pair of steps the calls are in order again, so each pair is aligned by itself.
+//! Within a pair of steps the calls are in the same order, so each pair is aligned separately.
 
 use super::outline::Outline;
 use crate::program::{Program, StepId};
@@ -13,17 +13,17 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Compared steps that are in another order on the two sides.
+/// Compared steps whose order differs between the two sides.
 #[derive(Debug)]
 pub(super) struct Crossing<'a> {
     programs: PerSide<&'a Program>,
-    /// The pair of each compared step, by its position in the order of the baseline.
+    /// The index of each compared step's pair, in baseline order.
     pair_of: PerSide<FxHashMap<StepId, usize>>,
 }
 
 impl<'a> Crossing<'a> {
-    /// `None` if the compared steps are in the same order on both sides. `pairs` are ordered by the
-    /// baseline; without them, steps are compared by position.
+    /// Returns `None` if the compared steps are in the same order on both sides. `pairs` are in
+    /// baseline order; if `pairs` is `None`, steps are compared by position.
     pub(super) fn of(
         programs: PerSide<&'a Program>,
         pairs: Option<&[(StepId, StepId)]>,
@@ -36,8 +36,8 @@ impl<'a> Crossing<'a> {
         Some(Crossing { programs, pair_of })
     }
 
-    /// Two lists of siblings, divided into the calls outside of steps or in several of them, and the calls
-    /// of each pair of steps.
+    /// Divides two lists of siblings: the calls of each pair of steps form a list of their own, and
+    /// so do the calls outside of steps or in several steps.
     pub(super) fn divided(
         &self,
         outlines: PerSide<&Outline<'_>>,

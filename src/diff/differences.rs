@@ -1,4 +1,4 @@
-//! Where the two traces differ: each point of difference with its lowest common node.
+//! Finds the points where the two traces differ, each with its lowest common node.
 
 use super::{MergedId, MergedNode, TraceDiff};
 use crate::side::Side;
@@ -6,26 +6,26 @@ use crate::side::Side;
 /// Prefix of the plain names of the profiler's own frames.
 const PROFILER: &str = "torch/profiler/";
 
-/// A point of difference: a call without a counterpart of the same name, below a call that has one.
+/// A point of difference: a call without a same-named counterpart, below a call that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Difference {
     /// The node at which the traces diverge: unmatched or renamed.
     pub node: MergedId,
-    /// The lowest common node above it; `None` if not even the thread is common.
+    /// The lowest common node above the difference; `None` if not even the thread is common.
     pub lowest_common: Option<MergedId>,
-    /// Number of calls in the subtree of the node, summed over the sides that have it.
+    /// Number of calls in the node's subtree, summed over the sides that have the node.
     pub calls: u32,
-    /// Number of GPU events in the subtree of the node, summed over the sides that have it.
+    /// Number of GPU events in the node's subtree, summed over the sides that have the node.
     pub gpu_events: u32,
 }
 
 impl TraceDiff {
-    /// All points of difference in preorder, computed on the first call.
+    /// All points of difference in preorder, computed when first requested.
     ///
-    /// These are not points of difference: runtime calls without GPU work, renamed kernels whose
-    /// launch is in the trace, captured calls if the other side launches the same graph but does
-    /// not know its capture, calls of steps without a counterpart, and frames of the profiler
-    /// itself.
+    /// The following are not points of difference:\n- runtime calls without GPU work;\n- renamed
+    /// kernels whose launch is in the trace;\n- captured calls if the other side launches the same
+    /// graph but its capture is unknown;\n- calls of steps without a counterpart;\n- frames of the
+    /// profiler itself.
     ///
     /// ```
     /// use tracetree::{CallTree, Side, Trace, TraceDiff};
@@ -49,8 +49,8 @@ impl TraceDiff {
         })
     }
 
-    /// Whether the calls of a node have no counterpart of the same name, and this is a difference of
-    /// the programs.
+    /// Whether a node shows a difference between the programs: its calls have no same-named
+    /// counterpart, and not only because of what was recorded.
     pub(crate) fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {
             node.call(side).is_some_and(|call| {
@@ -75,8 +75,8 @@ impl TraceDiff {
         }
     }
 
-    /// Whether an unmatched call, or one of the unmatched calls that enclose it, is the profiler's
-    /// own: with `profile_memory` the profiler makes more calls.
+    /// Whether an unmatched call, or an unmatched call around it, belongs to the profiler itself.
+    /// With `profile_memory` the profiler makes more calls.
     fn is_of_profiler(&self, side: Side, call: crate::tree::CallId) -> bool {
         let tree = self.tree(side);
         let mut alone = std::iter::once(call)
@@ -85,7 +85,7 @@ impl TraceDiff {
         alone.any(|above| self.plain_name(side, above).starts_with(PROFILER))
     }
 
-    /// A node directly below another difference belongs to that difference.
+    /// Whether a node is directly below another difference and therefore part of it.
     fn is_inside_difference(&self, id: MergedId) -> bool {
         self.merged().parent(id).is_some_and(|parent| {
             let node = self.merged().node(parent);

@@ -1,4 +1,5 @@
-//! One call → why it has its counterpart: the evidence, and the other candidates.
+//! Explains why a call has its counterpart: the evidence for it, and the other calls that came into
+//! question.
 
 use super::align::Vocabulary;
 use super::bags::Bags;
@@ -9,7 +10,7 @@ use crate::program::counted;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
-/// Maximum number of other candidates to report.
+/// Maximum number of alternative counterparts to report.
 const CANDIDATES: usize = 5;
 
 /// A word that two names share.
@@ -17,35 +18,36 @@ const CANDIDATES: usize = 5;
 pub struct SharedWord {
     /// The word, in lower case.
     pub word: String,
-    /// 1 or more if the word is enough on its own to show that two ops are related. The fewer
-    /// distinct names of a trace contain the word, the larger.
+    /// The weight of the word; 1 or more is sufficient evidence on its own that two ops are
+    /// related. The fewer distinct names of a trace contain the word, the larger the weight.
     pub weight: f64,
 }
 
 /// The evidence for and against matching two calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairEvidence {
-    /// The call of the other trace.
+    /// The call in the other trace.
     pub call: CallId,
-    /// Same kind and name, ignoring what may differ between two runs.
+    /// Whether kind and name are equal, ignoring what may differ between two runs.
     pub same_key: bool,
-    /// Exactly the same name.
+    /// Whether the exact names are equal.
     pub same_name: bool,
-    /// Both have arguments, and they are equal (shapes, types, concrete inputs).
+    /// Whether both calls have arguments and these are equal (shapes, types, concrete inputs).
     pub same_arguments: bool,
-    /// Everything below is equal, kernel names included.
+    /// Whether everything below is equal, including kernel names.
     pub same_subtree: bool,
-    /// Everything below is equal except for kernel names.
+    /// Whether everything below is equal, ignoring kernel names.
     pub same_shape: bool,
     /// Number of names, arguments and GPU events that the two subtrees share.
     pub shared: u32,
-    /// The same count for the larger of the two subtrees: `shared / of` is their similarity.
+    /// Number of names, arguments and GPU events in the larger of the two subtrees: `shared / of`
+    /// is the similarity.
     pub of: u32,
-    /// Difference of their positions among their siblings.
+    /// Difference between the positions of the two calls among their siblings.
     pub distance: u32,
-    /// The counterpart of the candidate, if it has one.
+    /// The counterpart that the other trace's call has, if any.
     pub partner: Option<CallId>,
-    /// The long words that the names share, with their weights; empty if the keys are equal.
+    /// The long words that both names contain, with their weights; empty if the keys are equal.
     pub words: Vec<SharedWord>,
 }
 
@@ -54,21 +56,21 @@ pub struct PairEvidence {
 pub struct Explanation {
     /// The side of the call.
     pub side: Side,
-    /// The call.
+    /// The call that is explained.
     pub call: CallId,
-    /// How it relates to the other trace.
+    /// How the call relates to the other trace.
     pub relation: Relation,
-    /// The pass of the alignment that matched it; `None` if it has no counterpart.
+    /// The pass of the alignment that matched the call; `None` if it has no counterpart.
     pub pass: Option<Pass>,
-    /// The evidence for its counterpart; `None` if it has none.
+    /// The evidence for the call's counterpart; `None` if it has none.
     pub partner: Option<PairEvidence>,
-    /// The best other calls at the same position of the other trace, best first.
+    /// The best alternative counterparts at the same position of the other trace, best first.
     pub others: Vec<PairEvidence>,
 }
 
 impl TraceDiff {
-    /// Explains how one call was matched. The evidence is computed anew, which costs about as much
-    /// as reading both trees once.
+    /// Explains how one call was matched. The evidence is recomputed, which costs about as much as
+    /// reading both trees once.
     pub fn explain(&self, side: Side, call: CallId) -> Explanation {
         let mut keys = Keys::new(&self.options().aliases, self.windows());
         let mut arguments = ArgumentIds::default();
@@ -120,7 +122,7 @@ impl TraceDiff {
 }
 
 impl TraceDiff {
-    /// The roots that are matched.
+    /// The matched roots of threads.
     fn thread_pairs(&self) -> Vec<(u32, u32)> {
         let roots = self.tree(Side::Baseline).roots();
         let pair = |root| Some((root, self.partner(Side::Baseline, root)?));
@@ -129,7 +131,7 @@ impl TraceDiff {
 }
 
 impl Explanation {
-    /// Why a candidate lost against the counterpart, or was not matched at all.
+    /// Why a possible counterpart lost against the actual one, or was not matched at all.
     pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
             Some(_) if !other.same_subtree => "; it has a counterpart of its own",
@@ -161,7 +163,8 @@ impl Explanation {
     }
 }
 
-/// Whether the evidence for one candidate is stronger than for another, regardless of position.
+/// Whether the evidence for one possible counterpart is stronger than for another, regardless of
+/// position.
 fn is_more_alike(one: &PairEvidence, other: &PairEvidence) -> bool {
     let evidence = |of: &PairEvidence| (of.same_subtree, of.same_arguments);
     evidence(one) > evidence(other)
@@ -177,9 +180,8 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The calls of the other trace that the call could be matched to: the children of the
-    /// counterpart of the nearest matched call above, and the siblings of the call's own
-    /// counterpart.
+    /// The calls of the other trace that the call could be matched to: the children of its nearest
+    /// matched ancestor's counterpart, and the siblings of its own counterpart.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();
         let above = self

@@ -1,8 +1,8 @@
-//! Names → keys. Two calls of two runs can be the same call only if their keys are equal.
+//! Computes the keys of names. Calls of two runs can be the same call only if their keys are equal.
 //!
-//! A key is the kind of a call and its name without anything that may differ between two runs of
-//! the same code: addresses, line numbers, install prefixes of file paths, instance numbers of
-//! modules, steps, compiled regions and generated kernels, hashes of compiled graphs, and the
+//! A key consists of the kind of a call and its name without anything that may differ between two
+//! runs of the same code: addresses, line numbers, install prefixes of file paths, instance numbers
+//! of modules, steps, compiled regions and generated kernels, hashes of compiled graphs, and the
 //! vendor's prefix of runtime calls.
 
 use super::Aliases;
@@ -12,7 +12,7 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName, names_graph_launch};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// A key, dense from 0 over both trees.
+/// A key: an integer, dense from 0 over both trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(pub(super) u32);
 
@@ -32,8 +32,8 @@ impl<'a> Keys<'a> {
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
-        // `entry` needs an owned text on every look-up, but callers cache the keys, so this is
-        // cold.
+        // `entry` needs an owned text on every look-up. Callers cache the keys, so this code is
+        // rarely executed.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
     }
 
@@ -74,7 +74,8 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// If the name of a launch does not say what it launches, its key is what it launched.
+    /// The key of a launch. If its name does not say what it launches, the key is the kind of GPU
+    /// event launched.
     fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
         let name = self.aliases.apply(name);
         let name = runtime_name(&name);
@@ -86,12 +87,13 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Keys by the parts that they are made from, so that every distinct name is normalised only once.
+/// Caches keys by the parts that they are computed from, so that every distinct name is normalized
+/// only once.
 #[derive(Default)]
 struct Cache {
-    /// The keys of calls other than launches, by kind of call and name.
+    /// The keys of all calls except launches, by kind of call and name.
     others: [Vec<Option<Key>>; 6],
-    /// The keys of launches, by name and category of the first GPU event that was launched.
+    /// The keys of launches, by name and category of the first launched GPU event.
     launches: FxHashMap<(TextId, Option<Category>), Key>,
 }
 
@@ -167,8 +169,9 @@ fn frame_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The name of a frame without the folder in which its file is installed, so that it can be kept: `normalise`
-/// returns the same for both. `/home/me/project/train/loop.py(12): step` → `train/loop.py(12): step`.
+/// The name of a frame without the install folder of its file, but still valid as input of
+/// `normalise`, which returns the same for both names. `/home/me/project/train/loop.py(12): step` →
+/// `train/loop.py(12): step`.
 pub(crate) fn portable_frame(name: &str) -> Cow<'_, str> {
     let Some((file, _)) = split_frame(name) else { return without_addresses(name) };
     let kept = ["/site-packages/", "/dist-packages/", "/lib/python"];
@@ -195,8 +198,8 @@ fn is_number(text: &str) -> bool {
 }
 
 /// The path below a known install folder. Any other absolute path is cut to its last two
-/// components. Inductor names the files that it writes after a hash of their content
-/// (`4i/c4ik75qotyqpqz….py`), which differs with every change of the code.
+/// components. Inductor names its generated files after a hash of their content
+/// (`4i/c4ik75qotyqpqz….py`), which changes with the code.
 fn without_install_prefix(path: &str) -> String {
     let path = path.replace('\\', "/");
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -240,8 +243,8 @@ fn op_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// `triton_poi_fused_add_3` → `triton_poi_fused_add_#`. Inductor numbers the kernels that it writes
-/// in sequence, so one additional kernel renumbers all later ones.
+/// `triton_poi_fused_add_3` → `triton_poi_fused_add_#`. Inductor numbers its generated kernels in
+/// sequence, so one additional kernel renumbers all later ones.
 fn without_counter(name: &str) -> Cow<'_, str> {
     let generated = name.starts_with("triton_") || name.contains("cpp_fused_");
     match name.rsplit_once('_').filter(|&(_, number)| generated && is_number(number)) {
@@ -270,7 +273,8 @@ fn without_addresses(name: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The first word of `text` that is an address or a hash, with the text before and after it.
+/// Finds the first word of `text` that is an address or a hash, and returns it with the text before
+/// and after it.
 fn next_varying_word(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while from < text.len() {
@@ -291,7 +295,8 @@ fn is_address(word: &str) -> bool {
         .is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Inductor names graphs by the base-32 SHA-256 of their code, other tools by hexadecimal digests.
+/// Whether a word is a hash. Inductor names graphs by the base-32 SHA-256 of their code, other
+/// tools by hexadecimal digests.
 fn is_hash(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let lower = word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
@@ -380,7 +385,7 @@ mod tests {
     #[test]
     fn what_is_long_and_of_few_letters_is_a_hash() {
         assert!(is_hash("0123456789abcdef") && is_hash("abcdefabcdefab01"));
-        // Too short, only one digit, or letters that are not hexadecimal digits.
+        // One word is too short; the other has letters up to `f` but only one digit.
         assert!(!is_hash("0123456789abcde") && !is_hash("abcdefabcdefabc1"));
         assert!(!is_hash("scaled_dot_product1234"));
         let inductor = "c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk";

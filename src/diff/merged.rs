@@ -1,5 +1,5 @@
-//! Two call trees and their matching → one tree with a node for each matched pair and each
-//! unmatched call.
+//! Merges two call trees and their matching into one tree with a node for each matched pair and
+//! each unmatched call.
 //!
 //! ```text
 //! trace1: f(W(x y) z)      trace2: f(x y z k)
@@ -16,17 +16,17 @@ use super::NONE;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// A node of the merged tree: dense, in preorder, from 0.
+/// Id of a node of the merged tree: its position in preorder, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MergedId(pub(crate) u32);
 
 impl MergedId {
-    /// The id at a position in preorder, for a tree that was written to a file.
+    /// The id at a position in preorder, for a tree that was read from a file.
     pub(crate) fn at(position: u32) -> MergedId {
         MergedId(position)
     }
 
-    /// Position in preorder: the id that tables and the text of the tree use.
+    /// Position in preorder, which tables and the tree as text print as the id.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -59,10 +59,10 @@ impl MergedNode {
 /// The merged tree of two traces, in preorder.
 #[derive(Debug, Clone, Default)]
 pub struct MergedTree {
-    /// The calls of each node, `NONE` on a side without a call.
+    /// The calls of each node; `NONE` on a side without a call.
     calls: Vec<(u32, u32)>,
     depths: Vec<u32>,
-    /// `NONE` for roots.
+    /// The parent of each node; `NONE` for roots.
     parents: Vec<u32>,
     of_calls: PerSide<Vec<u32>>,
 }
@@ -88,12 +88,12 @@ impl MergedTree {
         node_of(self.calls[id.index()])
     }
 
-    /// Number of nodes above a node.
+    /// Number of ancestors of a node.
     pub fn depth(&self, id: MergedId) -> usize {
         self.depths[id.index()] as usize
     }
 
-    /// The node above, `None` for roots.
+    /// The parent of a node; `None` for roots.
     pub fn parent(&self, id: MergedId) -> Option<MergedId> {
         Some(self.parents[id.index()]).filter(|&parent| parent != NONE).map(MergedId)
     }
@@ -152,7 +152,7 @@ fn node_of(calls: (u32, u32)) -> MergedNode {
     }
 }
 
-/// The nodes before they are put in order: all baseline calls, then the candidate-only ones.
+/// The nodes before they are ordered: all baseline calls, then the candidate-only calls.
 struct Drafts {
     calls: Vec<(u32, u32)>,
     parents: Vec<u32>,
@@ -194,7 +194,7 @@ impl Drafts {
     }
 }
 
-/// The children of each draft, in order; the roots come last.
+/// The children of each unordered node, in order; the roots come last.
 struct Children {
     starts: Vec<u32>,
     list: Vec<u32>,
@@ -211,8 +211,8 @@ impl Children {
     }
 }
 
-/// The parent of a pair is the deeper of the two nodes above it, so a wrapper stays between the
-/// pair and the node above both.
+/// Determines the parent of each node. The parent of a pair is the deeper of its two calls'
+/// parents, so a wrapper stays between the pair and the common parent.
 fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
@@ -236,7 +236,7 @@ fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]
         .collect()
 }
 
-/// Finds the node above a draft.
+/// Finds the parent of an unordered node.
 struct Above<'a> {
     trees: PerSide<&'a CallTree>,
     calls: &'a [(u32, u32)],
@@ -251,15 +251,15 @@ impl Above<'_> {
         }
     }
 
-    /// The pair directly above both calls of a pair. This is the common case.
+    /// The pair whose calls are the parents of both calls of a pair, which is the common case.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is unmatched, or a pair that is above both calls. A pair
-    /// above `call` may not be above its counterpart: on the other side, the counterpart can be a
-    /// sibling of a renamed op instead of being inside it.
+    /// The nearest node above `call` that is unmatched or whose two calls are above both `call` and
+    /// its counterpart. A pair above `call` need not be above the counterpart: the counterpart can
+    /// be a sibling of a renamed op on its side instead of being inside it.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)
@@ -273,7 +273,7 @@ impl Above<'_> {
             .unwrap_or(NONE)
     }
 
-    /// Whether `lower` is a wrapper of the candidate somewhere below `upper`.
+    /// Whether `lower` is a candidate-only wrapper somewhere below `upper`.
     fn is_wrapper_below(&self, lower: u32, upper: u32) -> bool {
         lower != NONE
             && matches!(node_of(self.calls[lower as usize]), MergedNode::Only(Side::Candidate, call)
@@ -281,10 +281,11 @@ impl Above<'_> {
     }
 }
 
-/// Baseline order, with each candidate-only call after the node before it in the candidate.
+/// The order of the nodes: baseline order, with each candidate-only call after the node that
+/// precedes it in the candidate.
 fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
-    // The candidate-only drafts before all pairs, then those after each baseline draft. They are
-    // numbered in order, so those after one pair form a range.
+    // Candidate-only nodes are sorted by the pair that they follow, those before all pairs first.
+    // Within one pair they keep their order, so they form a range.
     let first = baseline as u32;
     let mut behind = vec![(first, first); baseline + 1];
     let (mut next, mut last_pair) = (first, 0);

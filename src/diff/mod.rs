@@ -1,6 +1,8 @@
-//! Two [`CallTree`]s → [`TraceDiff`]: matched calls, points of difference and one merged tree.
+//! Compares two [`CallTree`]s and returns a [`TraceDiff`]: matched calls, points of difference and
+//! one merged tree.
 //!
-//! `docs/development/algorithm.md` describes how calls are matched; the terms are those of `docs/concepts/glossary.md`.
+//! `docs/development/algorithm.md` describes how calls are matched; `docs/concepts/glossary.md`
+//! defines the terms.
 
 mod alias;
 mod align;
@@ -55,7 +57,7 @@ use std::sync::{Arc, OnceLock};
 use step_pairs::StepPairs;
 pub(crate) use windows::Window;
 
-/// Marks a call without a counterpart in columns of calls.
+/// Marks an unmatched call in columns that contain calls.
 const NONE: u32 = u32::MAX;
 
 /// How a call relates to the other trace.
@@ -63,21 +65,21 @@ const NONE: u32 = u32::MAX;
 pub enum Relation {
     /// Matched, with equal keys.
     Same,
-    /// Matched at the same position under another name; not a common node.
+    /// Matched at the same position under a different name; not a common node.
     Renamed,
-    /// Matched to an equal subtree at another position below the same matched pair.
+    /// Matched to an equal subtree at a different position below the same matched pair.
     Moved,
-    /// Part of a compiled region that the other trace does not have, or of what that region
-    /// replaced.
+    /// Part of a compiled region that the other trace does not have, or replaced by such a region.
     Replaced,
-    /// Only in the baseline.
+    /// The call exists only in the baseline.
     OnlyBaseline,
-    /// Only in the candidate.
+    /// The call exists only in the candidate.
     OnlyCandidate,
 }
 
 impl Relation {
-    /// As tables write it: `same`, `renamed`, `moved`, `replaced`, `trace1_only`, `trace2_only`.
+    /// The relation as tables print it: `same`, `renamed`, `moved`, `replaced`, `trace1_only`,
+    /// `trace2_only`.
     pub fn label(self) -> &'static str {
         match self {
             Relation::Same => "same",
@@ -89,7 +91,7 @@ impl Relation {
         }
     }
 
-    /// Whether the call has a counterpart with the same key, so that it can be a lowest common
+    /// Whether the call has a counterpart with the same key and can therefore be a lowest common
     /// node.
     pub fn is_common(self) -> bool {
         matches!(self, Relation::Same | Relation::Moved)
@@ -113,7 +115,7 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
-    /// Whether each step is compared; `None` if all are.
+    /// Whether each step is compared; `None` if all steps are.
     compared_steps: Option<PerSide<Vec<bool>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
@@ -157,8 +159,8 @@ impl TraceDiff {
         TraceDiff::with_look_ahead(baseline, candidate, options, None::<&fn(Side, &Program)>)
     }
 
-    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` computes on
-    /// other threads what a report needs from each trace by itself.
+    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other
+    /// threads and computes what a report needs from each trace by itself.
     pub(crate) fn with_look_ahead(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
@@ -179,13 +181,13 @@ impl TraceDiff {
                     mirrored(align_in_order(programs, &options, &pins, &windows))
                 }
             };
-            // From here on the merged tree is the only owner of the matching.
+            // From here on the merged tree is the sole owner of the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
             (pairing, regions, confidences, merged)
         };
         let plain_names: PerSide<PlainNames> = PerSide::default();
-        // The alignment keeps one thread busy. Meanwhile another one computes what depends on one
-        // tree only.
+        // The alignment keeps one thread busy. Meanwhile another thread computes what depends on
+        // one tree only.
         let look_ahead = || {
             for side in Side::BOTH {
                 programs[side].look_ahead();
@@ -237,7 +239,7 @@ impl TraceDiff {
         &self.programs[side]
     }
 
-    /// Both trees.
+    /// The call trees of both sides.
     pub fn trees(&self) -> PerSide<&CallTree> {
         self.programs.as_ref().map(|program| &**program.tree())
     }
@@ -262,9 +264,9 @@ impl TraceDiff {
         self.partner(side, call).map(|_| self.passes[side][call.index()])
     }
 
-    /// The steps that are compared, ordered by the baseline; the candidate may run them in another
-    /// order. No call of any other step has a counterpart. `None` if steps are compared by position, and
-    /// if no steps can be compared.
+    /// The pairs of compared steps, in baseline order; the candidate may run them in a different
+    /// order. Calls of all other steps have no counterparts. `None` if steps are compared by
+    /// position or cannot be compared.
     pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
         self.step_pairs.as_deref()
     }
@@ -277,7 +279,7 @@ impl TraceDiff {
     }
 
     /// The compiled regions and graph launches that only one side has, with the calls of the other
-    /// side that they replaced. Those of the baseline come first; each side is in preorder.
+    /// side that they replaced. Regions of the baseline come first; each side is in preorder.
     pub fn regions(&self) -> &[Region] {
         &self.regions.list
     }
@@ -308,9 +310,10 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a call is unmatched only because more is known about a graph on its side: both sides
-    /// launch the graph, but only this one knows its capture, or the program parts that its kernels
-    /// name. The traces then differ in what was recorded, not in what ran.
+    /// Whether a call is unmatched only because more was recorded on its side. Both sides launch
+    /// the graph that contains the call, but only this side knows the graph's capture or the
+    /// program parts that its kernels name. The traces then differ in what was recorded, not in
+    /// what ran.
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
         let Some(known) = tree.captured_as(call).filter(|_| self.partner(side, call).is_none())
@@ -332,8 +335,8 @@ impl TraceDiff {
         self.plain_names[side].of(self.tree(side), call)
     }
 
-    /// Whether a matched call was captured in a graph on exactly one side. Where a graph replays a call, the
-    /// call takes no host time.
+    /// Whether a matched call was captured in a graph on exactly one side. A call that a graph
+    /// replays takes no host time.
     pub(crate) fn is_captured_on_one_side(&self, node: MergedNode) -> bool {
         match node {
             MergedNode::Both(a, b) => {
@@ -366,7 +369,7 @@ impl TraceDiff {
         &self.options
     }
 
-    /// Both trees in one.
+    /// The merged tree of both traces.
     pub fn merged(&self) -> &MergedTree {
         &self.merged
     }

@@ -3,18 +3,19 @@
 use super::{Aliases, Passes, Pin};
 use crate::program::RepeatDetection;
 
-/// How two trees are aligned.
+/// Options that control how two trees are aligned.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DiffOptions {
     /// Names that count as equal.
     pub aliases: Aliases,
-    /// Whether repeats serve as steps in a trace that has no steps.
+    /// Whether repetitions are used as steps in a trace without steps.
     pub repeats: RepeatDetection,
-    /// Calls that the user matches. [`TraceDiff::check_pins`](super::TraceDiff::check_pins)
-    /// reports pins that cannot be kept.
+    /// Pairs of calls that the user matches explicitly.
+    /// [`TraceDiff::check_pins`](super::TraceDiff::check_pins) reports pins that cannot be
+    /// satisfied.
     pub pins: Vec<Pin>,
-    /// Passes of the alignment that do not run, to measure what they are worth.
+    /// Passes of the alignment to skip, to measure their contribution.
     pub without: Passes,
 }
 
@@ -26,21 +27,21 @@ impl DiffOptions {
         self
     }
 
-    /// Sets whether repeats serve as steps in a trace that has no steps.
+    /// Sets whether repetitions are used as steps in a trace without steps.
     #[must_use]
     pub fn repeats(mut self, repeats: RepeatDetection) -> Self {
         self.repeats = repeats;
         self
     }
 
-    /// Sets the calls that the user matches.
+    /// Sets the pairs of calls that the user matches explicitly.
     #[must_use]
     pub fn pins(mut self, pins: Vec<Pin>) -> Self {
         self.pins = pins;
         self
     }
 
-    /// Leaves out passes of the alignment.
+    /// Sets the passes of the alignment to skip.
     #[must_use]
     pub fn without(mut self, without: Passes) -> Self {
         self.without = without;

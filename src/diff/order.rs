@@ -1,15 +1,15 @@
-//! Decides which of two trees the search treats as the first.
+//! Decides which of two trees the alignment treats as the first.
 //!
-//! The search breaks ties by the order of its sides. It therefore always takes two contents in the
-//! same order, which makes `diff(b, a)` the mirror of `diff(a, b)`.
+//! The alignment breaks ties by the order of its sides. The alignment therefore always receives two
+//! given trees in the same order, which makes `diff(b, a)` the mirror image of `diff(a, b)`.
 
 use crate::side::PerSide;
 use crate::trace::{Arguments, TextId, Trace};
 use crate::tree::{CallId, CallTree};
 use std::cmp::Ordering;
 
-/// Whether the search takes these trees in this order. Trees are compared by size, then by content
-/// as text, because ids depend on which tree is seen first.
+/// Whether the alignment receives these trees in this order. Trees are compared by size, then by
+/// the text of their content; ids would depend on which tree was read first.
 pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     let (baseline, candidate) = (trees.baseline, trees.candidate);
     let mut contents = Contents::new(trees);
@@ -18,8 +18,8 @@ pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     lengths.then_with(|| orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)).is_le()
 }
 
-/// Compares the contents of calls. Two runs share most of their texts, so equal texts are compared
-/// only once.
+/// Compares the contents of calls. Two runs share most texts, so equal texts are compared only
+/// once.
 struct Contents<'a> {
     trees: PerSide<&'a CallTree>,
     names: Twins,
@@ -66,13 +66,13 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// The texts of a record of arguments.
+/// The texts that an argument record consists of.
 fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<Item = &'a str> {
     let ids = arguments.map(|a| [a.dims, a.types, a.concrete, a.strides]);
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// For each baseline id that was compared, the candidate id with an equal text.
+/// For each baseline text id that was compared, the candidate id of an equal text.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

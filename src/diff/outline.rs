@@ -1,4 +1,4 @@
-//! A call tree → columns of integers that the alignment compares instead of text.
+//! Converts a call tree into columns of integers, which the alignment compares instead of text.
 
 use super::keys::{Key, Keys};
 use crate::trace::{Arguments, Category, EventId, TextId, Trace};
@@ -13,13 +13,13 @@ pub(super) struct ArgumentIds {
 }
 
 impl ArgumentIds {
-    /// The ids of all argument records of a trace. Strides are ignored, so that an op with
+    /// The ids of all argument records of a trace. Strides are ignored, so an op with
     /// `channels_last` inputs stays the same op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
         trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
     }
 
-    /// Hashes of the strides of all argument records of a trace; they serve as a tie-breaker.
+    /// Hashes of the strides of all argument records of a trace, used to break ties.
     fn strides_of(trace: &Trace) -> Vec<u64> {
         let hash = |arguments: &Arguments| {
             let mut hasher = FxHasher::default();
@@ -39,8 +39,9 @@ impl ArgumentIds {
     }
 }
 
-/// Something that two subtrees can have in common: a key, an argument record, a kind of GPU event.
-/// Dense over both trees: keys and kinds of GPU events are even, argument records odd.
+/// Something that two subtrees can have in common: a key, an argument record, or a kind of GPU
+/// event. Tokens are dense over both trees; even numbers are keys and kinds of GPU events, odd
+/// numbers are argument records.
 pub(super) type Token = u32;
 
 /// One tree in preorder, as the alignment sees it.
@@ -48,30 +49,32 @@ pub(super) type Token = u32;
 pub(super) struct Outline<'a> {
     tree: &'a CallTree,
     pub(super) keys: Vec<Key>,
-    /// The keys used for GPU events of each category, whatever their names.
+    /// The keys that GPU events of each category have, whatever their names.
     kinds_of_gpu: GpuKinds,
-    /// Argument id of each call, 0 for none.
+    /// Argument id of each call; 0 if it has no arguments.
     pub(super) arguments: Vec<u32>,
-    /// Hash of the keys, arguments, strides, kernel names and grids of the subtree, in order and
-    /// without queries. For a GPU event it is the hash of its name only, so that below one launch a
-    /// kernel stays the same kernel when the batch size changes.
+    /// Hash of each call's subtree in order, without queries: keys, arguments, strides, kernel
+    /// names and grids. For a GPU event, the hash covers only its name, so a kernel below a given
+    /// launch stays the same kernel when the batch size changes.
     pub(super) exact: Vec<u64>,
-    /// Hash of the keys and arguments of the subtree, in order and without queries; GPU events
-    /// count by their kind only.
+    /// Hash of the keys and arguments of each call's subtree, in order and without queries. GPU
+    /// events only contribute their kind.
     pub(super) shape: Vec<u64>,
-    /// Number of evidence tokens before each call in preorder; one entry more than there are calls.
+    /// Number of evidence tokens before each call in preorder, with one additional entry at the
+    /// end.
     weight_before: Counts,
-    /// Calls that the other side cannot have, because it recorded none of their kind; empty if
-    /// there are none. The outline skips them: their children become children of the call above.
+    /// Calls that the other side cannot have because it recorded no calls of their kind. The column
+    /// is empty if no call is hidden. The outline skips these calls, and their children become
+    /// children of the parent.
     hidden: Vec<bool>,
-    /// Number of visible calls before each call, one entry more than there are calls; empty if no
+    /// Number of visible calls before each call, with one additional entry at the end. Empty if no
     /// call is hidden.
     seen_before: Counts,
 }
 
 impl<'a> Outline<'a> {
-    /// The columns that describe each call by itself. The columns of subtrees still have to be
-    /// [summed up](Outline::summed_up), which does not need the other side.
+    /// Computes the columns that describe each call by itself. [`Outline::summed_up`] then adds the
+    /// columns that describe subtrees, which does not need the other side.
     pub(super) fn new(
         tree: &'a CallTree,
         keys: &mut Keys<'_>,
@@ -95,7 +98,7 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// The same tree with these calls hidden.
+    /// Returns the same tree with these calls hidden.
     #[must_use]
     pub(super) fn without(mut self, hidden: Vec<bool>) -> Outline<'a> {
         self.seen_before = Counts::of(hidden.iter().map(|&hidden| u8::from(!hidden)));
@@ -130,7 +133,7 @@ impl<'a> Outline<'a> {
         self.tree.is_gpu_path(CallId(call))
     }
 
-    /// The key without the name of a GPU event: kernel, memcpy or memset.
+    /// The key of a call, or of a GPU event without its name: kernel, memcpy or memset.
     pub(super) fn place(&self, call: u32) -> Key {
         match self.tree.event(CallId(call)).filter(|_| self.is_gpu(call)) {
             Some(event) => self.kinds_of_gpu.of(self.tree.trace().category(event)),
@@ -139,7 +142,7 @@ impl<'a> Outline<'a> {
     }
 
     /// Whether the call is a query: a runtime call without GPU work below it. Queries are not part
-    /// of the structure, because two runs differ in them at random.
+    /// of the structure, because they vary randomly between two runs.
     pub(super) fn is_query(&self, call: u32) -> bool {
         self.kind(call) == CallKind::Runtime && !self.is_gpu_path(call)
     }
@@ -166,17 +169,17 @@ impl<'a> Outline<'a> {
         self.hidden.get(call as usize).copied().unwrap_or(false)
     }
 
-    /// Number of calls before a call, not counting hidden ones.
+    /// Number of visible calls before a call.
     pub(super) fn position(&self, call: u32) -> u32 {
         if self.hidden.is_empty() { call } else { self.seen_before.before(call as usize) }
     }
 
-    /// Number of calls in the subtree, not counting hidden ones.
+    /// Number of visible calls in the subtree.
     pub(super) fn size(&self, call: u32) -> u32 {
         self.position(self.end(call)) - self.position(call)
     }
 
-    /// The calls of the subtree in preorder, without hidden ones.
+    /// The visible calls of the subtree, in preorder.
     pub(super) fn subtree(&self, call: u32) -> impl Iterator<Item = u32> {
         (call..self.end(call)).filter(|&below| !self.is_hidden(below))
     }
@@ -203,8 +206,8 @@ impl<'a> Outline<'a> {
     }
 
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
-        // Continuing with the next call in preorder steps into a hidden call, so that its children
-        // take its position among the siblings.
+        // The next call in preorder after a hidden call is its first child, so children of hidden
+        // calls take its position among the siblings.
         let seen = move |from: u32| (from..end).find(|&call| !self.is_hidden(call));
         std::iter::successors(seen(first), move |&call| seen(self.end(call)))
     }
@@ -234,8 +237,7 @@ impl<'a> Outline<'a> {
     }
 
     /// Whether two subtrees are equal call by call, including queries and the varying parts of
-    /// names. Only the names of the two roots may vary, if those are ops or frames. Times may
-    /// differ.
+    /// names. The names of the two roots may vary if both are ops or frames. Durations may differ.
     pub(super) fn are_equal_throughout(&self, one: u32, two: u32) -> bool {
         let length = self.end(one) - one;
         length == self.end(two) - two
@@ -280,12 +282,12 @@ impl<'a> Outline<'a> {
         (self.exact, self.shape) = (0..self.len() as u32).map(of_call).unzip();
     }
 
-    /// Adds the hashes of a call's children to its own. Children come after their parent in
-    /// preorder, so one pass from the end sees them first.
+    /// Adds the hashes of the children to the hash of each call. Children come after their parent
+    /// in preorder, so one reverse pass is enough.
     fn hash_subtrees(&mut self) {
         for call in (0..self.len() as u32).rev() {
-            // The children of a hidden call count for the call above it, so they must not also
-            // count here.
+            // The children of a hidden call count toward the call above it, so they must not be
+            // counted here as well.
             let end = self.end(call);
             if end == call + 1 || self.is_hidden(call) {
                 continue;
@@ -307,8 +309,8 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// A hash of how much a GPU event works on: the grid of a kernel, the bytes of a copy. If shapes
-/// were not recorded, it is all that distinguishes calls of the same name.
+/// A hash of the size of a GPU event's work: the grid of a kernel, or the bytes of a copy. If
+/// shapes were not recorded, only this size distinguishes calls with the same name.
 fn size_of(trace: &Trace, event: EventId) -> u64 {
     let mut hasher = FxHasher::default();
     if let Some(grid) = trace.grids().get(event) {
@@ -325,7 +327,7 @@ fn mix(hash: u64, value: u64) -> u64 {
     folded ^ (folded >> 29)
 }
 
-/// The keys used in place of the names of GPU events.
+/// The keys that GPU events have instead of their names.
 #[derive(Debug)]
 struct GpuKinds {
     kernel: Key,

@@ -1,4 +1,4 @@
-//! Which call of one tree matches which call of the other, and how the two relate.
+//! Stores which call of one tree matches which call of the other, and how the two relate.
 
 use super::Relation;
 use super::passes::Pass;
@@ -8,16 +8,16 @@ use crate::side::PerSide;
 /// The matching of the two trees.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairing {
-    /// Counterpart of each call on the other side, `NONE` if it has none.
+    /// Counterpart of each call on the other side; `NONE` for unmatched calls.
     pub(super) partners: PerSide<Vec<u32>>,
     /// How each call relates to its counterpart.
     pub(super) relations: PerSide<Vec<Relation>>,
-    /// The pass that matched each call; meaningless for calls without a counterpart.
+    /// The pass that matched each call; meaningless for unmatched calls.
     pub(super) passes: PerSide<Vec<Pass>>,
-    /// Blocks of unlike siblings that were too large to be searched completely.
+    /// Number of blocks of unlike siblings that were too large to be searched completely.
     pub(super) cut_blocks: u64,
-    /// Threads that were compared with only some of the other side's threads.
+    /// Number of threads that were compared with only some of the other side's threads.
     pub(super) cut_threads: u64,
-    /// The steps that are compared, ordered by the baseline; `None` if they are compared by position.
+    /// The pairs of compared steps, in baseline order; `None` if steps are compared by position.
     pub(super) steps: Option<StepPairs>,
 }

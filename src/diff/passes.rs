@@ -1,29 +1,29 @@
 //! The passes of the alignment, in the order in which they run.
 //!
-//! Each match records the pass that made it, which `explain` prints. A pass can be left out, to measure what
-//! it is worth: `examples/alignment_quality.rs --ablation`.
+//! Each match records the pass that made it, and `explain` prints that pass. To measure the
+//! contribution of a pass, it can be skipped: `examples/alignment_quality.rs --ablation`.
 
-/// One pass of the alignment: which calls it matches, and on what evidence.
+/// One pass of the alignment: which calls it matches, and based on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pass {
-    /// Calls that the user matched.
+    /// Calls that the user matched explicitly.
     Pinned,
     /// Threads.
     Threads,
     /// The contents of identical calls.
     Identical,
-    /// Siblings in the same order.
+    /// Siblings that have the same order on both sides.
     Siblings,
-    /// Modules that swapped places, by their instance numbers.
+    /// Modules that swapped places, identified by their instance numbers.
     InstanceNumbers,
     /// Siblings that swapped places.
     Swapped,
-    /// Neighbours that swapped places.
+    /// Adjacent calls that swapped places.
     Neighbours,
-    /// Ops of two vendors for the same operation; opened afterwards.
+    /// Ops of two vendors for the same operation. The pass also opens both ops.
     Variants,
-    /// Wrappers that only one side has. This pass matches nothing itself: it opens them, and their
-    /// contents are aligned as siblings.
+    /// Wrappers that only one side has. This pass matches nothing itself: it opens the wrappers,
+    /// and their contents are aligned as siblings.
     Wrappers,
     /// Equal calls near each other.
     EqualNear,
@@ -33,7 +33,7 @@ pub enum Pass {
     Renamed,
     /// Similar calls near each other.
     SimilarNear,
-    /// Renamed calls that swapped places with a neighbour.
+    /// Renamed calls that swapped places with an adjacent call.
     RenamedNeighbours,
     /// Calls that lost their contents.
     Emptied,
@@ -41,14 +41,14 @@ pub enum Pass {
     Far,
     /// Equal calls whose matches crossed.
     EqualInOrder,
-    /// The contents of threads without a counterpart. This pass matches nothing itself: it aligns the
-    /// calls as siblings.
+    /// The contents of threads without a counterpart. This pass matches nothing itself: it aligns
+    /// the calls as siblings.
     SplitThreads,
     /// Calls with a new caller.
     NewCallers,
-    /// Calls directly above matches.
+    /// Parents of matched calls.
     AroundMatches,
-    /// Calls whose contents are elsewhere now.
+    /// Calls whose contents moved elsewhere.
     LeftBehind,
     /// `record_function` ranges.
     Ranges,
@@ -81,12 +81,12 @@ impl Pass {
         Pass::Ranges,
     ];
 
-    /// The name: `siblings`, `equal_near`, …
+    /// The name of the pass: `siblings`, `equal_near`, …
     pub fn name(self) -> &'static str {
         self.words().0
     }
 
-    /// The evidence that a match of this pass rests on, as the end of a sentence that begins with
+    /// The evidence for the matches of this pass, as the end of a sentence that begins with
     /// “matched, because”.
     pub fn evidence(self) -> &'static str {
         self.words().1

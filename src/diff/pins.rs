@@ -1,7 +1,7 @@
-//! Pairs of calls that the user matches: `module("Block_1") = module("Block_2")`.
+//! Matches pairs of calls that the user specifies: `module("Block_1") = module("Block_2")`.
 //!
-//! The two queries must select equally many calls. The first of the baseline is matched with the first of the
-//! candidate, before anything else is aligned, and so on. What is in them is then aligned as usual.
+//! The two queries must select equally many calls, which are matched in order. Pinned calls are
+//! matched before anything else is aligned. The contents of pinned calls are then aligned as usual.
 
 use super::TraceDiff;
 use super::order;
@@ -12,7 +12,7 @@ use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
 
-/// Two queries whose calls are matched.
+/// Two queries whose selected calls are matched with each other.
 ///
 /// ```
 /// use tracetree::diff::Pin;
@@ -36,7 +36,7 @@ impl Pin {
     /// The pairs of calls, in preorder of the baseline.
     ///
     /// # Errors
-    /// If a query selects no call, or the two select different numbers of calls.
+    /// Fails if a query selects no call, or if the two queries select different numbers of calls.
     fn calls(&self, trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
         let one = outermost(trees.baseline, self.queries.baseline.find_some(trees.baseline)?);
         let two = outermost(trees.candidate, self.queries.candidate.find_some(trees.candidate)?);
@@ -53,7 +53,7 @@ impl Pin {
     }
 }
 
-/// The calls that are not below another one of them.
+/// The calls that are not below another call of the list.
 fn outermost(tree: &CallTree, calls: Vec<CallId>) -> Vec<CallId> {
     let mut kept: Vec<CallId> = Vec::new();
     for call in calls {
@@ -73,7 +73,7 @@ impl fmt::Display for Pin {
 impl FromStr for Pin {
     type Err = Error;
 
-    /// Parses `QUERY = QUERY`. An equals sign inside of quotes belongs to a query.
+    /// Parses `QUERY = QUERY`. An equals sign inside quotes belongs to a query.
     fn from_str(text: &str) -> Result<Pin> {
         let mut is_quoted = false;
         let at = text.char_indices().find(|&(_, c)| {
@@ -88,7 +88,7 @@ impl FromStr for Pin {
     }
 }
 
-/// The calls of all pins; a call that several pins name is matched by the first.
+/// The matched calls of all pins. If several pins select a call, the first pin applies.
 pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
     let mut all: Vec<(CallId, CallId)> = Vec::new();
     for pin in pins {
@@ -107,11 +107,12 @@ pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(Ca
 }
 
 impl TraceDiff {
-    /// Whether every [pin](super::DiffOptions::pins) was kept.
+    /// Checks that every [pin](super::DiffOptions::pins) was satisfied.
     ///
     /// # Errors
-    /// If a query of a pin selects no calls, if its two queries select different numbers of calls, or if a pair
-    /// contradicts another match: no tree can contain two pairs of which each is above the other.
+    /// Fails if a query of a pin selects no calls, if the two queries of a pin select different
+    /// numbers of calls, or if a pinned pair contradicts another match: no tree can contain two
+    /// pairs of which each is above the other.
     pub fn check_pins(&self) -> Result<()> {
         let pins = &self.options().pins;
         for (a, b) in resolve(pins, self.trees())? {
@@ -132,7 +133,7 @@ impl TraceDiff {
         Ok(())
     }
 
-    /// The pinned calls in the order in which the trees are aligned; empty if a pin is wrong, which
+    /// The pinned calls, with the sides in alignment order. Empty if a pin is invalid, which
     /// [`TraceDiff::check_pins`] reports.
     pub(super) fn pinned(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
         let calls = resolve(pins, trees).unwrap_or_default();

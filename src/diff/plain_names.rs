@@ -1,12 +1,12 @@
-//! Names of calls without anything that may differ between two runs of the same code, each made
-//! once.
+//! Computes the plain names of calls, each once: names without anything that may differ between two
+//! runs of the same code.
 
 use super::{NONE, keys};
 use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::sync::OnceLock;
 
-/// The plain names of one tree, made on first use.
+/// The plain names of one tree, computed on first use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PlainNames(OnceLock<Names>);
 
@@ -14,13 +14,13 @@ pub(super) struct PlainNames(OnceLock<Names>);
 #[derive(Debug, Clone, Default)]
 struct Names {
     names: Vec<Box<str>>,
-    /// For each kind of call, the position in the list by text id; `NONE` if no call of the kind
-    /// has that text as its name.
+    /// For each kind of call and each text id, the position of the plain name in the list. `NONE`
+    /// if no call of the kind has that name.
     of_kinds: [Vec<u32>; 6],
 }
 
 impl PlainNames {
-    /// The plain name of a call. The tree must be the same on every call.
+    /// The plain name of a call. Every invocation must pass the same tree.
     pub(super) fn of<'a>(&'a self, tree: &'a CallTree, call: CallId) -> &'a str {
         // A call without an event is a thread.
         let Some((kind, name)) = key(tree, call) else { return tree.name(call) };
@@ -28,7 +28,7 @@ impl PlainNames {
         &all.names[all.of_kinds[kind as usize][name.index()] as usize]
     }
 
-    /// Makes the names ahead of their first use.
+    /// Computes the names before they are first needed.
     pub(super) fn look_ahead(&self, tree: &CallTree) {
         self.all(tree);
     }

@@ -1,12 +1,13 @@
-//! Ranges that only one program marks: `record_function` annotations around its calls.
+//! Handles ranges that only one program marks: `record_function` annotations around its calls.
 //!
 //! ```text
 //! trace1   a b c d            aligned as   a b c d
 //! trace2   R(a S(b c)) d                   a b c d
 //! ```
-//! Such a range changes nothing but the depth of the calls in it. The trees are aligned without
-//! them, so that no range competes with the calls in it for a counterpart. Afterwards, a range of
-//! one side and one of the other that contain the same matched calls are one range under two names.
+//! Such a range changes only the depth of the calls in it. The trees are aligned without these
+//! ranges, so no range competes with the calls in it for a counterpart. Afterward, a baseline range
+//! and a candidate range that contain the same matched calls are treated as one range under two
+//! names.
 
 use super::outline::Outline;
 use super::pairing::Pairing;
@@ -20,10 +21,11 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Two ranges are one if, of every thousand matched calls in either, at least this many are in both.
+/// Two ranges are the same if at least this many per thousand of the matched calls in each range
+/// are in both.
 const SHARED: usize = 500;
 
-/// For each side, its ranges whose names the other side does not have, in preorder.
+/// For each side, the ranges whose names the other side does not have, in preorder.
 pub(super) fn one_sided(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
@@ -44,7 +46,8 @@ pub(super) fn one_sided(
     })
 }
 
-/// Whether a call is a range: an op without arguments and namespace, with other ops or frames in it.
+/// Whether a call is a range: an op without arguments and without a namespace, with other ops or
+/// frames inside.
 fn is_range(tree: &CallTree, outline: &Outline<'_>, call: u32) -> bool {
     let name = tree.name(CallId(call));
     let is_node =
@@ -116,7 +119,7 @@ pub(super) fn pair(
     }
 }
 
-/// The matched calls directly inside ranges, each with the positions of the nearest ranges around it,
+/// The matched calls directly inside ranges, each with the positions of its enclosing ranges,
 /// innermost first.
 fn ranges_around(
     tree: &CallTree,

@@ -1,19 +1,19 @@
-//! Two outlines → the same outlines without the kinds of calls that only one side recorded.
+//! Hides the kinds of calls that only one side recorded from the alignment.
 //!
 //! If only one of two runs was recorded with `with_stack`, its frames cannot have counterparts.
-//! They would sit between the ops and count as evidence against every match.
+//! Such frames would lie between the ops and count as evidence against every match.
 //!
 //! ```text
 //! trace1   step(forward(linear(addmm)))        aligned as   linear(addmm)
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! The same applies to captured calls if the other side replays graphs whose captures are unknown,
-//! and to program parts that kernels name if the kernels of the other side name none. The kernels
-//! of both replays are then aligned as if neither were known.
+//! Captured calls are hidden, too, if the other side replays graphs with unknown captures. So are
+//! program parts that kernels name, if the other side's kernels name none. The kernels of both
+//! replays are then aligned as if no captures or parts were known.
 //!
-//! So the trees are aligned without these calls. The merged tree still contains them, at their own
-//! positions, as unmatched calls around matched pairs.
+//! So the trees are aligned without these calls. The merged tree still contains the hidden calls at
+//! their own positions, as unmatched calls around matched pairs.
 
 use super::outline::Outline;
 use super::ranges;
@@ -22,7 +22,7 @@ use crate::trace::CapturedAs;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Kinds of calls that a recorder may leave out while it records all others.
+/// Kinds of calls that a profiler may omit while it records all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Optional {
     /// Python frames and built-in functions.
@@ -31,7 +31,8 @@ enum Optional {
     Module,
     /// A call recorded while a graph was captured.
     Captured,
-    /// A part of the program that kernels of a graph name as the part they were captured in.
+    /// A part of the program in which kernels of a graph were captured, known only from the
+    /// kernels' arguments.
     Part,
 }
 
@@ -39,7 +40,7 @@ impl Optional {
     const ALL: [Optional; 4] =
         [Optional::Frame, Optional::Module, Optional::Captured, Optional::Part];
 
-    /// The kinds of a call: none, one, or two (a captured frame).
+    /// The optional kinds of a call: none, one, or two (for a captured frame).
     fn of(tree: &CallTree, call: u32) -> impl Iterator<Item = Optional> {
         let call = CallId(call);
         let kind = match tree.kind(call) {
@@ -59,18 +60,18 @@ impl Optional {
     }
 }
 
-/// What was recorded in a thread, by [`Optional`].
+/// Which optional kinds of calls a thread contains, indexed by [`Optional`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Recorded {
-    /// Whether there is any such call.
+    /// Whether the thread contains a call of this kind.
     has: [bool; Optional::ALL.len()],
-    /// Whether such a call of the other side may have its match here.
+    /// Whether calls of this kind on the other side may have counterparts in this thread.
     can_have: [bool; Optional::ALL.len()],
 }
 
-/// Hides, in each thread, the kinds of calls that the matched thread has none of; in unmatched
-/// threads, those that the whole other trace has none of. `left_out` calls are hidden as well,
-/// and so are ranges whose names the other trace does not have.
+/// Hides, in each matched thread, the kinds of calls that its counterpart has none of. In unmatched
+/// threads, hides the kinds that the whole other trace has none of. Calls in `left_out` are hidden
+/// as well, and so are ranges whose names the other trace does not have.
 pub(super) fn without_one_sided<'a>(
     trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,
@@ -136,8 +137,8 @@ fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
         }
         launches_graphs = launches_graphs || tree.is_graph_launch(CallId(call));
     }
-    // Captured calls can match eager ones. Only a thread whose graphs have no known captures cannot
-    // have a match for them.
+    // Captured calls can match eager ones. Captured calls have no possible match only in a thread
+    // that launches graphs without known captures.
     recorded.can_have = recorded.has;
     recorded.can_have[Optional::Captured as usize] |= !launches_graphs;
     recorded

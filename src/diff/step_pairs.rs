@@ -1,4 +1,4 @@
-//! The steps of two traces → the steps that are compared.
+//! Decides which steps of two traces are compared with each other.
 //!
 //! ```text
 //! trace1   A   B   C                 matched by what the steps do; on a tie by their
@@ -7,9 +7,9 @@
 //! trace1   prefill 512   decode 4   decode 5      batches of an inference engine: equal ones first,
 //! trace2   decode 4   prefill 500   decode 4      then the nearest of the same class, in any order
 //! ```
-//! Steps of different phases are never compared. If both traces have as many steps and nothing shows that they run
-//! in another order, steps are compared by position. The alignment does not see the calls of a step
-//! without a counterpart, so that it cannot match them to calls of a step that is compared.
+//! Steps of different phases are never compared. If both traces have equally many steps and nothing
+//! shows that their order differs, steps are compared by position. The alignment does not see the
+//! calls of a step without a counterpart, so it cannot match them to calls of a compared step.
 
 use super::outline::{Outline, Token};
 use crate::program::{BatchClass, Phase, Program, StepId, StepSpan, Steps};
@@ -20,21 +20,21 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
-/// Maximum number of step pairs to weigh; beyond it, steps are matched by position.
+/// Maximum number of step pairs to score; beyond it, steps are matched by position.
 const CELLS: usize = 1 << 20;
 
-/// Similarity of two steps is measured in twentieths. Smaller differences do not count, because two
-/// recordings of one step are never quite the same.
+/// Step similarity is measured in twentieths. Smaller differences are ignored, because two
+/// recordings of the same step are never quite equal.
 const PARTS: usize = 20;
 
 /// Similarity of two steps that make the same calls.
 const EQUAL: usize = PARTS + 1;
 
-/// The steps that are compared, in order.
+/// The pairs of compared steps, in order.
 pub(super) type StepPairs = Vec<(StepId, StepId)>;
 
-/// Matches the steps of both sides, ordered by the baseline. `None` if each step is compared with the one at
-/// the same position, and if no steps can be compared.
+/// Matches the steps of both sides and returns the pairs in baseline order. `None` if each step is
+/// compared with the step at the same position, or if no steps can be compared.
 pub(super) fn pair_steps(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
@@ -64,7 +64,7 @@ pub(super) fn pair_steps(
     (!pairs.is_empty() && !is_by_position).then_some(pairs)
 }
 
-/// Matches some steps of both sides by what their calls do, in order.
+/// Matches steps of both sides in order, by the similarity of their calls.
 fn pair_like(
     steps: PerSide<&Steps>,
     some: &PerSide<Vec<usize>>,
@@ -79,8 +79,9 @@ fn pair_like(
     pairs.into_iter().map(|(a, b)| (id(Side::Baseline, a), id(Side::Candidate, b))).collect()
 }
 
-/// If both sides run the same steps, each kind equally often, matches the first of each kind with the first, the
-/// second with the second, and so on. Otherwise no step.
+/// If both sides run the same kinds of steps, each equally often, matches steps of a kind in order:
+/// the first with the first, the second with the second, and so on. If the kinds or their counts
+/// differ, no pairs are returned.
 fn permuted(kinds: &PerSide<Vec<u64>>) -> StepPairs {
     let mut left = kinds.as_ref().map(|kinds| (0..kinds.len()).collect::<Vec<usize>>());
     let pairs = take_equal(&mut left, |side, at| kinds[side][at]);
@@ -90,7 +91,7 @@ fn permuted(kinds: &PerSide<Vec<u64>>) -> StepPairs {
     pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
 }
 
-/// The kind of each step: a hash of the evidence tokens of its calls, in any order.
+/// The kind of each step: a hash of the evidence tokens of its calls, regardless of order.
 fn sums(steps: &Steps, outline: &Outline<'_>) -> Vec<u64> {
     let hash = |token: Token| {
         let mut hasher = FxHasher::default();
@@ -113,7 +114,7 @@ struct BatchOf {
     tokens: Option<u64>,
 }
 
-/// The batch of each step; `None` if some steps have none.
+/// The batch of each step; `None` unless every step has a batch.
 fn batches_of(steps: &Steps) -> Option<Vec<BatchOf>> {
     let of = |span: &StepSpan| {
         Some(BatchOf {
@@ -125,8 +126,9 @@ fn batches_of(steps: &Steps) -> Option<Vec<BatchOf>> {
     steps.spans().iter().map(of).collect()
 }
 
-/// Matches steps by their batches: equal batches first, then the nearest of the same class. If a phase has no
-/// class that both sides have, its steps are matched in order.
+/// Matches steps by their batches: equal batches first, then the nearest batches of the same class.
+/// If the two sides have no batch class of a phase in common, the steps of that phase are matched
+/// in order.
 fn pair_batches(
     steps: PerSide<&Steps>,
     outlines: PerSide<&Outline<'_>>,
@@ -135,7 +137,7 @@ fn pair_batches(
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     let mut left = batches.as_ref().map(|batches| (0..batches.len()).collect::<Vec<usize>>());
     pairs.extend(take_equal(&mut left, |side, at| batches[side][at]));
-    // Sorted by size, the nearest batches of a class are near each other.
+    // After sorting by size, similar batches of a class are close together.
     for side in Side::BOTH {
         left[side].sort_by_key(|&at| (batches[side][at], at));
     }
@@ -163,7 +165,8 @@ fn pair_batches(
     pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
 }
 
-/// Takes steps with equal values from both lists: the first with the first, the second with the second, and so on.
+/// Removes steps with equal values from both lists and returns them as pairs: the first with the
+/// first, the second with the second, and so on.
 fn take_equal<T: Ord>(
     left: &mut PerSide<Vec<usize>>,
     value: impl Fn(Side, usize) -> T,
@@ -182,7 +185,7 @@ fn take_equal<T: Ord>(
     taken
 }
 
-/// How near two batches of one class are, from 0 to [`PARTS`].
+/// The similarity of two batches of one class, from 0 to [`PARTS`].
 fn nearness(one: BatchOf, two: BatchOf) -> usize {
     let of = |a: u64, b: u64| {
         let most = a.max(b).max(1);
@@ -193,7 +196,7 @@ fn nearness(one: BatchOf, two: BatchOf) -> usize {
     requests.midpoint(tokens)
 }
 
-/// Whether each step is compared.
+/// For each step of each side, whether it is compared.
 pub(super) fn compared(
     programs: PerSide<&Program>,
     pairs: &[(StepId, StepId)],
@@ -206,8 +209,8 @@ pub(super) fn compared(
     compared
 }
 
-/// For each call, whether it is in a step without a counterpart and nothing below it is in a compared
-/// step; empty if no step is without a counterpart.
+/// For each call, whether it is in a step without a counterpart and contains no call of a compared
+/// step. Empty if every step has a counterpart.
 pub(super) fn left_out(
     programs: PerSide<&Program>,
     pairs: Option<&[(StepId, StepId)]>,
@@ -220,7 +223,7 @@ pub(super) fn left_out(
         if !is_compared.contains(&false) {
             return Vec::new();
         }
-        // How many calls before each position are in compared steps.
+        // Number of calls of compared steps before each position.
         let mut before = vec![0_u32; tree.len() + 1];
         for step in (0..).map(StepId).take(steps.len()).filter(|step| is_compared[step.index()]) {
             steps.calls_of(step).flatten().for_each(|at| before[at + 1] = 1);
@@ -245,7 +248,7 @@ struct Worth {
 }
 
 impl Worth {
-    /// `None` for steps of different phases.
+    /// The evidence from phase, tokens and number; `None` for steps of different phases.
     fn of_spans(steps: PerSide<&Steps>, a: usize, b: usize) -> Option<Worth> {
         let (one, two): (&StepSpan, &StepSpan) =
             (&steps.baseline.spans()[a], &steps.candidate.spans()[b]);
@@ -256,8 +259,8 @@ impl Worth {
         })
     }
 
-    /// The worth as a number that can be added up. Every pair is worth something, so that as many
-    /// steps as possible are compared.
+    /// The evidence as a number that can be summed. Every pair has a positive weight, so that as
+    /// many steps as possible are compared.
     fn weight(self) -> u32 {
         1 + 2 * u32::from(self.has_same_number)
             + 8 * u32::from(self.has_same_tokens)
@@ -265,7 +268,8 @@ impl Worth {
     }
 }
 
-/// What each step does: the evidence tokens of its calls. Steps with equal tokens share one entry.
+/// The contents of each step: the evidence tokens of its calls. Steps with equal tokens share one
+/// entry.
 struct Contents {
     kinds: PerSide<Vec<usize>>,
     bags: Vec<Vec<Token>>,
@@ -312,7 +316,7 @@ fn likeness(one: &[Token], two: &[Token]) -> usize {
     }
     match one.len() + two.len() {
         0 => PARTS,
-        // The similarity is rounded, so that one or two calls make no difference.
+        // The similarity is rounded so that one or two calls make no difference.
         all => (2 * common * PARTS + all / 2) / all,
     }
 }
@@ -324,11 +328,11 @@ fn in_order(steps: PerSide<&Steps>) -> StepPairs {
     of_one_phase.map(|id| (id, id)).collect()
 }
 
-/// The pairs, in order on both sides, with the largest total worth; among equals, the earliest
-/// steps.
+/// The pairs with the largest total weight that keep their order on both sides. On a tie, the
+/// earliest steps are matched.
 fn path(counts: PerSide<usize>, mut worth: impl FnMut(usize, usize) -> Option<Worth>) -> StepPairs {
     let (n, m) = (counts.baseline, counts.candidate);
-    // The largest total worth of the steps from `a` and `b` on.
+    // The largest total weight of the steps from `a` and `b` on.
     let mut best = vec![0_u32; (n + 1) * (m + 1)];
     let at = |a: usize, b: usize| a * (m + 1) + b;
     let mut weight = |a: usize, b: usize| worth(a, b).map_or(0, Worth::weight);
@@ -408,7 +412,7 @@ mod tests {
             pairs.into_iter().map(|(a, b)| (a.0, b.0)).collect()
         };
         assert_eq!(pairs(&[7, 9, 7, 7], &[7, 7, 9, 7]), [(0, 0), (1, 2), (2, 1), (3, 3)]);
-        // With one more of a kind, nothing says which steps correspond.
+        // One side has one more step of a kind, so nothing shows which steps correspond.
         assert_eq!(pairs(&[7, 9, 7], &[7, 9, 9]), []);
     }
 

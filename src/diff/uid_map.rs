@@ -12,17 +12,17 @@ pub struct UidPair {
     pub baseline: Option<Uid>,
     /// Position in the candidate's `traceEvents`.
     pub candidate: Option<Uid>,
-    /// How the two relate.
+    /// How the two events relate.
     pub relation: Relation,
-    /// How sure the match is; `None` if the event has no counterpart.
+    /// The confidence of the match; `None` if the event has no counterpart.
     pub confidence: Option<Confidence>,
-    /// The node of the region that the event is part of, or that replaced it.
+    /// The node of the region that contains or replaced the event.
     pub region: Option<MergedId>,
 }
 
 impl TraceDiff {
-    /// Every event of both trees exactly once: by baseline uid, then the candidate-only ones by
-    /// candidate uid.
+    /// Lists every event of both trees exactly once: first by baseline uid, then candidate-only
+    /// events by candidate uid.
     pub fn uid_map(&self) -> impl Iterator<Item = UidPair> + '_ {
         let pair = |side: Side| move |call| self.uid_pair(side, call);
         let is_alone = |&call: &CallId| self.partner_event(Side::Candidate, call).is_none();
@@ -32,7 +32,7 @@ impl TraceDiff {
             .chain(alone.map(pair(Side::Candidate)))
     }
 
-    /// The calls of one side that are events, in file order, which is the order of their uids.
+    /// The calls of one side that are events, in file order, which is also uid order.
     fn calls_by_uid(&self, side: Side) -> impl Iterator<Item = CallId> + '_ {
         let tree = self.tree(side);
         tree.trace().events().filter_map(|event| tree.call_of(event))

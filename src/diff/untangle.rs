@@ -1,11 +1,11 @@
-//! Matched pairs that contradict each other → the pairs that fit into one tree.
+//! Removes matched pairs that contradict each other, so that the rest fit into one tree.
 //!
 //! ```text
 //! trace1   p            trace2   b
 //!          └── a                 └── q        (a, b) and (p, q): each is above the other
 //! ```
-//! Such pairs arise when a call moves into a call that was inside it. No tree can contain both, so
-//! one is dissolved: the moved one, or otherwise the one that is lower in the baseline.
+//! Such pairs arise when a call moves into a call that was inside it. No tree can contain both
+//! pairs, so one is dissolved: the moved pair, or otherwise the pair that is lower in the baseline.
 
 use super::pairing::Pairing;
 use super::{NONE, Relation};
@@ -13,7 +13,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
 /// Dissolves pairs until no two contradict each other. A pair whose parents match each other needs
-/// no check: anything that contradicts it also contradicts the parents.
+/// no check, because every pair that contradicts it also contradicts the parents.
 pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     for a in trees.baseline.calls() {
         let b = pairing.partners.baseline[a.index()];
@@ -76,7 +76,7 @@ mod tests {
         CallTree::build(trace.expect("a trace"))
     }
 
-    /// The root, then one call inside the other.
+    /// The matching of two calls, one inside the other, below a root.
     fn pairing(relations: [Relation; 2]) -> Pairing {
         let [outer, inner] = relations;
         Pairing {

@@ -1,12 +1,12 @@
-//! Runs before and after a change → whether the change violates a rule, where, and why.
+//! Decides whether the difference between two sets of runs violates a rule, and shows where and why.
 //!
 //! ```text
 //! runs ─read─▶ Recording ─┬─ kept as a baseline file
 //!                         ▼
 //! runs before ─▶ Recording ─align, as `diff` does─▶ changes ─rules─▶ findings: pass, fail, inconclusive
 //! ```
-//! What changed is decided by [`Analysis::changes`](crate::analysis::Analysis::changes) alone, so that the gate
-//! and `diff` never disagree. A rule only decides whether a change counts.
+//! Only [`Analysis::changes`](crate::analysis::Analysis::changes) decides what changed, so the gate and
+//! `diff` never disagree. A rule only decides whether a change counts.
 
 mod baseline;
 mod check;

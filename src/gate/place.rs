@@ -1,18 +1,18 @@
-//! Where something is in the program: modules and ops, and the user's line of Python that calls it.
+//! Describes call sites: modules and ops, and the line of the user's Python code that makes the call.
 
 use crate::program::Word;
 
 /// A call site, as shown to people.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// Kinds and names from the outermost module down.
+    /// The kind and name of each enclosing call, from the outermost module down.
     pub path: Vec<(Word, String)>,
     /// The phase of the program; empty for a whole step.
     pub phase: String,
 }
 
 impl Place {
-    /// `Net_0.Block_1 / aten::conv2d`; `step` for the whole step.
+    /// The place in words, such as `Net_0.Block_1 / aten::conv2d`; `step` for a whole step.
     pub fn words(&self) -> String {
         let modules: Vec<&str> = self.names(|word| word == Word::Module).collect();
         let others = self.names(|word| word != Word::Module);
@@ -26,7 +26,7 @@ impl Place {
         }
     }
 
-    /// A query that finds this position; empty for a whole step.
+    /// A query that finds this place; empty for a whole step.
     pub fn query(&self) -> String {
         let modules: Vec<&(Word, String)> =
             self.path.iter().filter(|(word, _)| *word == Word::Module).collect();
@@ -54,7 +54,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Parses `model.py(31): forward`; `None` if it is not a frame of a file.
+    /// Parses a frame such as `model.py(31): forward`; returns `None` if the frame is not in a file.
     pub fn of(frame: &str) -> Option<Site> {
         let (place, function) = frame.split_once("): ")?;
         let (file, line) = place.rsplit_once('(')?;
@@ -72,11 +72,11 @@ impl std::fmt::Display for Site {
     }
 }
 
-/// Path fragments of files that are not the user's.
+/// Path fragments that identify files of Python and libraries rather than the user's.
 const FOREIGN: [&str; 6] =
     ["site-packages", "dist-packages", "/lib/python", "torch/", "<frozen", "contextlib.py"];
 
-/// Whether a frame is `file.py(12): function` in one of the user's files.
+/// Whether a frame such as `file.py(12): function` is in one of the user's files.
 pub(super) fn is_users(name: &str) -> bool {
     let Some((place, _)) = name.split_once("): ") else { return false };
     let Some((file, line)) = place.rsplit_once('(') else { return false };

@@ -1,4 +1,4 @@
-//! Files, glob patterns and folders given by the user → the files of the runs of one side, and their recording.
+//! Finds and reads the runs of one side from the files, glob patterns and folders that the user gave.
 
 use super::recording::{Recorder, Recording};
 use crate::error::{Error, ErrorKind, Result};
@@ -8,14 +8,14 @@ use crate::tree::{CallTree, TreeOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// File name endings of the traces in a folder.
+/// File extensions of the traces in a folder.
 const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
 
-/// The files that the paths refer to: files as they are; glob patterns (`runs/a_*.json.gz`, with `*` and `?`
-/// in the last component) and folders sorted by name.
+/// The files that the paths refer to. Glob patterns (`runs/a_*.json.gz`, with `*` and `?` in the last
+/// component) and folders are expanded to their files, sorted by name.
 ///
 /// # Errors
-/// If a folder cannot be read, or a pattern or folder matches no file.
+/// A folder cannot be read, or a pattern or folder matches no file.
 pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -36,7 +36,7 @@ pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The files of a folder whose names match, sorted by name.
+/// The files in a folder whose names match, sorted by name.
 fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     let cannot = |error| Error::io(folder, "list the folder", error);
     let mut files = Vec::new();
@@ -55,15 +55,15 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
     Ok(files)
 }
 
-/// A run that was read, the captures of its graphs, and the options to read captures with.
+/// A run that was read, its graph captures, and the options for reading captures.
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
 impl Recorder {
-    /// Adds a run that was read (from `path`, if known) with the captures of its graphs, which are read with
+    /// Adds a run that was read (from `path`, if known), with its graph captures, which are read with
     /// `options`.
     ///
     /// # Errors
-    /// Like [`CaptureSource::open`](crate::program::CaptureSource::open) and [`Recorder::add`].
+    /// Any error of [`CaptureSource::open`](crate::program::CaptureSource::open) or [`Recorder::add`].
     pub fn add_trace(
         &mut self,
         trace: Arc<Trace>,
@@ -84,10 +84,10 @@ impl Recorder {
         self.add(captures.complete(tree, TreeOptions::default(), options)?)
     }
 
-    /// Reads the runs of one side and the captures of their graphs, one after the other, into one recording.
+    /// Reads the runs of one side and their graph captures, one run after another, into one recording.
     ///
     /// # Errors
-    /// Like [`Trace::open_with`] and [`Recorder::add`]; if `files` is empty.
+    /// Any error of [`Trace::open_with`] and [`Recorder::add`], or `files` is empty.
     pub fn read(mut self, files: &[PathBuf], options: &[ReadOptions]) -> Result<Recording> {
         let captures = self.capture_source().clone();
         let mut files = files.iter().zip(options);

@@ -1,10 +1,11 @@
-//! Computes how much of the profile the model covers, and how far off it is, from the rows of a comparison.
+//! Computes, from the rows of a comparison, how much of the profile the model covers and how large its error
+//! is.
 
 use super::compare::{Row, percent};
 use super::status::Status;
 use crate::trace::Nanos;
 
-/// Maximum number of contributors to the error that a report lists.
+/// Maximum number of contributors to the error in a report.
 pub const CONTRIBUTORS: usize = 10;
 
 /// Coverage and error of a whole comparison.
@@ -12,36 +13,36 @@ pub const CONTRIBUTORS: usize = 10;
 pub struct Accuracy {
     /// The profile's time by status, in the order of [`Status::ALL`].
     pub coverage: [Coverage; 4],
-    /// The mean of the rows' absolute errors, weighted by their share of the profile, in percent:
-    /// Σ |model − profile| / Σ profile over the rows that the profile has. Errors in opposite directions
-    /// do not cancel out, as they do in the total. `None` if the profile has no time.
+    /// The mean of the rows' absolute errors, weighted by their share of the profile, in percent;
+    /// `None` if the profile has no time. Only rows that the profile has count. Unlike in the
+    /// total, errors in opposite directions do not cancel out.
     pub weighted_error_pct: Option<f64>,
-    /// Predicted time of kernel types that are not in the profile, and so have no error.
+    /// Predicted time of kernel types that are not in the profile and therefore have no error.
     pub model_only: Nanos,
-    /// The rows that contribute most to the weighted error, largest first, at most [`CONTRIBUTORS`].
+    /// The rows that contribute most to the weighted error, largest first; at most [`CONTRIBUTORS`].
     pub contributors: Vec<Contributor>,
 }
 
 /// The part of the profile with one status.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
-    /// The status.
+    /// Status of the kernel types in this part.
     pub status: Status,
-    /// Number of kernel types in the profile.
+    /// Number of kernel types with this status in the profile.
     pub kernel_types: usize,
-    /// Their time in a forward pass.
+    /// Time of these kernel types in a forward pass.
     pub profile: Nanos,
-    /// Their share of the profile's time, in percent; `None` if the profile has no time.
+    /// Share of these kernel types in the profile's time, in percent; `None` if the profile has no time.
     pub share_pct: Option<f64>,
 }
 
 /// A row's contribution to the weighted error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contributor {
-    /// Position in the comparison's rows.
+    /// Position of the row in the comparison.
     pub row: RowId,
-    /// |model − profile| of the row relative to the profile's total time, in percentage points of
-    /// the weighted error.
+    /// The row's absolute error relative to the profile's total time, in percentage points of the
+    /// weighted error.
     pub points: f64,
 }
 
@@ -49,7 +50,7 @@ pub struct Contributor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub usize);
 
-/// Coverage and error of the comparison with these rows.
+/// Computes the coverage and error of a comparison with these rows.
 pub(crate) fn accuracy(rows: &[Row]) -> Accuracy {
     let whole: Nanos = rows.iter().map(|row| row.amounts.profile).sum();
     let whole = whole.0 as f64;

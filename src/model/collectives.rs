@@ -1,26 +1,24 @@
-//! The rows of collectives in a profile → each launch once.
+//! Merges the profile's rows of collectives, so each launch counts once.
 //!
-//! The profiler lists a collective twice: once without a stream, as the communication library sees
-//! it, and once on the hardware stream. Type and duration are equal; the starts differ by up to a
-//! microsecond:
+//! The profiler lists a collective twice: once without a stream, as the communication library sees it, and
+//! once on the hardware stream. Type and duration are equal; the starts differ by up to a microsecond:
 //! ```text
 //! stream N/A  ├──── 249.058 µs ────┤        start …735.500
 //! stream 35    ├──── 249.058 µs ────┤       start …736.000     one launch, two rows
 //! ```
-//! Rows of one type whose starts follow each other within a microsecond form a group. One stream
-//! cannot start two collectives at once, so a group has as many launches as its busiest stream has
-//! rows, and the longest rows of each stream belong together. Binning starts by whole microseconds
-//! would not work: a pair on both sides of a bin edge would count twice.
+//! Rows of one type whose starts are at most a microsecond apart form a group. One stream cannot start two
+//! collectives at once, so a group has as many launches as its busiest stream has rows, and the longest rows
+//! of each stream belong together. Grouping starts into bins of whole microseconds would not work: a pair on
+//! both sides of a bin edge would count twice.
 
 use std::collections::BTreeMap;
 
 use super::kernel_type::KernelType;
 use crate::trace::Nanos;
 
-/// Maximum distance between the starts of two copies of one launch.
+/// Maximum distance between the starts of two rows for one launch.
 const SAME_START: Nanos = Nanos(1_000);
 
-/// One row of a collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CollectiveRow {
     pub(crate) kernel_type: KernelType,
@@ -29,12 +27,12 @@ pub(crate) struct CollectiveRow {
     pub(crate) stream: Stream,
 }
 
-/// The stream of a row.
+/// The stream on which a row was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stream {
-    /// The profile has no stream column, so any two rows can be copies.
+    /// The profile has no stream column, so any two rows may belong to one launch.
     NotRecorded,
-    /// `N/A`: the row comes from the communication library.
+    /// The stream is `N/A`, because the row comes from the communication library.
     None,
     /// A hardware stream.
     On(String),
@@ -47,9 +45,9 @@ pub(crate) struct Launch {
     pub(crate) duration: Nanos,
 }
 
-/// Every launch once, by type and start.
+/// Returns every launch once, sorted by type and start.
 pub(crate) fn launches(mut rows: Vec<CollectiveRow>) -> Vec<Launch> {
-    // The sort is stable: rows with the same start keep the order of the file.
+    // The sort is stable: rows with equal starts keep the order of the file.
     rows.sort_by(|a, b| (&a.kernel_type, a.start).cmp(&(&b.kernel_type, b.start)));
     rows.chunk_by(start_together).flat_map(launches_of_group).collect()
 }
@@ -78,7 +76,8 @@ fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
     durations.into_iter().map(launch).collect()
 }
 
-/// The k-th longest durations of both lists belong to one launch, which gets the longer of the two.
+/// Merges two lists of durations: the k-th longest of both lists belong to one launch, which gets the longer
+/// duration.
 fn merge_longest(durations: &mut Vec<Nanos>, on_stream: &[Nanos]) {
     for (at, &duration) in on_stream.iter().enumerate() {
         match durations.get_mut(at) {

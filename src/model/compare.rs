@@ -1,4 +1,4 @@
-//! A prediction and a profile → [`ModelComparison`]: a row per kernel type, the largest first.
+//! Compares a prediction with a profile, giving one row per kernel type, largest first.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use super::profile::{MeasuredKernel, Profile};
 use super::status::Status;
 use crate::trace::Nanos;
 
-/// One kernel type: the prediction, and the measurement of one forward pass.
+/// Prediction and measurement of one kernel type in a forward pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The kernel type, which names the row.
+    /// The kernel type that names the row.
     pub kernel_type: KernelType,
     /// The first three model ops that become this kernel.
     pub model_ops: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Row {
     pub amounts: Amounts,
     /// This kernel type's share of the profile's time, in percent; `None` if the profile has no time.
     pub profile_share_pct: Option<f64>,
-    /// Whether the model looked it up, computed it, or lacks it.
+    /// Whether the model looked up, computed, or lacks this kernel type.
     pub status: Status,
 }
 
@@ -29,7 +29,7 @@ pub struct Row {
 pub struct Amounts {
     /// Predicted time of a forward pass.
     pub model: Nanos,
-    /// Predicted number of kernels.
+    /// Predicted number of kernels in a forward pass.
     pub model_count: u64,
     /// Measured time of a forward pass: the profile's total divided by its number of passes.
     pub profile: Nanos,
@@ -43,7 +43,7 @@ impl Amounts {
         percent(self.difference() as f64, self.profile.0 as f64)
     }
 
-    /// Like [`Amounts::error_pct`], for the number of kernels.
+    /// Like [`Amounts::error_pct`], but for the number of kernels.
     pub fn count_error_pct(&self) -> Option<f64> {
         percent(self.model_count as f64 - self.profile_count, self.profile_count)
     }
@@ -53,7 +53,7 @@ impl Amounts {
         (self.model - self.profile).0
     }
 
-    /// Whether the profile has any time here, so that an error is defined.
+    /// Whether the profile has any time, which makes the error defined.
     pub(crate) fn is_measured(&self) -> bool {
         self.profile > Nanos::ZERO
     }
@@ -77,12 +77,13 @@ pub(crate) fn percent(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole * 100.0)
 }
 
-/// The sum of all rows.
+/// The sum of the amounts of all rows.
 pub(crate) fn total(rows: &[Row]) -> Amounts {
     rows.iter().fold(Amounts::default(), |sum, row| sum.plus(&row.amounts))
 }
 
-/// A row for each kernel type of either side, by the larger of its two times, then by name.
+/// A row for each kernel type in the prediction or the profile, sorted by the larger of its two times, then
+/// by name.
 pub(crate) fn rows(prediction: &Prediction, profile: &Profile, passes: ForwardPasses) -> Vec<Row> {
     let types: BTreeSet<&KernelType> =
         prediction.kernels.keys().chain(profile.kernels.keys()).collect();

@@ -1,4 +1,4 @@
-//! One record of a kernel profile → its type, start, duration and stream, found by column name.
+//! Extracts type, start, duration and stream from a record of a kernel profile, finding columns by name.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -16,7 +16,7 @@ const START: &str = "Start Time(us)";
 const DURATION: &str = "Duration(us)";
 const STREAM: &str = "Stream ID";
 
-/// The positions of the columns that are read.
+/// The positions of the relevant columns.
 pub(crate) struct Columns {
     kernel_type: usize,
     start: usize,
@@ -28,21 +28,21 @@ pub(crate) struct Columns {
 pub(crate) enum Row {
     /// A kernel that ran.
     Kernel(KernelRow),
-    /// Nothing that can be counted: the cell in this column is empty or `N/A`.
+    /// The record cannot be counted: the cell in this column is empty or `N/A`.
     Incomplete {
-        /// The column.
+        /// Name of the column.
         column: &'static str,
-        /// The line in the file, from 1.
+        /// Line of the record in the file, from 1.
         line: u64,
     },
 }
 
-/// One row with a type and a duration.
+/// A record with a type and a duration.
 pub(crate) struct KernelRow {
-    /// Its line in the file, from 1.
+    /// Line of the record in the file, from 1.
     pub(crate) line: u64,
     pub(crate) kernel_type: KernelType,
-    /// When it started; `None` if the cell is empty or `N/A`.
+    /// Start of the kernel; `None` if the cell is empty or `N/A`.
     pub(crate) start: Option<Nanos>,
     pub(crate) duration: Nanos,
     pub(crate) stream: Stream,
@@ -52,7 +52,7 @@ impl Columns {
     /// Finds the columns in the header, in any order.
     ///
     /// # Errors
-    /// If columns are missing. The error lists them and the columns found.
+    /// Columns are missing. The error lists the missing columns and all columns of the file.
     pub(crate) fn find(header: &ByteRecord, path: &Path) -> Result<Columns> {
         let names: Vec<Cow<'_, str>> = header.iter().map(String::from_utf8_lossy).collect();
         let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
@@ -67,11 +67,10 @@ impl Columns {
         }
     }
 
-    /// The row of `record`.
+    /// Reads a row from `record`.
     ///
     /// # Errors
-    /// If a cell is not a number, the duration is negative, or the record ends before a column that
-    /// is read.
+    /// A cell is not a number, the duration is negative, or the record ends before a column that is needed.
     pub(crate) fn row(&self, record: &ByteRecord, path: &Path) -> Result<Row> {
         let cells = Cells { record, path };
         let line = cells.line();
@@ -88,14 +87,13 @@ impl Columns {
     }
 }
 
-/// The cells of one record.
 struct Cells<'a> {
     record: &'a ByteRecord,
     path: &'a Path,
 }
 
 impl<'a> Cells<'a> {
-    /// The text of a cell; `None` if it is empty or `N/A`, ignoring whitespace.
+    /// The text of a cell without surrounding whitespace; `None` if it is empty or `N/A`.
     fn cell(&self, column: usize, name: &str) -> Result<Option<Cow<'a, str>>> {
         let Some(bytes) = self.record.get(column) else {
             let cells = self.record.len();

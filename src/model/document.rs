@@ -1,4 +1,4 @@
-//! The bytes of a model's trace → its events, with the few relevant fields as text.
+//! Parses the events of a model's trace, keeping the few relevant fields as text.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) struct Event {
     pub(crate) args: Option<Args>,
 }
 
-/// The arguments that are read. Others (`Inputs`, the times of the analytic model) are skipped.
+/// The arguments that are kept; all others (`Inputs`, the times of the analytic model) are skipped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Args {
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     pub(crate) zero_cost: Scalar,
 }
 
-/// A string, number or boolean as text; empty if the key is missing or has a value of another type.
+/// A string, number or boolean as text; `None` if the key is missing or has a value of another type.
 #[derive(Debug, Default)]
 pub(crate) struct Scalar(Option<String>);
 
@@ -40,17 +40,17 @@ struct Document {
 }
 
 impl Event {
-    /// Whether it is a complete event, which has a duration.
+    /// Whether the event is complete, which means that it has a duration.
     pub(crate) fn is_complete(&self) -> bool {
         self.ph.as_text() == Some("X")
     }
 
-    /// Its pid as text. Events without a pid share the empty pid.
+    /// The pid of the event as text. Events without a pid share the empty pid.
     pub(crate) fn pid(&self) -> &str {
         self.pid.as_text().unwrap_or_default()
     }
 
-    /// The process name, if this is the metadata event that contains it.
+    /// The process name, if the event is the metadata event that contains it.
     pub(crate) fn process_name(&self) -> Option<&str> {
         let states_it =
             self.ph.as_text() == Some("M") && self.name.as_text() == Some("process_name");
@@ -75,10 +75,10 @@ impl<'de> Deserialize<'de> for Scalar {
     }
 }
 
-/// The events of the document in `bytes`: an object with `traceEvents`, or a bare array.
+/// Parses the events of a JSON document: an object with `traceEvents`, or a bare array.
 ///
 /// # Errors
-/// If the bytes are not JSON, or contain no list of events.
+/// The bytes are not JSON, or contain no list of events.
 pub(crate) fn events(bytes: &[u8], path: &Path) -> Result<Vec<Event>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii_start().starts_with(b"[") {

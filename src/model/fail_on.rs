@@ -1,4 +1,4 @@
-//! A condition such as `error>20%`, and comparisons → the rows on which the gate of a model fails.
+//! Evaluates conditions such as `error>20%` and returns the rows or scenarios for which a model's gate fails.
 //!
 //! ```text
 //! condition  = [kernel type ":"] bound {"&" bound}      all bounds must hold
@@ -6,9 +6,9 @@
 //! quantity   = "error" | "count_error" | "share"                                  of a row
 //!            | "weighted_error" | "total_error" | "unmodeled" | "model_only"      of a scenario
 //! ```
-//! Errors are compared without their sign: a model that is 30% too fast is as wrong as one that is
-//! 30% too slow. An undefined quantity (the error of a kernel type that the profile does not have)
-//! satisfies no bound. A condition is about rows or about scenarios, never both.
+//! Errors are compared without their sign: a model that is 30% too fast is as wrong as one that is 30% too
+//! slow. An undefined quantity (the error of a kernel type that the profile does not have) satisfies no
+//! bound. A condition is about either rows or scenarios, never both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,14 +37,14 @@ pub struct FailOn {
     bounds: Vec<Bound>,
 }
 
-/// A row, or a whole scenario, for which a condition holds.
+/// A row or a whole scenario for which a condition is true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// The scenario's name.
     pub scenario: String,
-    /// The kernel type; `None` if the condition is about the scenario.
+    /// The kernel type of the row; `None` if the condition is about the scenario.
     pub kernel_type: Option<KernelType>,
-    /// The quantities with their values in percent, in the order of the condition.
+    /// The quantities of the condition, in order, with their values in percent.
     pub values: Vec<(Quantity, f64)>,
     /// The text of the condition.
     pub condition: String,
@@ -57,14 +57,14 @@ struct Bound {
     limit: f64,
 }
 
-/// Every row and scenario for which one of the `conditions` holds, by condition, scenario and row.
+/// The rows and scenarios for which one of the `conditions` is true, sorted by condition, scenario and row.
 ///
 /// # Errors
-/// If a condition names a kernel type that no comparison has, because such a gate can never fail.
+/// A condition names a kernel type that no comparison has, so the gate could never fail.
 pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for condition in conditions {
-        // If every scenario was skipped, no kernel type is known, and none can be called unknown.
+        // If every scenario was skipped, no kernel type is known, so none can be reported as unknown.
         let known = comparisons.iter().any(|comparison| condition.knows_its_type(comparison));
         if !known && !comparisons.is_empty() {
             return Err(condition.unknown_type());
@@ -181,7 +181,7 @@ impl fmt::Display for FailOn {
 }
 
 impl fmt::Display for Failure {
-    /// `Qwen3 prefill: MemSet: error -100.0% (error>20%)`
+    /// Formats a failure, such as `Qwen3 prefill: MemSet: error -100.0% (error>20%)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.scenario)?;
         if let Some(kernel_type) = &self.kernel_type {

@@ -13,7 +13,7 @@ impl ForwardPasses {
     /// One pass, for a profile that was cut to a single pass.
     pub const ONE: ForwardPasses = ForwardPasses(NonZeroU32::MIN);
 
-    /// This many passes; `None` for 0.
+    /// Creates a number of passes; returns `None` for 0.
     pub fn new(passes: u32) -> Option<Self> {
         NonZeroU32::new(passes).map(ForwardPasses)
     }

@@ -1,4 +1,4 @@
-//! A path → its decompressed bytes. Gzip is detected by the first bytes, not by the file name.
+//! Reads and decompresses a file. Gzip is detected by the first bytes, not by the file name.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::escape;
@@ -6,14 +6,15 @@ use crate::trace::unpack;
 use std::fs::File;
 use std::path::Path;
 
-/// Maximum decompressed input size, in bytes. The trace of a 64-layer model has 3 MB; the limit
-/// keeps a decompression bomb from exhausting the memory.
+/// Maximum size of a decompressed input, in bytes. The trace of a 64-layer model has 3 MB; the limit
+/// prevents a decompression bomb from exhausting the memory.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// All bytes of the file at `path`, decompressed. `what` names it in errors (`model's trace`).
+/// Reads and decompresses the file at `path`. Errors refer to the file as `what`, for example
+/// `model's trace`.
 ///
 /// # Errors
-/// If the file cannot be opened or read, its gzip stream is damaged, or it has more than two gigabytes.
+/// The file cannot be opened or read, its gzip stream is damaged, or it has more than two gigabytes.
 pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io(path, &format!("open the {what}"), e))?;
     let bytes = match unpack(file, MAX_BYTES) {
@@ -38,7 +39,7 @@ fn within_limit(bytes: Vec<u8>, path: &Path, what: &str) -> Result<Vec<u8>> {
         .remedy("write a trace with fewer forward passes"))
 }
 
-/// The position of a line and column, both counted from 1, as JSON and YAML parsers report them.
+/// Converts a line and column, counted from 1 as JSON and YAML parsers report them, to a position.
 pub(crate) fn place(bytes: &[u8], line: usize, column: usize) -> Place {
     let line_start = match line.checked_sub(2) {
         None => 0,
@@ -57,12 +58,12 @@ const LONGEST: usize = 80;
 /// Maximum number of names in one message.
 const LISTED: usize = 60;
 
-/// Text of a file for a message: in backquotes, shortened, and on one line.
+/// Formats text from a file for a message: in backquotes, shortened, and on one line.
 pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", short(text))
 }
 
-/// Names from a file for a message, separated by commas.
+/// Formats names from a file for a message, separated by commas.
 pub(crate) fn listed(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut names = names.into_iter();
     let mut shown: Vec<String> =
@@ -74,7 +75,7 @@ pub(crate) fn listed(names: impl IntoIterator<Item = impl AsRef<str>>) -> String
     shown.join(", ")
 }
 
-/// The text on one line, cut after [`LONGEST`] characters.
+/// Puts a text on one line, truncated after [`LONGEST`] characters.
 fn short(text: &str) -> String {
     let line = escape::one_line(text);
     match line.char_indices().nth(LONGEST) {

@@ -1,17 +1,17 @@
-//! The name that matches a prediction with a measurement: the type of a kernel.
+//! Kernel types, which match predictions with measurements by name.
 
 use std::fmt;
 
-/// The type of a kernel, such as `MatMulV2` or `hcom_allReduce_`; ordered by its text.
+/// The type of a kernel, such as `MatMulV2` or `hcom_allReduce_`; types are ordered by their text.
 ///
-/// An op without a known kernel uses its own name (`aten.add.Tensor`).
+/// An op without a known kernel uses its own name (`aten.add.Tensor`) as the type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelType(String);
 
 const ALL_REDUCE: &str = "hcom_allReduce_";
 
 impl KernelType {
-    /// The kernel type of this name, without surrounding whitespace; `None` if nothing remains.
+    /// Creates a kernel type from a name without surrounding whitespace; returns `None` if nothing remains.
     pub fn new(name: impl AsRef<str>) -> Option<Self> {
         let name = name.as_ref().trim();
         (!name.is_empty()).then(|| KernelType(name.to_owned()))
@@ -27,22 +27,22 @@ impl KernelType {
         KernelType(ALL_REDUCE.to_owned())
     }
 
-    /// The name as the profiler writes it.
+    /// The name of the type as the profiler writes it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is the all-reduce of the communication library.
+    /// Whether the type is the all-reduce of the communication library.
     pub(crate) fn is_all_reduce(&self) -> bool {
         self.0 == ALL_REDUCE
     }
 
-    /// Whether it is a collective (`hcom_…`), which a profile lists twice.
+    /// Whether the type is a collective (`hcom_…`), which a profile lists twice.
     pub fn is_collective(&self) -> bool {
         self.0.starts_with("hcom_")
     }
 
-    /// Whether it is the control side of a collective on the AI CPU, which is not device work.
+    /// Whether the type is the control side of a collective on the AI CPU, which is not device work.
     pub fn is_aicpu(&self) -> bool {
         self.0.ends_with("AicpuKernel")
     }

@@ -1,7 +1,7 @@
-//! `op_mapping.yaml` → [`OpMapping`]: which kernel type an op becomes, and which ops cost nothing.
+//! Reads `op_mapping.yaml`, which lists the kernel type that each op becomes, and the ops that cost nothing.
 //!
-//! Real files have their entries under `operator_mappings:`, but the tool that this comparison is
-//! modeled on expects them at the top level. Both are accepted; the key takes precedence.
+//! Real files have their entries under `operator_mappings:`, but the tool on which this comparison is
+//! modeled expects them at the top level. Both are accepted; the key takes precedence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::input;
 use super::kernel_type::KernelType;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The key of the entries in every file shipped with the database.
+/// The key above the entries in every mapping file that is shipped with the database.
 const ENTRIES: &str = "operator_mappings";
 
 /// What an op becomes.
@@ -26,26 +26,26 @@ pub enum Lowering {
     Unnamed,
 }
 
-/// The kernel types of ops, by the op's name without `torch.ops.`.
+/// The kernel types of ops, keyed by the op's name without `torch.ops.`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpMapping {
     lowerings: BTreeMap<String, Lowering>,
 }
 
 impl OpMapping {
-    /// Reads a mapping, plain or gzipped.
+    /// Reads an op mapping from a plain or gzipped file.
     ///
     /// # Errors
-    /// If the file cannot be read, is not YAML, or lists no operator.
+    /// The file cannot be read, is not YAML, or lists no operator.
     pub fn read(path: impl AsRef<Path>) -> Result<OpMapping> {
         let path = path.as_ref();
         OpMapping::from_bytes(&input::read(path, "op mapping")?, path)
     }
 
-    /// The mapping in `bytes`, which are decompressed YAML. `path` is only used in errors.
+    /// Parses an op mapping from decompressed YAML. The `path` only appears in errors.
     ///
     /// # Errors
-    /// If the bytes are not YAML, or list no operator.
+    /// The bytes are not YAML, or list no operator.
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<OpMapping> {
         let path = path.as_ref();
         let document = parse(bytes, path)?;
@@ -59,7 +59,7 @@ impl OpMapping {
         Ok(OpMapping { lowerings })
     }
 
-    /// The entry of `op`, with or without `torch.ops.` before its name.
+    /// The entry of an op, whose name may begin with `torch.ops.`.
     pub fn lowering(&self, op: &str) -> Option<&Lowering> {
         self.lowerings.get(short_name(op))
     }
@@ -69,13 +69,13 @@ impl OpMapping {
         self.lowerings.len()
     }
 
-    /// Whether no op is listed, as when no mapping was given.
+    /// Whether no op is listed, as when the user gave no mapping.
     pub fn is_empty(&self) -> bool {
         self.lowerings.is_empty()
     }
 }
 
-/// The name of an op without the `torch.ops.` that some versions write before it.
+/// The name of an op without the prefix `torch.ops.`, which some versions write.
 pub(crate) fn short_name(op: &str) -> &str {
     op.strip_prefix("torch.ops.").unwrap_or(op)
 }
@@ -89,21 +89,21 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Value> {
     })?;
     let options = serde_saphyr::options! {
         with_snippet: false,
-        // A kernel type named `Y` is not a boolean.
+        // A kernel type named `Y` is a name, not a boolean.
         strict_booleans: true,
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|e| not_yaml(&e, bytes, path))
 }
 
-/// Entries below `operator_mappings`. Each entry whose value is a mapping is an operator.
+/// The entries below `operator_mappings`. Each entry whose value is a mapping is an operator.
 fn named_entries(entries: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     let operators = entries.iter().filter_map(|(op, entry)| Some((op, entry.as_object()?)));
     operators.map(|(op, entry)| (short_name(op).to_owned(), lowering(entry))).collect()
 }
 
-/// Entries at the top level, next to policies and versions. Only those with a kernel type or zero
-/// cost are operators.
+/// The entries at the top level, next to policies and versions. Only entries with a kernel type or zero cost
+/// are operators.
 fn loose_entries(document: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     let mut entries = named_entries(document);
     entries.retain(|_, lowering| *lowering != Lowering::Unnamed);
@@ -118,7 +118,7 @@ fn lowering(entry: &Map<String, Value>) -> Lowering {
     kernel.map_or(Lowering::Unnamed, Lowering::Kernel)
 }
 
-/// `true`, or one of the words that older YAML treats as true.
+/// Whether a value is `true`, or one of the words that older YAML treats as true.
 fn is_true(value: &Value) -> bool {
     let word = value.as_str().unwrap_or_default().to_ascii_lowercase();
     value.as_bool().unwrap_or(matches!(word.as_str(), "true" | "yes" | "on"))

@@ -1,15 +1,15 @@
-//! Decimal microseconds as text → whole nanoseconds, without going through a double.
+//! Parses decimal microseconds as whole nanoseconds, without the rounding of a floating-point number.
 //!
-//! Start times of a profile have 16 digits before the point. In that range a double has a
-//! resolution of only 0.25 µs, which is enough to separate the two copies of a collective.
+//! Start times of a profile have 16 digits before the decimal point. In that range, a double has a
+//! resolution of only 0.25 µs, which is enough to separate the two rows of a collective.
 
 use crate::trace::{Nanos, nanos};
 
-/// The time that `text` states in microseconds, rounded to a nanosecond.
+/// Parses a time in microseconds, rounded to a nanosecond.
 ///
-/// Surrounding whitespace is ignored (the Ascend profiler ends start times with a tab). `None` if
-/// the text is not a decimal number or is out of range. The trace reader clamps such times, but a
-/// profile with one is rejected.
+/// Surrounding whitespace is ignored (the Ascend profiler ends start times with a tab). Returns
+/// `None` if the text is not a decimal number or is out of range. The trace reader clamps times
+/// that are out of range, but a profile with such a time is rejected.
 pub(crate) fn parse(text: &str) -> Option<Nanos> {
     nanos(text.trim().as_bytes()).filter(|time| time.0.unsigned_abs() < i64::MAX.unsigned_abs())
 }

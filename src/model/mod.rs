@@ -1,17 +1,17 @@
-//! A predicted trace and a measured profile → how far off the prediction is, per kernel type.
+//! Compares a predicted trace with a measured profile, and shows the error of the prediction per kernel type.
 //!
-//! A performance model writes a Chrome trace of one forward pass, with a time for every op. The
-//! profiler writes a table with a row for every kernel that ran. Both are summed by kernel type and
-//! compared:
+//! A performance model writes a Chrome trace of one forward pass with a predicted time for every
+//! op. The profiler writes a table with a row for every kernel that ran. Prediction and measurement
+//! are summed by kernel type and compared:
 //! ```text
 //! model_trace.json ─read─▶ ModelTrace ┐
 //!                                     ├─▶ Prediction ┐
 //! op_mapping.yaml  ─read─▶ OpMapping  ┘              ├─compare─▶ ModelComparison ─render─▶ text, json,
 //! kernel_details.csv ─read─▶ Profile ────────────────┘                                csv, markdown
 //! ```
-//! [`Scenario::compare`] runs the whole pipeline; [`failures`] checks whether the model is accurate
-//! enough. The module is independent of the comparison of two traces; it shares only basics such as
-//! errors, times and notes with it.
+//! [`Scenario::compare`] runs the whole pipeline; [`failures`] checks whether the model is accurate enough.
+//! This module is independent of the comparison of two traces; the two share only basics such as errors,
+//! times and notes.
 //!
 //! ```no_run
 //! use tracetree::model::{Format, Outcome, Scenario, render};
@@ -65,7 +65,7 @@ pub use scenario_file::{read_scenarios, scenarios_from_bytes};
 pub use status::Status;
 pub use trace::{ModelOp, ModelTrace, Source};
 
-/// Compiles the example programs in the documentation page of this module.
+/// Compiles the example programs in the documentation page about model comparisons.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/model-diff.md")]
 pub struct Page;

@@ -1,8 +1,8 @@
-//! The model's ops and the op mapping → [`Prediction`]: time and count for each kernel type.
+//! Computes the predicted time and count of each kernel type from the model's ops and the op mapping.
 //!
-//! An op is a **hit** if the model's database had a measurement of its kernels, and a **miss** if
-//! its time was computed. A hit names its kernels. A miss gets its kernel type from the op mapping,
-//! and uses its own name if the mapping has none.
+//! An op is a **hit** if the model's database had a measurement of its kernels, and a **miss** if its time
+//! was computed. A hit names its kernels. A miss gets its kernel type from the op mapping, or uses its own
+//! name if the mapping has no entry.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::status::Status;
 use super::trace::{ModelOp, ModelTrace, Source};
 use crate::trace::{Nanos, Notes};
 
-/// Maximum number of op names kept for a kernel type: enough to find it in the model.
+/// Maximum number of op names kept per kernel type, which is enough to find the type in the model.
 const OPS_NAMED: usize = 3;
 
 /// The prediction of a model, by kernel type.
@@ -20,31 +20,31 @@ const OPS_NAMED: usize = 3;
 pub struct Prediction {
     /// Time and count of every kernel type that the model predicts.
     pub kernels: BTreeMap<KernelType, PredictedKernel>,
-    /// Number of ops in the comparison.
+    /// Number of compared ops.
     pub ops: u64,
     /// Number of ops ignored because they cost nothing.
     pub zero_cost_ops: u64,
-    /// Oddities found here; the trace has its own notes.
+    /// Notes on irregularities in the ops and the mapping; the trace has its own notes.
     pub notes: Notes,
 }
 
 /// The prediction for one kernel type.
 #[derive(Debug, Clone, Default)]
 pub struct PredictedKernel {
-    /// Number of its kernels from ops that were looked up.
+    /// Number of kernels from ops that were looked up.
     pub hits: u64,
-    /// Number of its kernels from ops whose time was computed.
+    /// Number of kernels from ops whose time was computed.
     pub misses: u64,
-    /// The first three ops that become this kernel, in the order of the trace.
+    /// The first three ops that become this kernel, in trace order.
     pub ops: Vec<String>,
     whole: Nanos,
-    /// Time that is still to be divided, by the number of kernels that share it. Dividing the time
-    /// of each op separately would lose up to a nanosecond for each of ten thousand ops.
+    /// Time that is still to be divided, by the number of kernels that share it. Dividing the time of each
+    /// op separately would lose up to a nanosecond for each of ten thousand ops.
     shared: BTreeMap<usize, Nanos>,
 }
 
 impl Prediction {
-    /// The prediction of `trace` if ops become kernels as in `mapping`.
+    /// Predicts the kernels of a trace, using the mapping from ops to kernels.
     pub fn new(trace: &ModelTrace, mapping: &OpMapping) -> Prediction {
         let mut prediction = Prediction::default();
         for op in &trace.ops {
@@ -61,7 +61,7 @@ impl Prediction {
         }
         self.ops += 1;
         match &op.source {
-            // Ops that cost nothing were counted above.
+            // Ops that cost nothing were already counted.
             Source::ZeroCost => {}
             Source::Miss => self.add_miss(op, lowering),
             Source::Measured(kernels) => {
@@ -90,7 +90,7 @@ impl Prediction {
         kernel.whole += op.duration;
     }
 
-    /// The kernel type of an op if neither the model nor the mapping names a kernel.
+    /// The kernel type of an op for which neither the model nor the mapping names a kernel.
     fn unmapped(&mut self, op: &ModelOp) -> KernelType {
         let hint = "pass --op-mapping, or add the op to the mapping";
         self.notes.add("OP_WITHOUT_KERNEL", 1, hint, || {
@@ -102,7 +102,7 @@ impl Prediction {
         KernelType::new(short_name(&op.name)).unwrap_or_else(KernelType::unnamed)
     }
 
-    /// Counts the all-reduce of a fused op, without time, if the trace does not list it (older traces).
+    /// Counts the all-reduce of a fused op, without time, if the trace does not list it, as in older traces.
     fn add_all_reduce<'a>(
         &mut self,
         op: &ModelOp,
@@ -131,7 +131,7 @@ impl Prediction {
 }
 
 impl PredictedKernel {
-    /// Its predicted time. Shared time is divided, and rounded to a nanosecond, only here.
+    /// Predicted time. Shared time is divided, and rounded to a nanosecond, only here.
     pub fn total(&self) -> Nanos {
         let shares = self.shared.iter().map(|(kernels, time)| divided(*time, *kernels));
         self.whole + shares.sum()
@@ -142,7 +142,7 @@ impl PredictedKernel {
         self.hits + self.misses
     }
 
-    /// Whether all, some or none of them were looked up.
+    /// Whether all, some or none of the kernels were looked up.
     pub fn status(&self) -> Status {
         match (self.hits, self.misses) {
             (_, 0) => Status::Hit,
@@ -152,7 +152,7 @@ impl PredictedKernel {
     }
 }
 
-/// `time / parts`, rounded to the nearest nanosecond; `time` is not negative.
+/// Divides a time, which is not negative, by `parts` and rounds to the nearest nanosecond.
 pub(crate) fn divided(time: Nanos, parts: usize) -> Nanos {
     let parts = i64::try_from(parts).unwrap_or(i64::MAX);
     let remainder = time.0 % parts;

@@ -1,4 +1,5 @@
-//! A model's trace → the process that contains the prediction, by its name or because it is the only one.
+//! Chooses the process of a model's trace that contains the prediction, by its name or because it is the
+//! only one.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,22 +9,23 @@ use super::input;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Notes;
 
-/// Lower-case words in the name of the process whose ops are compared.
+/// Lower-case words that identify the process to compare by its name.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];
 
 /// The process of a model's trace whose ops are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelProcess {
-    /// Its pid, as in the trace.
+    /// The pid of the process, as in the trace.
     pub pid: String,
-    /// Its name, such as `empirical (PID: 0)`, if the trace contains one.
+    /// The name of the process, such as `empirical (PID: 0)`, if the trace contains one.
     pub name: Option<String>,
 }
 
-/// The process to compare.
+/// Chooses the process to compare.
 ///
 /// # Errors
-/// If there is no op to compare, or several processes have ops and none has such a name.
+/// There is no op to compare, or several processes have ops and none of them has a name that marks a
+/// prediction.
 pub(crate) fn choose(events: &[Event], path: &Path, notes: &mut Notes) -> Result<ModelProcess> {
     let candidates = candidates(events);
     let mut named = candidates.iter().filter(|candidate| candidate.process.predicts());
@@ -42,7 +44,6 @@ pub(crate) fn choose(events: &[Event], path: &Path, notes: &mut Notes) -> Result
     }
 }
 
-/// A process that the trace mentions.
 struct Candidate {
     process: ModelProcess,
     has_ops: bool,
@@ -68,7 +69,7 @@ impl ModelProcess {
     }
 }
 
-/// Every process with a name or an op, in order of first mention in the file.
+/// All processes with a name or an op, in the order in which the file first mentions them.
 fn candidates(events: &[Event]) -> Vec<Candidate> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut candidates: Vec<Candidate> = Vec::new();

@@ -1,7 +1,7 @@
-//! `kernel_details.csv` of the Ascend profiler → [`Profile`]: time and count for each kernel type.
+//! Reads the Ascend profiler's `kernel_details.csv` and sums time and count per kernel type.
 //!
-//! The file has 33 or 46 columns, depending on the profiler's level, so columns are found by name.
-//! Rows of AI CPU control kernels are dropped, and collectives are counted once.
+//! The file has 33 or 46 columns, depending on the profiler's level, so columns are found by name. Rows of
+//! AI CPU control kernels are dropped, and collectives are counted once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,32 +13,32 @@ use super::kernel_type::KernelType;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::{Nanos, Notes};
 
-/// The measurement by kernel type, over all forward passes of the profile.
+/// The measured time and count by kernel type, over all forward passes of the profile.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     /// Time and count of every kernel type.
     pub kernels: BTreeMap<KernelType, MeasuredKernel>,
     /// How many rows were kept or dropped.
     pub rows: ProfileRows,
-    /// Oddities of the file.
+    /// Notes on irregularities in the file.
     pub notes: Notes,
 }
 
 /// The measurement of one kernel type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeasuredKernel {
-    /// Sum of the durations.
+    /// Total duration of the kernels.
     pub total: Nanos,
     /// Number of kernels that ran.
     pub count: u64,
 }
 
-/// How many rows of a profile were kept or dropped. The four numbers add up to the rows of the file.
+/// How many rows of a profile were kept or dropped. The four counts add up to the rows of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileRows {
     /// Rows that were counted.
     pub kept: u64,
-    /// Additional rows of a collective that was already counted.
+    /// Additional rows of collectives that were already counted.
     pub copies: u64,
     /// Rows of AI CPU control kernels.
     pub aicpu: u64,
@@ -47,20 +47,20 @@ pub struct ProfileRows {
 }
 
 impl Profile {
-    /// Reads a profile, plain or gzipped.
+    /// Reads a profile from a plain or gzipped file.
     ///
     /// # Errors
-    /// If the file cannot be read, columns are missing, a duration or start is not a number, a
-    /// duration is negative, or there is no kernel.
+    /// The file cannot be read, columns are missing, a duration or start is not a number, a duration is
+    /// negative, or there is no kernel.
     pub fn read(path: impl AsRef<Path>) -> Result<Profile> {
         let path = path.as_ref();
         Profile::from_bytes(&input::read(path, "kernel profile")?, path)
     }
 
-    /// The profile in `bytes`, which are decompressed CSV. `path` is only used in errors.
+    /// Parses a profile from decompressed CSV. The `path` only appears in errors.
     ///
     /// # Errors
-    /// As [`Profile::read`].
+    /// Any error of [`Profile::read`].
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<Profile> {
         let path = path.as_ref();
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);

@@ -1,25 +1,25 @@
-//! The quantities that a condition can bound → their values for a row or a scenario.
+//! The quantities that a condition can bound, and their values for rows and scenarios.
 
 use super::compare::{Row, percent};
 use super::scenario::ModelComparison;
 use super::status::Status;
 
-/// The quantity of a bound. All are percentages.
+/// A quantity that a condition can bound; all quantities are percentages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// `error`: the error of the row's time.
+    /// `error` is the error of the row's time.
     Error,
-    /// `count_error`: the error of the row's number of kernels.
+    /// `count_error` is the error of the row's number of kernels.
     CountError,
-    /// `share`: the row's share of the profile's time.
+    /// `share` is the row's share of the profile's time.
     Share,
-    /// `weighted_error`: the mean error of the scenario, weighted by share.
+    /// `weighted_error` is the mean error of the scenario, weighted by share.
     WeightedError,
-    /// `total_error`: the error of the scenario's total time.
+    /// `total_error` is the error of the scenario's total time.
     TotalError,
-    /// `unmodeled`: the share of the profile's time that the model does not cover.
+    /// `unmodeled` is the share of the profile's time that the model does not cover.
     Unmodeled,
-    /// `model_only`: predicted time that the profile does not have, relative to the profile's time.
+    /// `model_only` is the predicted time that the profile does not have, relative to the profile's time.
     ModelOnly,
 }
 
@@ -35,7 +35,7 @@ impl Quantity {
         Quantity::ModelOnly,
     ];
 
-    /// Its name in a condition.
+    /// The name of the quantity in conditions.
     pub fn label(self) -> &'static str {
         match self {
             Quantity::Error => "error",
@@ -48,12 +48,12 @@ impl Quantity {
         }
     }
 
-    /// Whether it is a quantity of rows.
+    /// Whether the quantity belongs to rows rather than to scenarios.
     pub(crate) fn is_of_row(self) -> bool {
         matches!(self, Quantity::Error | Quantity::CountError | Quantity::Share)
     }
 
-    /// Its value in percent; `None` if it is undefined, or not a quantity of rows.
+    /// The value for a row in percent; `None` if it is undefined or the quantity belongs to scenarios.
     pub(crate) fn of_row(self, row: &Row) -> Option<f64> {
         match self {
             Quantity::Error => row.amounts.error_pct(),
@@ -66,7 +66,7 @@ impl Quantity {
         }
     }
 
-    /// Its value in percent; `None` if it is undefined, or a quantity of rows.
+    /// The value for a scenario in percent; `None` if it is undefined or the quantity belongs to rows.
     pub(crate) fn of_scenario(self, comparison: &ModelComparison) -> Option<f64> {
         let accuracy = &comparison.accuracy;
         match self {

@@ -1,4 +1,4 @@
-//! A [`Scenario`], which lists the inputs of one comparison → its [`ModelComparison`].
+//! Runs the comparison that a [`Scenario`] describes.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ use crate::trace::Notes;
 /// The inputs of one comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
-    /// Its name in the report.
+    /// The scenario's name in the report.
     pub name: String,
     /// The Chrome trace that the model wrote.
     pub model_trace: PathBuf,
     /// The kernel profile of the real run.
     pub profile: PathBuf,
-    /// The op mapping, if there is one.
+    /// The op mapping, if any.
     pub op_mapping: Option<PathBuf>,
     /// Number of forward passes in the profile; the model's trace is one pass.
     pub forward_passes: ForwardPasses,
@@ -37,15 +37,15 @@ pub struct ModelComparison {
     pub process: ModelProcess,
     /// Number of compared ops, and of ops that cost nothing.
     pub ops: ModelOps,
-    /// How many of the profile's rows were kept or dropped.
+    /// How many rows of the profile were kept or dropped.
     pub profile_rows: ProfileRows,
-    /// A row for each kernel type of either side, largest first.
+    /// A row for each kernel type in the prediction or the profile, largest first.
     pub rows: Vec<Row>,
     /// The sum of the rows.
     pub total: Amounts,
     /// Coverage, weighted error and its largest contributors.
     pub accuracy: Accuracy,
-    /// Oddities of the inputs.
+    /// Notes on irregularities in the inputs.
     pub notes: Notes,
 }
 
@@ -61,9 +61,9 @@ pub struct ModelOps {
 /// The outcome of a scenario.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was compared.
+    /// The scenario was compared.
     Compared(Box<ModelComparison>),
-    /// One of its files does not exist.
+    /// The scenario was skipped because one of its files does not exist.
     Skipped {
         /// The scenario's name.
         scenario: String,
@@ -73,7 +73,7 @@ pub enum Outcome {
 }
 
 impl Scenario {
-    /// A scenario of a single forward pass without an op mapping, named after the model's trace.
+    /// Creates a scenario with one forward pass and no op mapping, named after the model's trace.
     pub fn new(model_trace: impl Into<PathBuf>, profile: impl Into<PathBuf>) -> Self {
         let model_trace = model_trace.into();
         Scenario {
@@ -85,10 +85,10 @@ impl Scenario {
         }
     }
 
-    /// Reads the files and compares them.
+    /// Reads the files of the scenario and compares them.
     ///
     /// # Errors
-    /// If any file is missing, unreadable or malformed.
+    /// A file is missing, unreadable or malformed.
     pub fn compare(&self) -> Result<ModelComparison> {
         let mapping = self.op_mapping.as_ref().map(OpMapping::read).transpose()?;
         let trace = ModelTrace::read(&self.model_trace)?;
@@ -120,7 +120,7 @@ impl Scenario {
     /// Like [`Scenario::compare`], but skips the scenario if a file does not exist.
     ///
     /// # Errors
-    /// If an existing file is unreadable or malformed.
+    /// An existing file is unreadable or malformed.
     pub fn outcome(&self) -> Result<Outcome> {
         match self.compare() {
             Ok(comparison) => Ok(Outcome::Compared(Box::new(comparison))),
@@ -132,7 +132,7 @@ impl Scenario {
     }
 }
 
-/// The file's name up to its first dot: `qwen3_pf` for `runs/qwen3_pf.trace.json.gz`.
+/// The file name up to its first dot: `qwen3_pf` for `runs/qwen3_pf.trace.json.gz`.
 fn name_from(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     match name.split_once('.') {

@@ -1,4 +1,4 @@
-//! A TOML file → the scenarios listed in it.
+//! Reads the scenarios listed in a TOML file.
 //!
 //! ```toml
 //! op_mapping = "op_mapping.yaml"      # default for scenarios without their own
@@ -9,7 +9,7 @@
 //! profile = "qwen3_pf.csv.gz"
 //! forward_passes = 4                  # default: 1
 //! ```
-//! Paths are relative to the TOML file.
+//! Paths in the file are relative to the TOML file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,21 +39,21 @@ struct Entry {
     forward_passes: Option<u32>,
 }
 
-/// The scenarios in the TOML file at `path`, in its order. Their files are not opened.
+/// Reads the scenarios listed in the TOML file at `path`, in file order, without opening their files.
 ///
 /// # Errors
-/// If the file cannot be read, is not TOML, lists no scenario or two of the same name, or sets
+/// The file cannot be read, is not TOML, lists no scenario or two scenarios with the same name, or sets
 /// `forward_passes` to 0.
 pub fn read_scenarios(path: impl AsRef<Path>) -> Result<Vec<Scenario>> {
     let path = path.as_ref();
     scenarios_from_bytes(&input::read(path, "list of scenarios")?, path)
 }
 
-/// The scenarios in the TOML document in `bytes`. `path` is used in errors, and their paths are
-/// relative to its folder.
+/// Parses the scenarios in a TOML document. The `path` appears in errors, and scenario paths are
+/// relative to the folder of this path.
 ///
 /// # Errors
-/// As [`read_scenarios`].
+/// Any error of [`read_scenarios`].
 pub fn scenarios_from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<Vec<Scenario>> {
     let path = path.as_ref();
     let file: File = toml::from_slice(bytes).map_err(|e| not_toml(&e, path))?;

@@ -7,19 +7,19 @@ use std::fmt;
 pub enum Status {
     /// Every op that becomes this kernel was looked up in the model's database.
     Hit,
-    /// Some were looked up, others computed.
+    /// Some ops were looked up, and others were computed.
     Partial,
-    /// All were computed.
+    /// All ops were computed.
     Miss,
-    /// Only the profile has it.
+    /// Only the profile has this kernel type.
     Unmodeled,
 }
 
 impl Status {
-    /// All statuses, the best known first.
+    /// All statuses, best known first.
     pub const ALL: [Status; 4] = [Status::Hit, Status::Partial, Status::Miss, Status::Unmodeled];
 
-    /// Its name in tables: `HIT`, `PARTIAL`, `MISS` or `unmodeled`.
+    /// The name of the status in tables: `HIT`, `PARTIAL`, `MISS` or `unmodeled`.
     pub fn label(self) -> &'static str {
         match self {
             Status::Hit => "HIT",

@@ -1,14 +1,14 @@
-//! The text of `sub_kernel_durations` → kernel types with their durations.
+//! Parses the text of `sub_kernel_durations` into kernel types with their durations.
 //!
 //! The model's trace contains a Python list as Python prints it:
-//! `[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]`, in microseconds. Pairs may be tuples or lists.
-//! Anything else, such as `[10, 20]` or a time of `None`, is rejected.
+//! `[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]`, in microseconds. Pairs may be tuples or
+//! lists. All other texts, such as `[10, 20]` or a time of `None`, are rejected.
 
 use super::kernel_type::KernelType;
 use super::micros;
 use crate::trace::Nanos;
 
-/// The pairs of the list, in order; `None` if the text is not a list of names with numbers.
+/// The pairs in the list, in order; `None` if the text is not a list of names with numbers.
 pub(crate) fn parse(text: &str) -> Option<Vec<(KernelType, Nanos)>> {
     let mut scan = Scan { rest: text };
     scan.take('[')?;
@@ -25,13 +25,13 @@ pub(crate) fn parse(text: &str) -> Option<Vec<(KernelType, Nanos)>> {
     scan.rest.trim().is_empty().then_some(pairs)
 }
 
-/// The rest of the text.
+/// The part of the text that is not parsed yet.
 struct Scan<'a> {
     rest: &'a str,
 }
 
 impl Scan<'_> {
-    /// Consumes `wanted` and blanks before it.
+    /// Consumes the character `wanted` and blanks before it.
     fn take(&mut self, wanted: char) -> Option<()> {
         self.rest = self.rest.trim_start().strip_prefix(wanted)?;
         Some(())
@@ -45,13 +45,13 @@ impl Scan<'_> {
         let name = self.text()?;
         self.take(',')?;
         let duration = self.number()?;
-        // Python allows a trailing comma before the bracket.
+        // Python allows a trailing comma before the closing bracket.
         let _ = self.take(',');
         self.take(close)?;
         Some((KernelType::new(name)?, duration))
     }
 
-    /// A Python string in single or double quotes. Only quotes and backslashes can be escaped.
+    /// Parses a Python string in single or double quotes. Only quotes and backslashes can be escaped.
     fn text(&mut self) -> Option<String> {
         let quote = if self.take('\'').is_some() { '\'' } else { self.take('"').map(|()| '"')? };
         let mut text = String::new();

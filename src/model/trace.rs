@@ -1,9 +1,8 @@
-//! The Chrome trace that a performance model wrote → [`ModelTrace`]: its ops, in file order.
+//! Reads the Chrome trace that a performance model wrote.
 //!
-//! Such a trace is flat, without nesting or links. All `args` are strings, and starts and ends are
-//! rounded separately, so only durations are meaningful. One file may contain the output of two
-//! models, each with its own pid; the process with the prediction is named `empirical` or
-//! `profiling`.
+//! The trace of a performance model is flat, without nesting or links. All `args` are strings, and starts
+//! and ends are rounded separately, so only durations are meaningful. One file may contain the output of
+//! two models, each with its own pid; the process with the prediction is named `empirical` or `profiling`.
 
 use std::path::Path;
 
@@ -18,11 +17,11 @@ use crate::trace::{Nanos, Notes};
 /// The ops that the model predicted, in file order.
 #[derive(Debug, Clone)]
 pub struct ModelTrace {
-    /// The process of these events.
+    /// The process that contains the ops.
     pub process: ModelProcess,
-    /// Every complete event of that process.
+    /// The complete events of the process.
     pub ops: Vec<ModelOp>,
-    /// Oddities of the trace.
+    /// Notes on irregularities in the trace.
     pub notes: Notes,
 }
 
@@ -42,29 +41,29 @@ pub struct ModelOp {
 pub enum Source {
     /// The model marks the op as costing nothing.
     ZeroCost,
-    /// Computed: the model's database had no measurement.
+    /// The duration was computed, because the model's database had no measurement.
     Miss,
-    /// Looked up, with a time for each kernel.
+    /// The duration was looked up, with a time for each kernel.
     Measured(Vec<(KernelType, Nanos)>),
-    /// Looked up as a whole; the kernels share the op's duration equally.
+    /// The duration was looked up as a whole, and the kernels share it equally.
     Shared(Vec<KernelType>),
 }
 
 impl ModelTrace {
-    /// Reads a model's trace, plain or gzipped.
+    /// Reads a model's trace from a plain or gzipped file.
     ///
     /// # Errors
-    /// If the file cannot be read, is not JSON with `traceEvents`, has no process with a prediction
-    /// or no op in it, or a duration is negative or unreadable.
+    /// The file cannot be read, is not JSON with `traceEvents`, has no process with a prediction or no op in
+    /// that process, or a duration is negative or unreadable.
     pub fn read(path: impl AsRef<Path>) -> Result<ModelTrace> {
         let path = path.as_ref();
         ModelTrace::from_bytes(&input::read(path, "model's trace")?, path)
     }
 
-    /// The model's trace in `bytes`, which are decompressed JSON. `path` is only used in errors.
+    /// Parses a model's trace from decompressed JSON. The `path` only appears in errors.
     ///
     /// # Errors
-    /// As [`ModelTrace::read`].
+    /// Any error of [`ModelTrace::read`].
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<ModelTrace> {
         let path = path.as_ref();
         let events = document::events(bytes, path)?;
@@ -80,7 +79,7 @@ impl ModelTrace {
     }
 }
 
-/// Reads one event, and names its position in errors.
+/// Reads one event; errors name its position in the file.
 struct OpReader<'a> {
     event: &'a Event,
     index: usize,
@@ -141,7 +140,7 @@ impl OpReader<'_> {
     }
 
     fn note_unreadable(&self, durations: &str, notes: &mut Notes) {
-        // An absent list and Python's `None` are normal, so they are not noted.
+        // A missing list and Python's `None` are normal, so they are not noted.
         if matches!(durations.trim(), "" | "None") {
             return;
         }
@@ -170,7 +169,7 @@ impl OpReader<'_> {
     }
 }
 
-/// The kernel types of `args.kernel_type`; empty for an empty text or `?`, which mean "not found".
+/// The kernel types in `args.kernel_type`; none if the text is empty or `?`, which mean "not found".
 fn kernel_types(text: &str) -> Vec<KernelType> {
     if text.trim() == "?" {
         return Vec::new();

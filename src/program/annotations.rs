@@ -1,4 +1,4 @@
-//! The user annotations of a trace → their meaning: a step, a batch of requests, a part of training.
+//! Parses the user annotations of a trace: a step, a batch of requests, or a part of training.
 //!
 //! ```text
 //! ProfilerStep#7                                                   step 7
@@ -16,15 +16,15 @@ use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
 /// An annotation on a host thread whose text has a known meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotation {
-    /// The event.
+    /// The annotation's event.
     pub event: EventId,
-    /// The thread that recorded it.
+    /// The thread that recorded the annotation.
     pub thread: ThreadId,
-    /// When it starts, in ns.
+    /// Start time in ns.
     pub start: Nanos,
-    /// When it ends, in ns, exclusive.
+    /// End time in ns, exclusive.
     pub end: Nanos,
-    /// Its meaning.
+    /// What the annotation means.
     pub meaning: Meaning,
 }
 
@@ -44,15 +44,16 @@ pub enum Meaning {
 /// The requests of one forward pass of an inference engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// Prefill, decode, mixed, idle, or unknown for a mode that is none of these.
+    /// Prefill, decode, mixed, idle, or unknown if the mode is none of these.
     pub phase: Phase,
     /// Number of requests.
     pub requests: u64,
-    /// Number of tokens computed, if the annotation contains it.
+    /// Number of computed tokens, if the annotation contains it.
     pub tokens: Option<u64>,
 }
 
-/// The annotations of a trace with a known meaning, by thread, then by start time, longer ones first.
+/// The annotations of a trace with a known meaning, sorted by thread, then start time, then length
+/// (longer ones first).
 pub fn annotations(trace: &Trace) -> Vec<Annotation> {
     // A trace has many ops but few distinct names, so each name is parsed once.
     let mut ops_that_say = ByName::new(trace);
@@ -140,7 +141,7 @@ impl Requests {
     }
 }
 
-/// `step[MODE bs=N toks=K]`; a decode computes one token for each request.
+/// Parses `step[MODE bs=N toks=K]`. A decode computes one token for each request.
 fn sglang_batch(name: &str) -> Option<Batch> {
     let inner = name.strip_prefix("step[")?.strip_suffix(']')?;
     let mut words = inner.split_whitespace();

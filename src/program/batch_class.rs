@@ -1,12 +1,12 @@
-//! A step of an inference engine → the class of its batch: its phase and its size, rounded up.
+//! Classifies the batch of an inference step by its phase and its size, rounded up.
 //!
 //! ```text
 //! prefill of 888 tokens                      prefill, at most 1024 tokens
 //! decode of 30 requests                      decode, at most 32 requests
 //! 9 prompts of 8155 tokens and 37 decodes    mixed, at most 8192 tokens
 //! ```
-//! An engine rarely runs two batches of exactly the same size. Batches of one class do about the same work, so
-//! their steps can be compared.
+//! An engine rarely runs two batches of exactly the same size. Batches of one class do about the
+//! same work, so their steps can be compared.
 
 use super::phase::Phase;
 use super::steps::StepSpan;
@@ -17,14 +17,15 @@ use std::fmt;
 pub struct BatchClass {
     /// The phase.
     pub phase: Phase,
-    /// The upper bound of its tokens, or of its requests for a decode or if the tokens are unknown.
+    /// The rounded-up number of tokens. For a decode, or if the number of tokens is unknown, the
+    /// rounded-up number of requests.
     pub at_most: u64,
-    /// Whether the size is in tokens.
+    /// Whether `at_most` counts tokens.
     pub is_in_tokens: bool,
 }
 
 impl BatchClass {
-    /// The class of a step; `None` if it has no batches, or batches of several phases.
+    /// The class of a step; `None` if the step has no batches, or batches of several phases.
     ///
     /// ```
     /// use tracetree::program::{BatchClass, Phase};

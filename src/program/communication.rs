@@ -1,9 +1,9 @@
-//! Finds the calls of a [`CallTree`] that communicate with other ranks. This module alone decides what
-//! counts as communication.
+//! Decides which calls of a [`CallTree`] communicate with other ranks. This module alone decides
+//! what counts as communication.
 //!
-//! The launching op is checked first, because engines bring their own collectives whose kernels
-//! have arbitrary names. Next comes the collective's name that the profiler recorded with a kernel,
-//! and finally the kernel's own name.
+//! The launching op is checked first, because engines have their own collectives whose kernels have
+//! arbitrary names. Next comes the collective name that the profiler recorded with a kernel, and
+//! finally the kernel's own name.
 
 use crate::trace::{self, Category, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -13,15 +13,16 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(crate) enum Evidence {
     /// The call is a communication op, or such an op launched it.
     Op,
-    /// The collective's name recorded with the kernel, or the kernel's own name.
+    /// The collective name recorded with the kernel, or the kernel's own name.
     Event,
 }
 
-/// Which names of a trace indicate communication. A trace has many calls but few names, so each
+/// The names in a trace that indicate communication. A trace has many calls but few names, so each
 /// name is checked once.
 #[derive(Debug, Clone)]
 pub(crate) struct Communication {
-    /// Indexed by text: whether it names a communication op, and a communication kernel.
+    /// For each text, whether it names a communication op, and whether it names a communication
+    /// kernel.
     ops: Vec<bool>,
     kernels: Vec<bool>,
 }
@@ -63,8 +64,8 @@ impl Communication {
     }
 
     /// Why a call counts as communication: it is a communication op, or a kernel that such an op
-    /// launched or whose name indicates a collective. Copies and memsets never count, whatever
-    /// launched them.
+    /// launched or whose name indicates a collective. Copies and memsets never count, even if a
+    /// communication op launched them.
     pub(crate) fn evidence(&self, tree: &CallTree, call: CallId) -> Option<Evidence> {
         match tree.kind(call) {
             CallKind::Gpu => self.of_gpu_event(tree, call),

@@ -1,9 +1,10 @@
-//! [`Evidence`] of the runs of one side → [`Damage`]: what is missing, what it affects, what to do.
+//! Derives the [`Damage`] of a side from the [`Evidence`] of its runs: what is missing, what that
+//! affects, and what to do.
 
 use super::Evidence;
 use std::fmt;
 
-/// Something that is missing in a recording, so that it contains less work or time than was done.
+/// Something missing from a recording, so that it contains less work or time than the program did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Damage {
@@ -11,45 +12,49 @@ pub enum Damage {
     CutOff,
     /// The packed data does not match its checksum.
     Corrupt,
-    /// Number of events that could not be read, and number of bytes skipped.
+    /// Events could not be read: their number, and the number of bytes skipped.
     LostEvents(u64, u64),
-    /// Number of events without a start or a duration.
+    /// Events without a start or a duration, and their number.
     UntimedEvents(u64),
-    /// Number of events with an impossible time.
+    /// Events with an impossible time, and their number.
     ImpossibleTimes(u64),
-    /// Number of complete events with an unknown category, and number of all complete events.
+    /// Complete events with an unknown category: their number, and the number of all complete
+    /// events.
     UnknownEvents(u64, u64),
-    /// Number of launches without a GPU event, and number of all launches.
+    /// Launches without a GPU event: their number, and the number of all launches.
     LaunchesWithoutWork(u64, u64),
-    /// The same if they are the last launches of their threads.
+    /// Launches without a GPU event, if all of them are the last launches of their threads.
     LaunchesAtEnd(u64, u64),
-    /// Number of GPU events inside the window without a launch, and number of all GPU events.
+    /// GPU events inside the window without a launch: their number, and the number of all GPU
+    /// events.
     Unlaunched(u64, u64),
-    /// Number of GPU events with zero duration, and number of all GPU events.
+    /// GPU events with zero duration: their number, and the number of all GPU events.
     UntimedGpuEvents(u64, u64),
-    /// Number of steps missing between the first and the last.
+    /// Steps missing between the first and the last step, and their number.
     MissingSteps(u64),
-    /// Number of steps with zero duration.
+    /// Steps with zero duration, and their number.
     UntimedSteps(u64),
-    /// Number of recorded steps without work, although other steps have some.
+    /// Recorded steps without work, although other steps have some, and their number.
     EmptySteps(u64),
-    /// Number of steps at the edges of the window with less than half of the usual calls.
+    /// Steps at the edges of the window with fewer than half of the usual calls, and their number.
     CutSteps(u64),
 }
 
-/// Maximum share of the GPU events inside the window that may have no launch. These are collectives
-/// that another thread launched, in a recording of a single thread (3.6% in a job on eight V100s).
+/// Maximum fraction of the GPU events inside the window that may have no launch. GPU events without
+/// a launch occur as collectives that another thread launched, in a recording of a single thread
+/// (3.6% in a job on eight V100s).
 const MOST_UNLAUNCHED: f64 = 0.05;
 
-/// Maximum share of the events that may have an unknown category.
+/// Maximum fraction of the events that may have an unknown category.
 const MOST_UNKNOWN: f64 = 0.01;
 
-/// Maximum share of the GPU events that may have zero duration if the clock counts whole
-/// microseconds (7% of a ResNet-50 training of 2021). With a finer clock, none may.
+/// Maximum fraction of the GPU events that may have zero duration if the clock counts whole
+/// microseconds (7% in a ResNet-50 training of 2021). With a finer clock, no event may have zero
+/// duration.
 const MOST_UNTIMED: f64 = 0.2;
 
 impl Damage {
-    /// Everything that is missing in one run.
+    /// Everything that is missing from one run.
     pub fn of(evidence: &Evidence) -> Vec<Damage> {
         let losses = evidence.losses;
         let above = |part: u64, all: u64, share: f64| part as f64 > share * all as f64;
@@ -93,8 +98,8 @@ impl Damage {
         found.into_iter().filter(|(is_found, _)| *is_found).map(|(_, damage)| damage).collect()
     }
 
-    /// The damage of the runs of one side. Each kind appears once, with the values of the first run
-    /// that has it and the number of runs that have it.
+    /// The damage of the runs of one side. Each kind of damage appears once, with the values of the
+    /// first affected run and the number of affected runs.
     pub fn of_runs<'e>(runs: impl IntoIterator<Item = &'e Evidence>) -> Vec<(Damage, usize)> {
         let mut found: Vec<(Damage, usize)> = Vec::new();
         for damage in runs.into_iter().flat_map(Damage::of) {
@@ -109,7 +114,7 @@ impl Damage {
 }
 
 impl Damage {
-    /// Its code in the `tolerate` list of a rule file.
+    /// The code of this damage in the `tolerate` list of a rule file.
     pub fn code(self) -> &'static str {
         match self {
             Damage::CutOff => "cut_off",
@@ -138,7 +143,7 @@ impl Damage {
 }
 
 impl fmt::Display for Damage {
-    /// What was found, what it affects, what to do.
+    /// Writes what was found, what it affects, and what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Damage::CutOff => f.write_str(

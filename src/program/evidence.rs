@@ -1,12 +1,12 @@
-//! [`Program`] → [`Evidence`]: what was measured in one run, and how much of it is missing.
+//! Collects the [`Evidence`] of one run: what was measured, and how much of it is missing.
 //!
-//! Everything that decides uses this: the gate, `--fail-on`, the status of a pair in a fleet, the
-//! comparability check and the headline. If a loss were only counted by the reader, the program
-//! would look fast: a kernel that was not recorded takes no time.
+//! Everything that makes a decision uses this evidence: the gate, `--fail-on`, the status of a pair
+//! in a fleet, the comparability check and the headline. If a loss were only counted by the reader,
+//! the program would look fast, because a kernel that was not recorded takes no time.
 //!
-//! Two properties of the recorders make most losses visible. Each kernel launch outside of a graph
-//! capture has its kernel in the trace (this is true of every launch in some 60 recordings from
-//! 2021 to 2026; memsets are the exception, since many never appear as a GPU event). And a GPU
+//! Two properties of profilers make most losses visible. First, each kernel launch outside of a
+//! graph capture has its kernel in the trace. This held for every launch in some 60 recordings from
+//! 2021 to 2026; memsets are the exception, since many never appear as a GPU event. Second, a GPU
 //! event without a launch was launched before the window began.
 
 use super::{Measure, Program, StepOrigin};
@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Evidence {
-    /// What the reader could not read.
+    /// Counts of what could not be read.
     pub losses: Losses,
     /// Complete events of a category that tracetree knows.
     pub events: u64,
-    /// Complete events of an unknown category; their work is not counted.
+    /// Complete events of an unknown category, whose work is not counted.
     pub unknown_events: u64,
     /// Kernels, copies and memsets.
     pub gpu_events: u64,
@@ -43,26 +43,27 @@ pub struct Evidence {
     pub launches_at_end: u64,
     /// GPU events whose launch is not in the trace.
     pub unlaunched: u64,
-    /// Those of them that start after the first GPU event whose launch is in the trace.
+    /// Unlaunched GPU events that start after the first GPU event whose launch is in the trace.
     pub unlaunched_inside: u64,
-    /// Share of the GPU time whose launch is in the trace, 0 to 1; 1 without GPU time.
+    /// Fraction of the GPU time whose launch is in the trace, 0 to 1; 1 without GPU time.
     pub launched_share: f64,
     /// `ProfilerStep#N` annotations.
     pub recorded_steps: u64,
-    /// Numbers missing between the lowest and the highest recorded step number.
+    /// How many step numbers are missing between the lowest and the highest recorded one.
     pub missing_steps: u64,
-    /// Steps of any origin with zero duration.
+    /// Steps of any origin that have zero duration.
     pub untimed_steps: u64,
-    /// Steps without measured work, if other steps have some.
+    /// Steps without measured work, although other steps have some.
     pub empty_steps: u64,
-    /// Recorded steps at an edge of the window with less than half of the usual number of calls.
+    /// Recorded steps at an edge of the window with fewer than half of the usual number of calls.
     pub cut_steps: u64,
-    /// Share of the measured time that was launched outside of all steps, 0 to 1; 0 without steps.
+    /// Fraction of the measured time that was launched outside of all steps, 0 to 1; 0 without
+    /// steps.
     pub outside_steps: f64,
 }
 
 impl Evidence {
-    /// Examines one run. [`Program::evidence`] caches the result.
+    /// Collects the evidence of one run. [`Program::evidence`] caches the result.
     pub(super) fn of(program: &Program) -> Evidence {
         let tree: &CallTree = program.tree();
         let trace = tree.trace();
@@ -188,7 +189,7 @@ impl Evidence {
     }
 }
 
-/// How many of the first and last step have less than half of the median number of calls.
+/// How many of the first and the last step have fewer than half of the median number of calls.
 fn cut_at_edges(calls: &[usize]) -> u64 {
     let mut sorted = calls.to_vec();
     sorted.sort_unstable();
@@ -198,7 +199,7 @@ fn cut_at_edges(calls: &[usize]) -> u64 {
     edges.into_iter().filter(|&&calls| 2 * calls < usual).count() as u64
 }
 
-/// Categories of complete events that are known and that comparisons ignore.
+/// Categories of complete events that are known but that comparisons ignore.
 const IGNORED: [&str; 8] = [
     "overhead",
     "Overhead",
@@ -210,7 +211,8 @@ const IGNORED: [&str; 8] = [
     "external_correlation",
 ];
 
-/// Number of complete events with an unknown category. What they represent cannot be guessed.
+/// Number of complete events with an unknown category. What such events represent cannot be
+/// guessed.
 fn unknown_events(trace: &Trace) -> u64 {
     let is_unknown =
         |label: &str| label.strip_prefix("X ").is_some_and(|category| !IGNORED.contains(&category));
@@ -224,7 +226,7 @@ fn is_coarse(trace: &Trace) -> bool {
         .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
-/// Whether runtime calls of this name always have a GPU event, unless one is lost.
+/// Whether runtime calls with this name always have a GPU event, unless one is lost.
 fn launches_work(name: &str) -> bool {
     let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
     let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];
@@ -234,7 +236,7 @@ fn launches_work(name: &str) -> bool {
         && launches.iter().chain(&copies).any(|word| holds_word(name, word))
 }
 
-/// The spans in which a thread captures a graph: work launched in them does not run.
+/// The time spans in which a thread captures a graph. Work launched in these spans does not run.
 struct Captures {
     spans: FxHashMap<ThreadId, Vec<(Nanos, Nanos)>>,
 }
@@ -260,7 +262,7 @@ impl Captures {
             match (begins, of_thread.last_mut()) {
                 (true, _) => of_thread.push((moment, Nanos(i64::MAX))),
                 (false, Some(open)) => open.1 = open.1.min(moment),
-                // The capture began before the window.
+                // The capture began before the recording did.
                 (false, None) => of_thread.push((Nanos(i64::MIN), moment)),
             }
         }
@@ -303,7 +305,7 @@ mod tests {
         assert_eq!(cut_at_edges(&[100, 90, 100]), 0);
         assert_eq!(cut_at_edges(&[40, 100, 100]), 1);
         assert_eq!(cut_at_edges(&[10, 100, 100, 100, 20]), 2);
-        // A short step in the middle is not cut off; it does less work.
+        // A short step in the middle is not cut off; it just does less work.
         assert_eq!(cut_at_edges(&[100, 10, 100]), 0);
         assert_eq!(cut_at_edges(&[5]) + cut_at_edges(&[]), 0);
     }

@@ -1,28 +1,29 @@
-//! The [`Footing`] of two sides → the [`Obstacle`]s to comparing them.
+//! Lists the [`Obstacle`]s to comparing two sides, given the [`Footing`] of each.
 //!
-//! The gate, baseline files, `diff --fail-on` and the comparability check all use this one list. A
-//! rule that is checked in spite of an obstacle would pass because something was not recorded, or
-//! fail because a different program ran.
+//! The gate, baseline files, `diff --fail-on` and the comparability check all use this list. A rule
+//! that is checked despite an obstacle would pass because something was not recorded, or fail
+//! because a different program ran.
 
 use super::{Damage, Evidence, Measure, Platform, Program};
 use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// Maximum difference between the sides in the share of the GPU time whose launch is in the trace.
+/// Maximum difference between the sides in the fraction of GPU time whose launch is in the trace.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// Maximum difference between the sides in the share of the measured time launched outside of all steps.
+/// Maximum difference between the sides in the fraction of measured time launched outside of all
+/// steps.
 const OUTSIDE_STEPS: f64 = 0.05;
 
-/// What one side was recorded on, and what is missing in the recording.
+/// The hardware that one side was recorded on, and what is missing from the recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Footing {
     /// `nvidia`, `amd`, …, `cpu`.
     pub vendor: String,
     /// Marketing names of the devices, without duplicates.
     pub devices: Vec<String>,
-    /// Number of processes; 1 if the trace does not record it.
+    /// Number of processes; 1 if it is not recorded.
     pub world_size: u64,
     /// Whether GPU events were recorded.
     pub has_gpu: bool,
@@ -33,7 +34,7 @@ pub struct Footing {
 }
 
 impl Footing {
-    /// The footing of a single run.
+    /// The footing of a side with a single run.
     pub fn of(program: &Program) -> Footing {
         let tree: &CallTree = program.tree();
         let trace = tree.trace();
@@ -55,17 +56,17 @@ impl Footing {
         }
     }
 
-    /// Share of the GPU time whose launch is in the trace, in the run where it is lowest.
+    /// Fraction of the GPU time whose launch is in the trace, in the run where it is lowest.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// Share of the measured time launched outside of all steps, in the run where it is highest.
+    /// Fraction of the measured time launched outside of all steps, in the run where it is highest.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
 
-    /// The distinct numbers of recorded steps of the runs.
+    /// The distinct step counts of the runs.
     fn step_counts(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.runs.iter().map(|run| run.recorded_steps).collect();
         counts.sort_unstable();
@@ -78,13 +79,13 @@ impl Footing {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// A side is damaged: the number of runs with this damage, and the number of all runs.
+    /// One side is damaged. The numbers are the runs with this damage, and all runs.
     Damaged(Side, Damage, usize, usize),
-    /// A side has no call in its steps.
+    /// One side has no call in its steps.
     NoCalls(Side),
-    /// One side has no GPU events, but the other has.
+    /// One side has no GPU events, although the other side has some.
     NoGpuEvents(Side),
-    /// A trace names this GPU, but neither side has GPU events.
+    /// A trace names a GPU, but neither side has GPU events.
     GpuNotRecorded(String),
     /// The sides ran on different devices.
     OtherDevice(PerSide<String>),
@@ -92,17 +93,17 @@ pub enum Obstacle {
     OtherRanks(PerSide<u64>),
     /// The sides ran different programs; the text says how this was detected.
     OtherProgram(String),
-    /// The shares of the GPU time whose launch is in the trace differ too much.
+    /// The sides differ too much in the fraction of GPU time whose launch is in the trace.
     LaunchesMissing(PerSide<f64>),
     /// The runs recorded different numbers of steps.
     OtherSteps(PerSide<Vec<u64>>),
-    /// The shares of the measured time launched outside of all steps differ too much.
+    /// The sides differ too much in the fraction of measured time launched outside of all steps.
     WorkOutsideSteps(PerSide<f64>),
 }
 
 impl Obstacle {
-    /// Everything that prevents a comparison of two sides. `lost_launches` is the largest difference that
-    /// is accepted between the sides in the share of GPU time whose launch is in the trace.
+    /// Everything that prevents a comparison of two sides. `lost_launches` is the largest accepted
+    /// difference between the sides in the fraction of GPU time whose launch is in the trace.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
@@ -152,7 +153,7 @@ impl Obstacle {
         found
     }
 
-    /// Its code in the `tolerate` list of a rule file.
+    /// The code of this obstacle in the `tolerate` list of a rule file.
     pub fn code(&self) -> &'static str {
         match self {
             Obstacle::Damaged(_, damage, ..) => damage.code(),
@@ -168,7 +169,8 @@ impl Obstacle {
         }
     }
 
-    /// The codes that a rule file may tolerate: all except those of a side without any measurement.
+    /// The codes that a rule file may tolerate: all except those for a side without any
+    /// measurement.
     pub const TOLERABLE: [&str; 20] = [
         "cut_off",
         "corrupt",
@@ -278,7 +280,7 @@ mod tests {
         }
     }
 
-    /// The obstacles between an intact side and a changed one, in both orders.
+    /// The obstacles between an intact side and a changed one, in both directions.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);
@@ -291,7 +293,7 @@ mod tests {
     #[test]
     fn nothing_prevents_a_comparison_of_two_whole_sides() {
         assert_eq!(obstacles(|_| {}), [Vec::<String>::new(), Vec::new()]);
-        // Some launches may be lost at the ends of a recording.
+        // A few launches may be lost at the ends of a recording.
         assert_eq!(obstacles(|side| side.runs[0].launched_share = 0.96)[0], Vec::<String>::new());
     }
 

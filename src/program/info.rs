@@ -1,4 +1,4 @@
-//! [`Trace`] → a summary of its contents for `tracetree info`, without building a tree.
+//! Summarizes the contents of a [`Trace`] for `tracetree info`, without building a tree.
 
 use super::annotations::{Annotation, Meaning, annotations};
 use super::model::Model;
@@ -20,13 +20,13 @@ pub struct DeviceInfo {
     pub capability: Option<String>,
     /// Memory in GiB.
     pub memory_gib: Option<f64>,
-    /// Streaming multiprocessors or compute units.
+    /// Number of streaming multiprocessors or compute units.
     pub multiprocessors: Option<i64>,
-    /// Threads in a warp or wavefront.
+    /// Number of threads in a warp or wavefront.
     pub warp_size: Option<i64>,
 }
 
-/// The information outside of the events, which is at the head of most files.
+/// Information about the whole trace, which most files have before the events.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeadInfo {
     /// The profiler that wrote the file: `Kineto`, `Nsight Systems` or `XLA`.
@@ -35,11 +35,11 @@ pub struct HeadInfo {
     pub devices: Vec<DeviceInfo>,
     /// Versions of runtime, driver and profiler.
     pub versions: Vec<(String, String)>,
-    /// Rank of the process, if the job has several.
+    /// Rank of the process, if the job has several processes.
     pub rank: Option<i64>,
     /// Number of processes.
     pub world_size: Option<i64>,
-    /// Backend of the collectives; empty if there is none.
+    /// Backend of the collectives; empty if none is recorded.
     pub backend: String,
     /// Recording options that were enabled.
     pub options: Vec<String>,
@@ -89,22 +89,22 @@ pub struct CategoryCount {
     pub count: u64,
 }
 
-/// Which useful information a trace contains.
+/// The useful information that a trace contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Contents {
-    /// Input shapes of ops.
+    /// Whether input shapes of ops were recorded.
     pub shapes: bool,
-    /// Python frames, or call stacks of ops.
+    /// Whether Python frames, or call stacks of ops, were recorded.
     pub stacks: bool,
     /// `nn.Module` frames.
     pub modules: bool,
-    /// Launches of captured graphs.
+    /// Whether captured graphs were launched.
     pub graphs: bool,
     /// User annotations.
     pub annotations: bool,
 }
 
-/// The contents of a trace.
+/// A summary of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceInfo {
     /// Path of the file, as the user gave it.
@@ -117,21 +117,21 @@ pub struct TraceInfo {
     pub head: HeadInfo,
     /// The GPU vendor.
     pub platform: Platform,
-    /// Elements of `traceEvents`.
+    /// Number of elements in `traceEvents`.
     pub events: u64,
-    /// Kept events by category.
+    /// Number of kept events per category.
     pub categories: Vec<CategoryCount>,
-    /// Events that comparisons ignore, by phase and category.
+    /// Number of ignored events per phase and category.
     pub left_out: Vec<CategoryCount>,
-    /// Kernels, copies and memsets.
+    /// Number of kernels, copies and memsets.
     pub gpu_events: u64,
-    /// Sum of their durations in µs.
+    /// Sum of the durations of all GPU events, in µs.
     pub gpu_time_us: f64,
-    /// Union of their intervals in µs.
+    /// Union of the intervals of all GPU events, in µs.
     pub gpu_busy_us: f64,
-    /// Share of the GPU time whose launch is in the trace, 0 to 1; `None` without GPU time.
+    /// Fraction of the GPU time whose launch is in the trace, 0 to 1; `None` without GPU time.
     pub launched_share: Option<f64>,
-    /// From the first event to the end of the last, in µs.
+    /// Time from the first event to the end of the last, in µs.
     pub span_us: f64,
     /// Number of `ProfilerStep#N` steps.
     pub steps: u64,
@@ -143,26 +143,27 @@ pub struct TraceInfo {
     pub contents: Contents,
     /// The kind of model that ran; `None` if no tree was built.
     pub model: Option<Model>,
-    /// What happened to the launches of captured graphs; `None` if no captures were searched for.
+    /// What became of the launches of captured graphs; `None` if no captures were searched for.
     pub captured: Option<CapturedInfo>,
-    /// Oddities of the file and of captures.
+    /// Irregularities of the file and of captures.
     pub notes: Vec<Note>,
 }
 
-/// Launches of captured graphs, and how many of their kernels were placed below their launching ops.
+/// Launches of captured graphs, and how many of their kernels were attributed to their launching
+/// ops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapturedInfo {
-    /// Graph launches with GPU events.
+    /// Number of graph launches with GPU events.
     pub launches: u64,
-    /// Graph launches whose capture was found.
+    /// Number of graph launches whose capture was found.
     pub fitting: u64,
-    /// GPU events of all graph launches.
+    /// Number of GPU events of all graph launches.
     pub kernels: u64,
-    /// GPU events placed below the captured calls that launched them.
+    /// Number of GPU events placed below the captured calls that launched them.
     pub placed: u64,
-    /// GPU events placed below the part of the program that they name, if no capture fits.
+    /// Number of GPU events placed below the program part that they name, if no capture fits.
     pub named: u64,
-    /// The files of the captures that fit.
+    /// The files of the captures that fit a graph launch.
     pub captures: Vec<String>,
 }
 
@@ -185,7 +186,8 @@ impl CapturedInfo {
 }
 
 impl TraceInfo {
-    /// The contents of a tree's trace, and the kind of model that ran. The caller fills in the file size.
+    /// Summarizes a tree's trace, including the kind of model that ran. The caller fills in the
+    /// file size.
     pub fn of_tree(tree: &CallTree) -> TraceInfo {
         let info = TraceInfo::of(tree.trace());
         let is_told = |note: &&Note| note.code.starts_with("CAPTURE_");
@@ -198,7 +200,8 @@ impl TraceInfo {
         }
     }
 
-    /// The contents of a trace. Iterates over all events several times. The caller fills in the file size.
+    /// Summarizes a trace. The summary iterates over all events several times. The caller fills in
+    /// the file size.
     pub fn of(trace: &Trace) -> TraceInfo {
         let found = annotations(trace);
         let gpu: Vec<_> = trace.events().filter(|&e| trace.category(e).is_gpu()).collect();
@@ -259,7 +262,7 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         .collect()
 }
 
-/// Links launches by correlation id, as call trees do.
+/// Fraction of GPU time whose launch is found by correlation id, as in call trees.
 fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
     let ids = || trace.correlations().iter().filter(|(_, id)| **id > 0);
     let of_calls: FxHashSet<i64> = ids()
@@ -279,7 +282,8 @@ fn span(trace: &Trace) -> Nanos {
     first.zip(last).map_or(Nanos::ZERO, |(first, last)| last - first)
 }
 
-/// The 2021 profiler wrote a step twice, as an annotation and as an operator.
+/// Number of `ProfilerStep#N` steps. The 2021 profiler wrote each step twice, as an annotation and
+/// as an operator.
 fn steps(found: &[Annotation]) -> u64 {
     let mut numbers: Vec<u64> = found
         .iter()
@@ -301,7 +305,8 @@ fn phases(trace: &Trace, found: &[Annotation]) -> Vec<&'static str> {
             Meaning::Step(_) | Meaning::Capture(_) => false,
         })
     };
-    // A backward op names the thread of its forward op, so one such op proves that both passes ran.
+    // A backward op records the thread of its forward op, so one such op proves that both passes
+    // ran.
     let backward = trace.sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0);
     let training = backward || says(Phase::TrainBackward) || says(Phase::TrainOptimizer);
     let has = |phase: &Phase| match phase {

@@ -1,27 +1,28 @@
-//! The annotations of an inference engine → the number of tokens that its attention works on.
+//! Reads from the annotations of an inference engine how many tokens its attention processes.
 //!
 //! ```text
 //! execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
 //!                      Σ queries, Σ keys, Σ queries², Σ queries·keys       the same for generation
 //! ```
-//! Shapes contain the number of computed tokens, but not how many tokens each of them attends to.
+//! Shapes contain the number of computed tokens, but not the number of tokens that each of them
+//! attends to.
 
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
 /// Sums over the requests of one forward pass, separately for prompts and for generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
-    /// Query tokens: of prompts, and of generation.
+    /// Number of query tokens: of prompts, and of generation.
     pub queries: [u64; 2],
-    /// Key tokens: the query and everything before it.
+    /// Number of key tokens: the query and everything before it.
     pub keys: [u64; 2],
-    /// Squares of the numbers of query tokens.
+    /// Sum of the squared numbers of query tokens.
     pub queries_squared: [u64; 2],
-    /// Products of the numbers of query and key tokens.
+    /// Sum of the products of query and key token counts.
     pub products: [u64; 2],
 }
 
-/// The annotations of a trace that contain lengths, by thread and start.
+/// The annotations of a trace that contain lengths, sorted by thread and start.
 #[derive(Debug, Default)]
 pub(crate) struct LengthsOf {
     spans: Vec<(ThreadId, Nanos, Nanos, Lengths)>,
@@ -51,7 +52,7 @@ impl LengthsOf {
 }
 
 impl Lengths {
-    /// The lengths in the name of an annotation; `None` if it has none.
+    /// The lengths in the name of an annotation; `None` if it contains none.
     pub fn of_annotation(name: &str) -> Option<Lengths> {
         parse(name)
     }

@@ -1,16 +1,17 @@
-//! The measured quantity of a comparison: GPU time, or host time if there are no GPU events.
+//! The quantity that a comparison measures: GPU time, or host time if there are no GPU events.
 
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The time that a comparison attributes.
+/// The time that a comparison attributes to calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Durations of kernels, copies and memsets.
+    /// The durations of kernels, copies and memsets.
     GpuTime,
-    /// Self time of ops: without the ops below them. Used if neither trace has GPU events. Python
-    /// time between ops belongs to no op and is not measured.
+    /// The self time of ops: their duration without the ops below them. This measure is used if
+    /// neither trace has GPU events. Python time between ops does not belong to any op and is not
+    /// measured.
     HostSelfTime,
 }
 
@@ -40,7 +41,7 @@ impl Measure {
         tree.calls().filter(move |&call| tree.kind(call) == wanted)
     }
 
-    /// Index of a call in columns that only measured calls have; `None` for all other calls.
+    /// Index of a call in columns that contain only measured calls; `None` for all other calls.
     /// Indexes are below [`Measure::slots`].
     pub(crate) fn slot(self, tree: &CallTree, call: CallId) -> Option<usize> {
         match self {
@@ -49,8 +50,8 @@ impl Measure {
         }
     }
 
-    /// Length of columns that only measured calls have. GPU events have their own numbering because
-    /// they are few; ops are numbered by their position among all calls.
+    /// Length of columns that contain only measured calls. GPU events have their own numbering
+    /// because they are few; ops are numbered by their position among all calls.
     pub(crate) fn slots(self, tree: &CallTree) -> usize {
         match self {
             Measure::GpuTime => tree.roots().map(|root| tree.gpu_events(root)).sum(),
@@ -58,7 +59,7 @@ impl Measure {
         }
     }
 
-    /// Number of recorded durations that the measured time of a call is computed from.
+    /// Number of recorded durations from which the measured time of a call is computed.
     pub(crate) fn durations(self, tree: &CallTree, call: CallId) -> u64 {
         match self {
             Measure::GpuTime => 1,
@@ -66,7 +67,6 @@ impl Measure {
         }
     }
 
-    /// The measured time of one call.
     pub(crate) fn time(self, tree: &CallTree, call: CallId) -> Nanos {
         match self {
             Measure::GpuTime => tree.duration(call),
@@ -89,7 +89,8 @@ fn ops_below(tree: &CallTree, op: CallId) -> u64 {
     count
 }
 
-/// Self time of an op: without the ops below it. Frames between ops count as part of the upper op.
+/// Self time of an op: its duration without the ops below it. Frames between ops count as part of
+/// the upper op.
 fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     if let Some(time) = tree.crowded_self_time(op) {
         return time;
@@ -104,7 +105,8 @@ fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
         if is_op {
             below += tree.duration(call);
         }
-        // Ops below a crowded frame overlap; their time counts as self time of the op above the frame.
+        // Ops below a crowded frame overlap, so their time counts as self time of the op above the
+        // frame.
         if is_op || tree.is_crowded(call) {
             next = call.0 + tree.size(call) as u32;
         }

@@ -1,4 +1,4 @@
-//! [`CallTree`] → [`Program`]: the facts about what runs. Each fact has a single owner here.
+//! Derives the facts about a program from its [`CallTree`]. Each fact has a single owner here.
 //!
 //! | fact | owner |
 //! |---|---|
@@ -58,7 +58,7 @@ pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};
 pub(crate) use query::extend_chain;
-pub use query::{Glob, Part, Progress, Query, Segment, Word, nearest};
+pub use query::{Glob, Part, Progress, Query, Segment, Word, is_near, nearest};
 pub use repeats::RepeatDetection;
 pub use selection::{Selection, StepRange};
 pub use steps::{StepId, StepOrigin, StepSpan, Steps};
@@ -68,7 +68,7 @@ pub(crate) use words::Words;
 use crate::tree::CallTree;
 use std::sync::{Arc, OnceLock};
 
-/// The facts about a call tree. Each is computed on first use and cached.
+/// The facts about a call tree. Each fact is computed on first use and cached.
 #[derive(Debug, Clone)]
 pub struct Program {
     tree: Arc<CallTree>,
@@ -83,13 +83,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of a tree.
+    /// The facts about a tree, as a program.
     pub fn of(tree: impl Into<Arc<CallTree>>) -> Program {
         Program::with_repeats(tree, RepeatDetection::Found)
     }
 
-    /// The program of a tree. `repeats` chooses whether detected repeats replace steps if none are
-    /// recorded.
+    /// Same as [`Program::of`]; `repeats` chooses whether detected repetitions are used as steps if
+    /// none are recorded.
     pub fn with_repeats(tree: impl Into<Arc<CallTree>>, repeats: RepeatDetection) -> Program {
         Program {
             tree: tree.into(),
@@ -104,7 +104,7 @@ impl Program {
         }
     }
 
-    /// The calls.
+    /// The call tree.
     pub fn tree(&self) -> &Arc<CallTree> {
         &self.tree
     }
@@ -120,13 +120,13 @@ impl Program {
         self.phases.get_or_init(|| Phases::annotated(&self.tree, self.annotations()))
     }
 
-    /// The annotations with a known meaning, by thread, then start.
+    /// The annotations with a known meaning, sorted by thread, then start.
     fn annotations(&self) -> &[Annotation] {
         self.annotations.get_or_init(|| annotations(self.tree.trace()))
     }
 
     /// The layers, and the position of each call. Pass the measure that both traces of the
-    /// comparison share: the first result is cached.
+    /// comparison share, because the first result is cached.
     pub(crate) fn layers(&self, measure: Measure) -> &Arc<Layers> {
         let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));
         self.layers.get_or_init(find)
@@ -149,7 +149,6 @@ impl Program {
         self.steps();
     }
 
-    /// Which calls are communication.
     pub(crate) fn communication(&self) -> &Communication {
         self.communication.get_or_init(|| Communication::of(self.tree.trace()))
     }

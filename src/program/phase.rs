@@ -1,4 +1,4 @@
-//! The activity of a program at a moment: a part of inference or of training.
+//! The phase of a program: the part of inference or training that it is in.
 
 /// A part of inference or of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,12 +17,12 @@ pub enum Phase {
     TrainBackward,
     /// The optimizer of training.
     TrainOptimizer,
-    /// The trace contains no evidence.
+    /// The trace contains no evidence of a phase.
     Unknown,
 }
 
 impl Phase {
-    /// All phases, in the order of tables.
+    /// All phases, in table order.
     pub const ALL: [Phase; 8] = [
         Phase::Prefill,
         Phase::Decode,
@@ -34,7 +34,7 @@ impl Phase {
         Phase::Unknown,
     ];
 
-    /// As tables write it: `prefill`, …, `train.forward`, …, `unknown`.
+    /// The phase as tables print it: `prefill`, …, `train.forward`, …, `unknown`.
     pub fn label(self) -> &'static str {
         match self {
             Phase::Prefill => "prefill",

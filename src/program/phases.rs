@@ -1,7 +1,8 @@
-//! [`CallTree`] → the phase of every call: what the program was doing when it made the call.
+//! Determines the phase of every call: what the program was doing when it made the call.
 //!
 //! The innermost annotation or backward op at the call's start, on the call's own thread, decides.
-//! Only without either do links from forward to backward ops count:
+//! Links from forward to backward ops count only for calls without an annotation and without a
+//! backward op:
 //!
 //! ```text
 //! an annotation around it          what the annotation says (see `annotations`)
@@ -29,13 +30,13 @@ impl Phases {
         Phases::annotated(tree, &annotations(tree.trace()))
     }
 
-    /// Like [`Phases::of`], with the annotations of the trace already parsed.
+    /// Same as [`Phases::of`], for a trace whose annotations are already parsed.
     pub(super) fn annotated(tree: &CallTree, annotations: &[Annotation]) -> Phases {
         let evidence = Evidence::of(tree, annotations);
         if evidence.is_none() {
             return Phases { of_calls: vec![Phase::Unknown; tree.len()] };
         }
-        // The calls above the current one, each with what is known at it.
+        // The ancestors of the current call, each with the evidence at that point.
         let mut above: Vec<(CallId, Known)> = Vec::new();
         let of_calls = tree.calls().map(|call| {
             while above.last().is_some_and(|&(open, _)| !tree.is_below(call, open)) {
@@ -49,18 +50,18 @@ impl Phases {
         Phases { of_calls: of_calls.collect() }
     }
 
-    /// The phase of a call; for a GPU event the phase in which it was launched.
+    /// The phase of a call. For a GPU event, the phase in which it was launched.
     pub fn phase(&self, call: CallId) -> Phase {
         self.of_calls[call.index()]
     }
 }
 
-/// What is known at a call from the calls above it.
+/// The evidence that a call inherits from its ancestors.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    /// The innermost known phase, and since when it applies.
+    /// The innermost known phase, and the time from which it applies.
     said: Option<(Nanos, Phase)>,
-    /// Whether an op or module above led to a backward op.
+    /// Whether an ancestor op or module led to a backward op.
     led_to_backward: bool,
 }
 
@@ -93,7 +94,7 @@ impl Evidence {
         }
     }
 
-    /// Whether nothing in the trace indicates a phase, as is usual for inference without annotations.
+    /// Whether nothing in the trace indicates a phase, as usual for inference without annotations.
     fn is_none(&self) -> bool {
         let says_nothing = |thread: &Innermost| thread.changes.is_empty();
         self.annotated.iter().all(says_nothing)
@@ -108,7 +109,8 @@ impl Evidence {
         let start = tree.trace().start(event);
         let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
         let backward = self.is_backward[call.index()].then_some((start, Phase::TrainBackward));
-        // The argument order settles a tie: a backward op that starts with an annotation is inside it.
+        // On a tie, the argument order decides: a backward op that starts together with an
+        // annotation is inside it.
         let said = later(later(above.said, annotated), backward);
         let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
         Known { said, led_to_backward }
@@ -159,7 +161,7 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
     for &(forward, _) in tree.backward_links() {
         leads[forward.index()] = true;
-        // The modules above a module that leads to a backward op lead to it, too.
+        // If a module leads to a backward op, so do the modules above it.
         let mut above = tree.module(forward);
         while let Some(module) = above.filter(|module| !leads[module.index()]) {
             leads[module.index()] = true;
@@ -169,9 +171,10 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     leads
 }
 
-/// The innermost annotation of a thread at any moment, as a list of changes.
+/// The innermost annotation of a thread at any time, as a list of changes.
 struct Innermost {
-    /// From each moment on: the phase, and since when it applies.
+    /// The times of the changes, each with the new phase and the time from which that phase
+    /// applies.
     changes: Vec<(Nanos, Option<(Nanos, Phase)>)>,
 }
 
@@ -184,7 +187,7 @@ impl Innermost {
         by_thread.iter().map(|list| Innermost::new(list)).collect()
     }
 
-    /// `list` is sorted by start, longer ones first.
+    /// Builds the list of changes. `list` must be sorted by start, longer annotations first.
     fn new(list: &[&Annotation]) -> Innermost {
         let mut changes = Vec::new();
         let mut open: Vec<(Nanos, (Nanos, Phase))> = Vec::new();

@@ -1,4 +1,5 @@
-//! [`Trace`] → the vendor of its GPU, with the evidence. No single field of a trace can be trusted.
+//! Determines the vendor of a trace's GPU, with the evidence. No single field of a trace is
+//! reliable.
 
 use crate::trace::{Category, TextId, Trace};
 use rustc_hash::FxHashMap;
@@ -16,11 +17,11 @@ pub enum Vendor {
     Ascend,
     /// Meta's MTIA.
     Mtia,
-    /// An accelerator of another kind.
+    /// Another kind of accelerator.
     Other,
     /// The trace has no events of a GPU or another accelerator.
     Cpu,
-    /// GPU events without evidence for a vendor, or with equal evidence for two.
+    /// The trace has GPU events, but no evidence for a vendor or equal evidence for two.
     Unknown,
 }
 
@@ -49,7 +50,8 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Considers versions, device names, warp sizes, launch calls and kernel names.
+    /// Determines the platform from versions, device names, warp sizes, launch calls and kernel
+    /// names.
     pub fn of(trace: &Trace) -> Platform {
         let mut found = Votes::default();
         let names = Names::of(trace);
@@ -70,14 +72,14 @@ impl Platform {
     }
 }
 
-/// How often each name occurs in a trace. Names are few, so each is checked once.
+/// How often each name occurs in a trace. A trace has few distinct names, so each is checked once.
 struct Names<'t> {
     trace: &'t Trace,
     counts: FxHashMap<(Category, TextId), u64>,
 }
 
 impl<'t> Names<'t> {
-    /// The names of runtime calls and GPU events.
+    /// Counts the names of runtime calls and GPU events.
     fn of(trace: &'t Trace) -> Names<'t> {
         let mut counts = FxHashMap::default();
         for event in trace.events() {
@@ -94,7 +96,7 @@ impl<'t> Names<'t> {
         named.map(|(&(category, name), &count)| (category, self.trace.text(name), count))
     }
 
-    /// How many events of a category have a name from CUDA, and from ROCm.
+    /// How many events of a category have a CUDA name, and how many have a ROCm name.
     fn votes(&self, category: Category, vendor: fn(&str) -> Option<Vendor>) -> [u64; 2] {
         let mut votes = [0; 2];
         for (_, name, count) in self.all().filter(|&(other, ..)| other == category) {
@@ -108,7 +110,7 @@ impl<'t> Names<'t> {
     }
 }
 
-/// The evidence as it is collected.
+/// The evidence collected so far.
 #[derive(Default)]
 struct Votes {
     nvidia: u32,
@@ -149,7 +151,8 @@ impl Votes {
         self.evidence.dedup();
     }
 
-    /// Runtime calls and kernels cast one vote each, for the vendor that most of their names indicate.
+    /// Adds one vote of the runtime calls and one of the kernels, for the vendor that most of their
+    /// names indicate.
     fn read_events(&mut self, names: &Names<'_>) {
         self.vote("runtime calls", names.votes(Category::Runtime, of_call));
         self.vote("kernel names", names.votes(Category::Kernel, of_kernel));
@@ -164,8 +167,8 @@ impl Votes {
     }
 }
 
-/// An accelerator that is neither CUDA nor HIP. Its profiler has its own categories, calls or
-/// kernels, some of which comparisons ignore.
+/// An accelerator that is neither CUDA nor HIP, with the evidence. The profiler of such an
+/// accelerator has its own categories, calls or kernels, some of which comparisons ignore.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let of_category = trace.left_out().iter().find_map(|(category, _)| {
         let name = category.to_ascii_lowercase();
@@ -180,7 +183,7 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
             let at = NAMES.iter().position(|(mark, ..)| name.starts_with(mark));
             at.into_iter().for_each(|at| counts[at] += count);
         }
-        // A trace of another device may contain a few such names.
+        // A trace of another device may contain a few of these names.
         let most = (0..NAMES.len()).max_by_key(|&at| counts[at])?;
         let (mark, vendor) = NAMES[most];
         (counts[most] * 10 > all).then(|| (vendor, format!("names with {mark}")))
@@ -188,7 +191,7 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     of_category.or_else(of_name)
 }
 
-/// Substrings of the categories of other accelerators.
+/// Substrings of the categories that accelerators other than CUDA and HIP have.
 const CATEGORIES: [(&str, Vendor); 5] = [
     ("mtia", Vendor::Mtia),
     ("ascend", Vendor::Ascend),
@@ -197,7 +200,7 @@ const CATEGORIES: [(&str, Vendor); 5] = [
     ("privateuse1", Vendor::Other),
 ];
 
-/// Prefixes of the calls and kernels of other accelerators.
+/// Prefixes of the calls and kernels that accelerators other than CUDA and HIP have.
 const NAMES: [(&str, Vendor); 4] = [
     ("aclnn", Vendor::Ascend),
     ("AscendCL@", Vendor::Ascend),
@@ -208,13 +211,13 @@ const NAMES: [(&str, Vendor); 4] = [
 fn of_call(name: &str) -> Option<Vendor> {
     match name {
         _ if name.starts_with("hip") => Some(Vendor::Amd),
-        // `cudaLaunchKernel` of the runtime, `cuLaunchKernel` of the driver.
+        // Matches `cudaLaunchKernel` of the runtime and `cuLaunchKernel` of the driver.
         _ if name.starts_with("cu") => Some(Vendor::Nvidia),
         _ => None,
     }
 }
 
-/// Recognizes the libraries of a vendor by their names in kernel names.
+/// Recognizes a vendor's libraries in kernel names.
 fn of_kernel(name: &str) -> Option<Vendor> {
     const AMD: [&str; 6] = ["Cijk_", "ck_tile", "miopen", "__hip", "amd_", "aiter"];
     const NVIDIA: [&str; 6] = ["cutlass", "cublas", "cudnn", "sm80_", "sm90_", "nvjet"];

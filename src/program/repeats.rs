@@ -1,4 +1,4 @@
-//! [`CallTree`] without recorded steps → the repeated calls that serve as steps, if there are any.
+//! Finds repeated calls that can be used as steps, in a tree without recorded steps.
 //!
 //! Five forward passes of a detector or four denoising steps repeat just like training steps:
 //!
@@ -12,26 +12,27 @@
 //!         ├── nn.Module: UNet_0      repeat 2
 //!         └── nn.Module: Decoder_0
 //! ```
-//! The search starts at the thread with the most GPU time and descends into the child with the most
-//! GPU time, until siblings of one name together have most of it. It does not enter modules or ops,
-//! because repeats inside a model are layers. Names must be equal including their number: `Block_0`
-//! and `Block_1` are two layers, but two calls of `UNet_0` are one model called twice.
+//! The search starts at the thread with the most GPU time. The search then descends into the child
+//! with the most GPU time until siblings with the same name together have most of it. The search
+//! does not enter modules or ops, because repetitions inside a model are layers. Names must be
+//! equal including the instance number: `Block_0` and `Block_1` are two layers, but two calls of
+//! `UNet_0` are one model called twice.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Whether repeated calls serve as steps in a trace that has none.
+/// Whether repeated calls are used as steps in a trace without recorded steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RepeatDetection {
-    /// Repeated calls serve as steps.
+    /// Repeated calls are used as steps.
     #[default]
     Found,
-    /// Repeated calls do not serve as steps: such a trace has none.
+    /// Repeated calls are not used as steps, so a trace without recorded steps has none.
     Off,
 }
 
-/// The repeated calls, by start; empty if nothing repeats.
+/// The repeated calls, sorted by start; empty if nothing repeats.
 pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     let times = GpuTimes::of(tree);
     let all: Nanos = tree.roots().map(|root| times.below(tree, root)).sum();
@@ -54,7 +55,7 @@ pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     Vec::new()
 }
 
-/// The siblings of one name with the most GPU time, among calls that can be a repeat.
+/// The siblings with the same name that have the most GPU time, among calls that can be a repeat.
 fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<CallId> {
     let mut groups: BTreeMap<&str, (Nanos, Vec<CallId>)> = BTreeMap::new();
     for &call in siblings.iter().filter(|&&call| can_repeat(tree, call)) {
@@ -65,7 +66,8 @@ fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<
     groups.into_values().max_by_key(|group| group.0).map_or_else(Vec::new, |group| group.1)
 }
 
-/// A frame or a compiled region. Ops and launches do not count: any model has many of one name.
+/// Whether a call can be a repeat: only frames and compiled regions can. Ops and launches cannot be
+/// repeats, because any model has many with the same name.
 fn can_repeat(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Frame => true,
@@ -78,15 +80,15 @@ fn is_outside_of_models(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) == CallKind::Frame && !tree.is_module(call)
 }
 
-/// Frames of one name may do different work, so their numbers of GPU events must be within a factor
-/// of two. They need not be equal, because a first call may do more than the others.
+/// Whether calls do similar work: their numbers of GPU events must be within a factor of two. The
+/// numbers of GPU events need not be equal, because a first call may do more than later ones.
 fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let counts = || calls.iter().map(|&call| tree.gpu_events(call));
     let most = counts().max().unwrap_or(0);
     counts().min().is_some_and(|least| 2 * least >= most)
 }
 
-/// The GPU time before each call in preorder.
+/// The total GPU time before each call in preorder.
 struct GpuTimes(Vec<Nanos>);
 
 impl GpuTimes {

@@ -1,7 +1,7 @@
-//! [`CallTree`] and a [`Selection`] of steps and phase → the part of its trace launched in them.
+//! Cuts a trace down to the work launched in the steps and phase of a [`Selection`].
 //!
-//! The selection is applied before two traces are compared, so that every table of the comparison
-//! covers exactly the selected work. Calls above the selected ones are kept.
+//! The selection is applied before two traces are compared, so every table of the comparison covers
+//! exactly the selected work. The ancestors of selected calls are kept.
 
 use super::damage::counted;
 use super::phase::Phase;
@@ -13,12 +13,12 @@ use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
 
-/// Positions of steps, from 0: `3`, `3..8` (8 excluded), `3..=8`, `3..` or `..8`.
+/// A range of step positions, from 0: `3`, `3..8` (8 excluded), `3..=8`, `3..` or `..8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StepRange {
     /// The first position.
     pub from: u32,
-    /// The position after the last; `None` if the range has no end.
+    /// The position after the last one; `None` if the range has no end.
     pub until: Option<u32>,
 }
 
@@ -71,23 +71,23 @@ impl fmt::Display for StepRange {
 /// A selection of the work of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Selection {
-    /// Only work of this phase.
+    /// Selects only work in this phase.
     pub phase: Option<Phase>,
-    /// Only work of these steps.
+    /// Selects only work in these steps.
     pub steps: Option<StepRange>,
 }
 
 impl Selection {
-    /// Whether it selects everything.
+    /// Whether the selection contains everything.
     pub fn is_all(&self) -> bool {
         *self == Selection::default()
     }
 
-    /// The selected part of the tree's trace; build a new tree from it. GPU events without a launch
-    /// in the trace belong to no step, and to the phase `unknown`.
+    /// The selected part of the tree's trace, from which a new tree must be built. GPU events
+    /// without a launch in the trace have no step and the phase `unknown`.
     ///
     /// # Errors
-    /// If nothing in the trace is selected.
+    /// Fails if nothing in the trace is selected.
     pub fn cut(&self, tree: &CallTree) -> Result<Trace> {
         let (phases, steps) = (Phases::of(tree), Steps::of(tree));
         let chosen = |call: CallId| {
@@ -131,7 +131,7 @@ impl Selection {
             (None, None) => "at all".to_owned(),
         };
         let message = format!("the trace has no work {wanted}");
-        // The user asked for a phase, but the trace names none.
+        // The user selected a phase, but the trace contains no phases.
         let hint = match self.phase.is_some() && has == [Phase::Unknown.label()] {
             true => "; wrap the phases in record_function to name them",
             false => "",

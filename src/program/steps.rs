@@ -1,13 +1,13 @@
-//! [`CallTree`] → its steps, and the step in which every call was made.
+//! Finds the steps of a trace, and the step in which every call was made.
 //!
-//! Steps are the `ProfilerStep#N` annotations. Without them, they are the outermost batches of an
-//! inference engine, and without either, the repeats of a call ([`RepeatDetection`]). GPU work
-//! belongs to the step in which it was *launched*, because kernels of one step often run while the
-//! host is already in the next.
+//! Steps are the `ProfilerStep#N` annotations. If there are none, steps are the outermost batches
+//! of an inference engine. If there are no batches either, steps are the repeats of a call
+//! ([`RepeatDetection`]). GPU work belongs to the step in which it was *launched*, because kernels
+//! of one step often run while the host is already in the next.
 //!
-//! If all steps are on one thread, they apply to the whole process: a call on any thread is in the
-//! step that its start falls into (backward runs on its own thread). If several threads have steps,
-//! a call can only be in a step of its own thread.
+//! If all steps are on one thread, they apply to the whole process: a call on any thread belongs to
+//! the step in which it starts, because backward runs on its own thread. If several threads have
+//! steps, a call can only be in a step of its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
@@ -17,7 +17,7 @@ use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use std::ops::Range;
 
 /// A step of one trace, by its position in order of start, from 0. If two traces have equally many
-/// steps, steps at the same position match.
+/// steps, steps at the same position correspond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub u32);
 
@@ -33,32 +33,32 @@ impl StepId {
 pub enum StepOrigin {
     /// A `ProfilerStep#N` annotation.
     Recorded,
-    /// The annotation of an engine around a batch.
+    /// An engine's annotation around a batch.
     Batch,
-    /// A repeated call, in a trace without such annotations.
+    /// A repeated call, in a trace without step or batch annotations.
     Repeat,
 }
 
 /// A step of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepSpan {
-    /// The annotation, or the call if the step is a repeat.
+    /// The event of the annotation, or of the call if the step is a repeat.
     pub event: EventId,
-    /// Why it is a step.
+    /// Why the span is a step.
     pub origin: StepOrigin,
-    /// The thread that it is on.
+    /// The thread that the step is on.
     pub thread: ThreadId,
-    /// When it starts, in ns.
+    /// Start time in ns.
     pub start: Nanos,
-    /// When it ends, in ns, exclusive.
+    /// End time in ns, exclusive.
     pub end: Nanos,
-    /// N of `ProfilerStep#N`; `None` for other steps.
+    /// The number N in `ProfilerStep#N`; `None` for other steps.
     pub number: Option<u64>,
-    /// The phase of its batches, if they agree.
+    /// The phase of the step's batches, if all are in the same phase.
     pub phase: Option<Phase>,
-    /// Tokens of its batches, if all of them record it.
+    /// Number of tokens in the step's batches, if all of them record it.
     pub tokens: Option<u64>,
-    /// Requests of its batches, if there are any.
+    /// Number of requests in the step's batches, if there are any.
     pub requests: Option<u64>,
 }
 
@@ -71,17 +71,18 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Finds the steps, and the step of each call.
+    /// Finds the steps of a tree, and the step of each call.
     pub fn of(tree: &CallTree) -> Steps {
         Steps::with_repeats(tree, RepeatDetection::Found)
     }
 
-    /// Like [`Steps::of`]; `detection` chooses what happens if no steps are recorded.
+    /// Same as [`Steps::of`]; `detection` chooses whether repeated calls are used if no steps are
+    /// recorded.
     pub fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
         Steps::annotated(tree, &annotations(tree.trace()), detection)
     }
 
-    /// Like [`Steps::with_repeats`], with the annotations of the trace already parsed.
+    /// Same as [`Steps::with_repeats`], for a trace whose annotations are already parsed.
     pub(super) fn annotated(
         tree: &CallTree,
         annotations: &[Annotation],
@@ -105,12 +106,12 @@ impl Steps {
         Steps { spans, of_calls }
     }
 
-    /// All steps, by start.
+    /// All steps, sorted by start.
     pub fn spans(&self) -> &[StepSpan] {
         &self.spans
     }
 
-    /// The span of a step.
+    /// The time span of a step.
     pub fn span(&self, step: StepId) -> &StepSpan {
         &self.spans[step.index()]
     }
@@ -140,12 +141,12 @@ impl Steps {
         self.spans.is_empty()
     }
 
-    /// The step in which a call was made; for a GPU event the step in which it was launched.
+    /// The step in which a call was made. For a GPU event, the step in which it was launched.
     pub fn step(&self, call: CallId) -> Option<StepId> {
         self.of_calls.get(call.index()).flatten()
     }
 
-    /// The calls made or launched in a step, as ascending ranges of positions in preorder.
+    /// The calls made or launched in a step, as ascending ranges of preorder positions.
     pub fn calls_of(&self, step: StepId) -> impl Iterator<Item = Range<usize>> {
         self.of_calls.with(Some(step))
     }
@@ -185,8 +186,8 @@ fn repeat_spans(tree: &CallTree) -> Vec<StepSpan> {
     repeats(tree).into_iter().filter_map(span).collect()
 }
 
-/// The `ProfilerStep#N` annotations with their numbers, ordered by start. The 2021 profiler recorded each
-/// step twice, as an annotation and as an operator, so duplicates are removed.
+/// The `ProfilerStep#N` annotations with their numbers, sorted by start. The 2021 profiler recorded
+/// each step twice, as an annotation and as an operator, so duplicates are removed.
 fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
     let number = |annotation: &Annotation| match annotation.meaning {
         Meaning::Step(number) => Some(number),
@@ -199,8 +200,8 @@ fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
     steps
 }
 
-/// Batches that are not nested in another batch of their thread: engines nest several annotations
-/// of their own for one pass.
+/// Batches that are not nested in another batch on their thread. Engines nest several annotations
+/// for a single forward pass.
 fn outermost_batches(found: &[Annotation]) -> Vec<(Annotation, Batch)> {
     let mut outermost: Vec<(Annotation, Batch)> = Vec::new();
     for annotation in found {
@@ -229,7 +230,7 @@ fn batch_step(annotation: &Annotation, batch: &Batch) -> StepSpan {
     }
 }
 
-/// A span with the totals of the batches that start in it.
+/// A step span with the totals of the batches that start in it.
 fn batch_totals(
     batches: &[(Annotation, Batch)],
     thread: ThreadId,
@@ -258,13 +259,13 @@ fn batch_totals(
     }
 }
 
-/// Finds the step at a moment on a thread.
+/// Finds the step at a given time on a thread.
 struct Finder<'a> {
     spans: &'a [StepSpan],
-    /// The steps of each thread by start; a single list if one thread has all steps.
+    /// The steps of each thread, sorted by start; a single list if one thread has all steps.
     lists: Vec<Vec<u32>>,
-    /// The last lookup: its list, the moments for which its answer is valid, and the answer. Calls
-    /// mostly come in order, so the next lookup usually has the same answer.
+    /// The last lookup: its list, the time range for which its result is valid, and the result.
+    /// Calls mostly come in order, so the next lookup usually has the same result.
     last: (usize, Range<Nanos>, Option<StepId>),
 }
 
@@ -288,7 +289,7 @@ impl<'a> Finder<'a> {
         self.last.2
     }
 
-    /// The step at a moment, and the range of moments around it with the same answer.
+    /// The step at a given time, and the time range around it with the same result.
     fn around(&self, list: &[u32], moment: Nanos) -> (Range<Nanos>, Option<StepId>) {
         let span = |&at: &u32| &self.spans[at as usize];
         let after = list.partition_point(|at| span(at).start <= moment);

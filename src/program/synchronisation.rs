@@ -1,8 +1,8 @@
-//! Decides which runtime calls wait for the GPU. No other module contains their names.
+//! Decides which runtime calls wait for the GPU. No other module contains the names of these calls.
 
 use crate::tree::holds_word;
 
-/// Whether a call of the GPU runtime returns only after work on the GPU is done.
+/// Whether a call of the GPU runtime returns only after GPU work is done.
 ///
 /// ```
 /// use tracetree::program::is_synchronisation;

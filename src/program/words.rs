@@ -1,11 +1,11 @@
-//! A name → its words: `cunn_SoftMaxForward<8>` → `cunn soft max forward 8`.
+//! Splits names into words: `cunn_SoftMaxForward<8>` → `cunn soft max forward 8`.
 //!
 //! A word ends at every character that is not a letter or digit, between letters and digits, and
 //! where a new capitalized word begins. Patterns are split the same way, so they can be written as
-//! they appear in names, and match whole words only: `sort` does not match `resort`, nor `relu`
-//! `prelude`.
+//! they appear in names. Patterns match whole words only: `sort` does not match `resort`, and
+//! `relu` does not match `prelude`.
 
-/// The words of a name, lower case.
+/// The words of a name, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Words(Vec<String>);
 
@@ -32,7 +32,6 @@ impl Words {
         Words(words)
     }
 
-    /// The words, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
@@ -45,12 +44,12 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// Whether the words of `part` appear next to each other, in order.
+    /// Whether the words of `part` appear consecutively, in order.
     pub(crate) fn contain(&self, part: &Words) -> bool {
         self.0.windows(part.len().max(1)).any(|window| window == part.0)
     }
 
-    /// The positions at which the words of `part` appear next to each other, in order.
+    /// The positions at which the words of `part` appear consecutively, in order.
     pub(crate) fn places_of(&self, part: &Words) -> impl Iterator<Item = std::ops::Range<usize>> {
         let length = part.len().max(1);
         let places = self.0.windows(length).enumerate();
@@ -62,7 +61,7 @@ impl Words {
         part.0.iter().all(|word| self.0.contains(word))
     }
 
-    /// Whether this word appears.
+    /// Whether a word appears in the name.
     pub(crate) fn has(&self, word: &str) -> bool {
         self.0.iter().any(|known| known == word)
     }
@@ -78,14 +77,13 @@ impl Words {
         Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
     }
 
-    /// The words except these; unchanged if none would remain.
+    /// The words without the given ones; unchanged if none would remain.
     pub(crate) fn without(&self, words: &[&str]) -> Words {
         let kept = self.0.iter().filter(|word| !words.contains(&word.as_str()));
         let kept: Vec<String> = kept.cloned().collect();
         if kept.is_empty() { self.clone() } else { Words(kept) }
     }
 
-    /// The word at this position.
     pub(crate) fn at(&self, position: usize) -> Option<&str> {
         self.0.get(position).map(String::as_str)
     }
@@ -95,7 +93,7 @@ impl Words {
         Words(self.0[..count.min(self.0.len())].to_vec())
     }
 
-    /// The words after the first occurrence of this one; `None` if it does not appear.
+    /// The words after the first occurrence of `word`; `None` if it does not appear.
     pub(crate) fn behind(&self, word: &str) -> Option<Words> {
         let at = self.0.iter().position(|known| known == word)?;
         Some(Words(self.0[at + 1..].to_vec()))
@@ -111,7 +109,7 @@ fn starts_word(before: Option<char>, this: char, next: Option<char>) -> bool {
     if this.is_ascii_digit() != before.is_ascii_digit() {
         return true;
     }
-    // `softMax` → soft max, `KVCache` → kv cache.
+    // Splits `softMax` into soft max, and `KVCache` into kv cache.
     let next_is_lower = next.is_some_and(char::is_lowercase);
     this.is_uppercase() && (before.is_lowercase() || (before.is_uppercase() && next_is_lower))
 }

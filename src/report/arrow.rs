@@ -1,10 +1,11 @@
-//! A table → Arrow: record batches that Python, DuckDB, Polars and Parquet read without conversion.
+//! Converts a table to Arrow record batches, which Python, DuckDB, Polars and Parquet read without
+//! conversion.
 //!
-//! Column names follow one scheme, whatever TraceLens calls them: quantity, side, then unit
-//! (`kernel_time_baseline_us`); see [`column_name`]. Cells keep their type: whole numbers are 64-bit
-//! integers, times and other numbers are doubles in the unit of the column, words are
-//! dictionary-encoded, and names are lists. Undefined or unknown values and empty texts are null. Field
-//! metadata carries the column's meaning, unit and CSV title.
+//! Column names follow one scheme, even where TraceLens uses others: quantity, side, then unit
+//! (`kernel_time_baseline_us`); see [`column_name`]. Cells keep their type: whole numbers are
+//! 64-bit integers, times and other numbers are doubles in the column's unit, words are
+//! dictionary-encoded, and names are lists. Undefined or unknown values and empty texts are null.
+//! Field metadata carries the column's meaning, unit and CSV title.
 
 use crate::side::Side;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
@@ -21,9 +22,9 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-/// Rows per batch.
 const ROWS: usize = 1 << 16;
-/// Bytes of text after which a batch ends early, because text offsets are limited to 31 bits.
+/// Number of text bytes after which a batch ends early, because text offsets are limited to 31
+/// bits.
 const TEXT: usize = 1 << 28;
 
 /// A table in Arrow memory layout. Clones share the data.
@@ -34,7 +35,7 @@ pub struct ArrowTable {
 }
 
 impl ArrowTable {
-    /// Generates all rows of a table and keeps them.
+    /// Converts all rows of a table and keeps them in memory.
     ///
     /// ```
     /// use tracetree::report::ArrowTable;
@@ -49,7 +50,7 @@ impl ArrowTable {
     /// ```
     pub fn new(table: &Table) -> ArrowTable {
         let mut sink = Batches::new(table.columns());
-        table.visit(&mut sink).expect("batches take every row");
+        table.visit(&mut sink).expect("adding a row to a batch cannot fail");
         let schema = Arc::new(schema(table));
         ArrowTable { batches: sink.finish(&schema), schema }
     }
@@ -88,8 +89,8 @@ impl RecordBatchReader for ArrowReader {
     }
 }
 
-/// Name of a column in Arrow tables: the quantity, then `_baseline` or `_candidate` if it describes one side,
-/// then the unit if it is µs, ms or %.
+/// Name of a column in Arrow tables: the quantity, then `_baseline` or `_candidate` if the column
+/// describes one side, then the unit if it is µs, ms or %.
 ///
 /// ```
 /// use tracetree::report::column_name;
@@ -159,12 +160,12 @@ fn data_type(kind: ColumnType) -> DataType {
     }
 }
 
-/// Receives the rows of a table and splits them into batches.
+/// Collects the rows of a table and splits them into batches.
 struct Batches {
     columns: Vec<Values>,
-    /// Number of cells in the current row so far.
+    /// Number of cells written to the current row.
     cell: usize,
-    /// Rows and bytes of text in the current batch so far.
+    /// Number of rows, and of text bytes, in the current batch.
     rows: usize,
     text: usize,
     finished: Vec<(usize, Vec<Chunk>)>,
@@ -246,7 +247,7 @@ impl Values {
         }
     }
 
-    /// Appends a cell. Returns its length in bytes of text.
+    /// Appends a cell to the column. Returns the cell's number of text bytes.
     fn push(&mut self, cell: &Cell<'_>) -> usize {
         let text = match cell {
             Cell::Text(text) => Some(text.as_ref()),
@@ -298,7 +299,8 @@ impl Values {
         }
     }
 
-    /// The words of a column in the order of their keys; an empty array for columns of other types.
+    /// The words of a column, in the order of their keys; an empty array for columns of other
+    /// types.
     fn dictionary(&self) -> ArrayRef {
         match self {
             Values::Words(words) => Arc::new(StringArray::from_iter_values(&words.list)),
@@ -339,7 +341,7 @@ impl Words {
 /// The values of one column of a finished batch.
 enum Chunk {
     Array(ArrayRef),
-    /// Dictionary keys; the dictionary is complete only after the last batch.
+    /// Dictionary keys. The dictionary itself is complete only after the last batch.
     Words(Vec<Option<i32>>),
 }
 
@@ -349,7 +351,7 @@ impl Chunk {
             Chunk::Array(array) => array,
             Chunk::Words(keys) => Arc::new(
                 DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), words.clone())
-                    .expect("every number stands for a word"),
+                    .expect("every key has a word"),
             ),
         }
     }

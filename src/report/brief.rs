@@ -1,7 +1,8 @@
-//! [`Narrative`] → `key: value` lines for scripts and coding agents: `tracetree diff --format brief`.
+//! Writes the [`Narrative`] as `key: value` lines for scripts and coding agents: `tracetree diff
+//! --format brief`.
 //!
-//! Keys are stable. Numbers have a dot and no unit; the key names the unit. A value never contains a line
-//! break. `docs/start/agent.md` lists the keys.
+//! Keys are stable across versions. Numbers have a decimal point and no unit; the key names the
+//! unit. A value never contains a line break. `docs/start/agent.md` lists the keys.
 
 use super::Report;
 use super::text::{Layer, Line, one_line, shorten};
@@ -10,11 +11,11 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use std::io::{self, Write};
 
-/// Maximum size in bytes.
+/// Maximum size of the brief, in bytes.
 pub const LONGEST_BRIEF: usize = 2_000;
 /// Version of the keys; increased when a key changes its meaning or is removed.
 const VERSION: u32 = 1;
-/// Longest sentence and longest command, in characters.
+/// Maximum length of a sentence or command, in characters.
 const SENTENCE: usize = 140;
 const COMMAND: usize = 200;
 
@@ -22,7 +23,7 @@ const COMMAND: usize = 200;
 /// not fit are counted in `changes` only.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut most = usize::MAX;
     loop {
@@ -35,7 +36,7 @@ pub fn write_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// The lines, with at most so many changes.
+/// The lines of the brief, with at most `most` changes.
 fn text(report: &Report, most: usize) -> String {
     let (analysis, narrative) = (&report.shared.analysis, report.narrative());
     let mut brief = Brief::default();
@@ -58,7 +59,7 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("changes", &changes.len().to_string());
     for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
         let Some(change) = line.number.map(|number| &changes[number]) else {
-            // The interaction of all changes, which comes last.
+            // The last line is the interaction of all changes.
             brief.line("together_ms", &cost(line));
             continue;
         };
@@ -123,13 +124,14 @@ fn sum(layer: &Layer) -> String {
     millis(sum.as_millis())
 }
 
-/// A time in ms; never `-0.000`.
+/// A time in ms, without a sign if it rounds to zero.
 fn millis(time: f64) -> String {
     let text = format!("{time:.3}");
     if text == "-0.000" { "0.000".to_owned() } else { text }
 }
 
-/// Whether the runs support a difference of the step: `yes`, `no`, or `unknown` with one run on a side.
+/// Whether the runs support a difference in step time: `yes`, `no`, or `unknown` if a side has a
+/// single run.
 fn significant(analysis: &Analysis) -> &'static str {
     match analysis.judged().step.map(|step| step.verdict) {
         Some(Verdict::Slower | Verdict::Faster) => "yes",

@@ -1,10 +1,9 @@
-//! A cell of a table → its text, the same in every text format.
+//! Formats table cells as text, the same in every text format.
 
 use crate::tables::{Cell, ColumnInfo, ColumnType};
 use crate::trace::{Nanos, push_fixed, push_whole};
 use std::fmt::Write as _;
 
-/// Appends the text of a cell.
 pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>) {
     match cell {
         Cell::Empty if column.kind == ColumnType::Uid => text.push_str("-1"),
@@ -30,7 +29,8 @@ fn push_names(text: &mut String, names: &[&str]) {
         if at > 0 {
             text.push(',');
         }
-        // Checks all bytes without an early exit, which vectorizes. Most names need no escape.
+        // The check covers all bytes without an early exit, so that it vectorizes. Most names need
+        // no escape.
         let needs_escape = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
         match name.bytes().fold(false, |any, byte| any | needs_escape(byte)) {
             true => text.push_str(&serde_json::to_string(name).expect("a text")),
@@ -40,15 +40,16 @@ fn push_names(text: &mut String, names: &[&str]) {
     text.push(']');
 }
 
-/// Milliseconds with every digit: six decimals.
+/// Appends a time in milliseconds, with all six decimals.
 fn push_millis(text: &mut String, time: Nanos) {
     push_fixed(text, time.0 < 0, time.0.unsigned_abs(), 6);
 }
 
-/// Appends what `{number:.decimals$}` shows. Uses integer arithmetic unless the product could round the wrong
-/// way: a report has a million decimals, and exact formatting takes ten times as long.
+/// Appends the text that `{number:.decimals$}` would produce. Integer arithmetic is used unless
+/// rounding could differ: a report has a million decimals, and exact formatting takes ten times as
+/// long.
 fn push_decimal(text: &mut String, number: f64, decimals: usize) {
-    /// Products below this have an error of less than [`MIDDLE`].
+    /// Products below this limit have an error of less than [`MIDDLE`].
     const LARGEST: f64 = (1_u64 << 40) as f64;
     const MIDDLE: f64 = 1e-3;
     let scaled = number.abs() * 10_f64.powi(decimals as i32);
@@ -57,7 +58,7 @@ fn push_decimal(text: &mut String, number: f64, decimals: usize) {
         let whole = scaled as u64 + u64::from(rest > 0.0);
         push_fixed(text, number.is_sign_negative(), whole, decimals);
     } else {
-        write!(text, "{number:.decimals$}").expect("a text takes all");
+        write!(text, "{number:.decimals$}").expect("writing to memory cannot fail");
     }
 }
 

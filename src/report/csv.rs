@@ -1,4 +1,4 @@
-//! A table → CSV: UTF-8, comma-separated, quoted where needed, `\n` at the end of each line.
+//! Writes a table as CSV: UTF-8, comma-separated, quoted where needed, each line ended by `\n`.
 
 use super::cell::push_cell;
 use crate::error::{Error, Result};
@@ -14,16 +14,17 @@ use std::rc::Rc;
 const BUFFER: usize = 1 << 16;
 /// Approximate limit of the cache of quoted texts, in bytes.
 const MOST_KNOWN: usize = 1 << 19;
-/// Why writing a field cannot fail.
-const IN_MEMORY: &str = "memory takes all";
+/// The reason why writing a field cannot fail.
+const IN_MEMORY: &str = "writing to memory cannot fail";
 
-/// How texts are written into the cells of a CSV file.
+/// How texts are written to the cells of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CsvTexts {
     /// Verbatim, as in the trace.
     AsTheyAre,
-    /// Safe to open and to print: texts that a spreadsheet would treat as a formula (they start with `=`,
-    /// `+`, `-` or `@` and are not numbers) get a leading `'`, and control characters are escaped.
+    /// Texts are made safe to open and to print. A leading `'` is added to texts that a spreadsheet
+    /// would treat as a formula: they start with `=`, `+`, `-` or `@` and are not numbers. Control
+    /// characters are escaped.
     #[default]
     ForSpreadsheets,
 }
@@ -41,18 +42,18 @@ impl CsvTexts {
 /// Writes a table as CSV with a header line and [spreadsheet-safe](CsvTexts::ForSpreadsheets) texts.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     write_csv_with(table, CsvTexts::default(), out)
 }
 
-/// Like [`write_csv`], with the given handling of texts.
+/// Same as [`write_csv`], with a choice of how texts are written.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
     let columns = table.columns();
-    // A table with a single column would have an empty line for each empty cell.
+    // In a table with a single column, an empty cell would be an empty line.
     debug_assert!(columns.len() > 1, "{} has one column", table.name());
     let buffer = String::with_capacity(BUFFER + BUFFER / 4);
     let (quoted, text) = (Quoted::new(texts, columns.len()), String::new());
@@ -65,13 +66,12 @@ pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io
     lines.flush()
 }
 
-/// A CSV file being written.
 struct Lines<'t> {
     out: &'t mut dyn Write,
     columns: &'t [ColumnInfo],
-    /// Index of the next cell's column.
+    /// Index of the next column to write.
     column: usize,
-    /// Complete lines, and the current one.
+    /// Buffer for complete lines and the current one.
     buffer: String,
     quoted: Quoted,
     /// Scratch space for the text of one cell.
@@ -99,7 +99,7 @@ impl RowSink for Lines<'_> {
                 push_cell(&mut self.text, column, &cell);
                 self.quoted.push(self.column, &self.text, &mut self.buffer);
             }
-            // Digits and our own words need no quoting.
+            // Numbers and fixed words need no quoting.
             Cell::Empty | Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Flag(_) => {
                 push_cell(&mut self.buffer, column, &cell);
             }
@@ -114,16 +114,16 @@ impl RowSink for Lines<'_> {
     }
 }
 
-/// A cache of texts in their CSV form. A table repeats names and shapes thousands of times, mostly in
+/// A cache of texts in CSV form. A table repeats names and shapes thousands of times, mostly in
 /// consecutive rows.
 struct Quoted {
     texts: CsvTexts,
-    /// Each text with its CSV form.
+    /// The cached texts, each with its CSV form.
     known: Vec<(Rc<str>, Box<str>)>,
     numbers: FxHashMap<Rc<str>, usize>,
-    /// The index of each column's most recent text.
+    /// For each column, the index of its most recent text.
     last: Vec<usize>,
-    /// Bytes of all cached texts.
+    /// Total bytes of all cached texts.
     size: usize,
 }
 
@@ -133,7 +133,7 @@ impl Quoted {
         Quoted { texts, known, numbers, last: vec![0; columns], size: 0 }
     }
 
-    /// Appends a text of a column to the line.
+    /// Appends a column's text to the line.
     fn push(&mut self, column: usize, text: &str, line: &mut String) {
         let last = self.known.get(self.last[column]);
         if let Some((_, quoted)) = last.filter(|(known, _)| **known == *text) {
@@ -162,14 +162,15 @@ impl Quoted {
         let text = self.texts.cell(text);
         let room = text.len() + 8;
         let mut writer = csv::WriterBuilder::new().buffer_capacity(room).from_writer(Vec::new());
-        // The text is written as a second field, because a line of one empty field would be quoted.
+        // The text is written as a second field, because a line with a single empty field would be
+        // quoted.
         writer.write_record(["", &*text]).expect(IN_MEMORY);
         let line = String::from_utf8(writer.into_inner().expect(IN_MEMORY)).expect("a text");
         line[",".len()..line.len() - "\n".len()].into()
     }
 }
 
-/// The rows of a CSV file, without the header.
+/// Reads the rows of a CSV file, without the header.
 pub(super) fn read_rows(path: &Path) -> Result<Vec<Vec<String>>> {
     let failed = |error: csv::Error| Error::io(path, "read the table", error.into());
     let mut reader = csv::Reader::from_path(path).map_err(failed)?;

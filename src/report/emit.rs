@@ -1,4 +1,4 @@
-//! What the report consists of: table formats, additional formats, and their options.
+//! Options of a report: table formats, additional formats, and their settings.
 
 use super::csv::CsvTexts;
 use super::unfinished::Unfinished;
@@ -13,7 +13,7 @@ pub enum Emit {
     /// `report.html`: an interactive page.
     #[cfg(feature = "html")]
     Html,
-    /// `report.md`: for an issue or a step summary.
+    /// `report.md`: Markdown for an issue or a step summary.
     Markdown,
     /// `report.xlsx`: a workbook with a sheet for each table.
     #[cfg(feature = "xlsx")]
@@ -77,7 +77,8 @@ impl FromStr for Emit {
 pub enum TableFormat {
     /// Comma-separated values, with TraceLens's column titles.
     Csv,
-    /// Parquet: typed columns, dictionaries, zstd; columns are named as in Arrow.
+    /// Parquet: typed columns with dictionaries, compressed with zstd; columns are named as in
+    /// Arrow.
     #[cfg(feature = "parquet")]
     Parquet,
 }
@@ -101,7 +102,8 @@ impl fmt::Display for TableFormat {
     }
 }
 
-/// What happens to files in the report folder that tracetree did not write but whose names it needs.
+/// What to do with files in the report folder that have names of the report's files but were not
+/// written by tracetree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
     /// The files are kept, and writing the report fails.
@@ -111,25 +113,28 @@ pub enum Existing {
     Replace,
 }
 
-/// What is written, and how much of it.
+/// The selection of files in a report, and their limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
-    /// How the tables are written; order and repetition do not matter.
+    /// The table formats to write; order and repetition do not matter.
     pub tables: Vec<TableFormat>,
     /// The additional formats; order and repetition do not matter.
     pub emits: Vec<Emit>,
-    /// Maximum number of merged-tree nodes in `perfetto.json.gz`; a matched node makes two slices.
+    /// Maximum number of merged-tree nodes in `perfetto.json.gz`. A matched node produces two
+    /// slices.
     pub perfetto_slices: usize,
-    /// How texts are written into the tables.
+    /// How texts are written to the tables.
     pub csv_texts: CsvTexts,
-    /// What happens to existing files that tracetree did not write.
+    /// What to do with existing files that tracetree did not write.
     pub existing: Existing,
-    /// The folders being written. Keep a clone to remove them when the process must end.
+    /// The folders that are being written. Keep a clone to remove these folders when the process
+    /// must end.
     pub unfinished: Unfinished,
 }
 
 impl Default for ReportOptions {
-    /// CSV tables, a page and Markdown; 200,000 nodes if a Perfetto file is requested.
+    /// Selects CSV tables, the page and Markdown, with a limit of 200,000 nodes if a Perfetto file
+    /// is requested.
     fn default() -> ReportOptions {
         let emits = vec![
             #[cfg(feature = "html")]

@@ -1,4 +1,5 @@
-//! Files → a report folder: written in parallel to a staging folder, moved into place when complete.
+//! Writes the files of a report in parallel to a staging folder, which is moved into place when
+//! complete.
 
 use super::emit::Existing;
 use super::manifest::{MANIFEST, Manifest, Mark, Marking, State};
@@ -13,11 +14,11 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Identifies a report of an earlier version, which has no manifest.
+/// The file that identifies a report of an earlier version, which has no manifest.
 const SUMMARY: &str = "summary.json";
 
-/// Writes `files` into `folder`. Removes those `known` files that an earlier report wrote there and this
-/// one does not write.
+/// Writes `files` into `folder`. Removes files in `known` that an earlier report wrote there and
+/// this report does not write.
 pub(super) fn write_into(
     folder: &Path,
     files: &[ReportFile],
@@ -49,8 +50,8 @@ fn write_all(
     shared: &Shared,
     options: &ReportOptions,
 ) -> Result<()> {
-    // `par_bridge` hands out the files one at a time. If the list were split in halves, one half could take
-    // much longer than the other.
+    // `par_bridge` hands out the files one at a time. If the list were split in half instead, one
+    // half could take much longer than the other.
     let write = |files: &[&ReportFile]| -> Result<BTreeMap<String, Mark>> {
         let write = |file: &&ReportFile| {
             let mark = write_file(staging.path(), file, shared, options)
@@ -59,7 +60,8 @@ fn write_all(
         };
         files.iter().par_bridge().map(write).collect()
     };
-    // Files that show causes and effects would block until those are found, so the others are written meanwhile.
+    // Files that show causes and effects would wait until these are computed, so all other files
+    // are written meanwhile.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
         rayon::join(|| shared.analysis.causes(), || shared.analysis.effects().is_ok());
@@ -72,7 +74,8 @@ fn write_all(
     staging.write(MANIFEST, &manifest).map_err(|error| cannot_write(&folder.join(MANIFEST), error))
 }
 
-/// Uploads a report to an address, the manifest last. Files of an earlier report are not removed.
+/// Uploads a report to a storage address, the manifest last. Files of an earlier report are not
+/// removed.
 fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<String>> {
     let writing = Manifest::writing(names.iter()).to_json();
     storage::replace(&folder.join(MANIFEST), &writing)?;
@@ -82,8 +85,8 @@ fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<St
     Ok(names)
 }
 
-/// Rejects a target that is not a folder, in which a folder has the name of one of the files, or in which
-/// a file that tracetree did not write has such a name.
+/// Rejects a target that is not a folder or cannot take the report's files. A file name may be
+/// blocked by a folder or by a file that tracetree did not write.
 pub(super) fn check_target(
     folder: &Path,
     files: &[ReportFile],
@@ -113,13 +116,15 @@ pub(super) fn check_target(
     }
 }
 
-/// The report already in the folder.
+/// The report that is already in the folder.
 enum Earlier {
-    /// There is no earlier report. Any files with our names were not written by tracetree.
+    /// There is no earlier report. Any files with names of report files were not written by
+    /// tracetree.
     Nothing,
     /// A report with a manifest that lists its files.
     Listed(Manifest),
-    /// A report without a manifest: every file with one of our names is treated as part of it.
+    /// A report without a manifest. Every file with the name of a report file is treated as part of
+    /// it.
     Unlisted(Vec<String>),
 }
 
@@ -145,8 +150,9 @@ impl Earlier {
         }
     }
 
-    /// The files of the earlier report that the next one does not write. They would describe another
-    /// comparison than the new tables. Files that were modified after they were written are kept.
+    /// The files of the earlier report that the new report does not write. Stale files would
+    /// describe a different comparison than the new tables. Files that were modified after they
+    /// were written are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =
             |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);
@@ -164,7 +170,7 @@ impl Earlier {
     }
 }
 
-/// Whether the path exists, even as a dangling link.
+/// Whether the path exists, possibly as a dangling link.
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
@@ -182,7 +188,7 @@ fn write_file(
     Ok(out.get_ref().mark())
 }
 
-/// The error for a file, with the path the user knows.
+/// The error for a file that cannot be written, with the path that the user knows.
 fn cannot_write(place: &Path, error: io::Error) -> Error {
     let is_full = matches!(
         error.kind(),

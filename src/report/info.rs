@@ -1,4 +1,4 @@
-//! A trace → the JSON output of `tracetree info`.
+//! Writes the JSON output of `tracetree info`.
 
 use crate::analysis::EfficiencyInfo;
 use crate::program::TraceInfo;
@@ -11,14 +11,14 @@ pub struct DescribedTrace {
     /// The contents of the trace.
     #[serde(flatten)]
     pub info: TraceInfo,
-    /// How close its ops come to the peak of its device.
+    /// How close the trace's ops come to the peak of its device.
     pub efficiency: EfficiencyInfo,
 }
 
 /// Writes a JSON array with one object per trace.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if writing to `out` fails.
 pub fn write_info_json(traces: &[DescribedTrace], out: &mut dyn Write) -> io::Result<()> {
     super::json::write_json(&traces, out)
 }

@@ -1,7 +1,7 @@
-//! [`Analysis`] → the short lists of the page and of Markdown: steps, idle time, fusions, kernels that both
-//! sides run. The CSV files have the full lists.
+//! Builds the short lists of the page and of Markdown: steps, idle time, fusions, and kernels that
+//! both sides run. The CSV files contain the full lists.
 
-// Some of this is used only by the page.
+// Some items are used only by the page.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
 use super::text::{Unit, times};
@@ -12,44 +12,42 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// The columns of a list that compares times: both sides and the difference.
+/// The columns with times in a list that compares times: both sides and the difference.
 const TIMES: [usize; 3] = [1, 2, 3];
 
 /// Maximum number of lines in a list.
 const LINES: usize = 15;
 
-/// A section with one table.
+/// A section of the report with one table.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
-    /// What the table shows, and which file has the full list.
+    /// A sentence about what the table shows, and which file has the full list.
     pub(super) remark: String,
-    /// Column titles.
     pub(super) titles: Vec<String>,
     /// The title of the first column without a unit.
     pub(super) first: &'static str,
-    /// The columns with times.
+    /// The positions of the columns that contain times.
     pub(super) units: &'static [usize],
     /// Whether the times are sums over all steps.
     pub(super) is_summed: bool,
     pub(super) lines: Vec<ListLine>,
 }
 
-/// A line of a list.
 #[derive(Debug)]
 pub(super) struct ListLine {
     pub(super) name: String,
-    /// A dimmed note after the name.
+    /// A dimmed note after the line's name.
     pub(super) note: String,
     pub(super) cells: Vec<String>,
-    /// The style of the last cell but one: more, less or same.
+    /// The style of the last cell but one: `more`, `less` or `same`.
     pub(super) style: &'static str,
     /// The times of both sides, if they are sums over all steps.
     pub(super) time: Option<PerSide<Nanos>>,
 }
 
-/// The lists that are not empty.
+/// All lists that are not empty.
 pub(super) fn of(analysis: &Analysis, unit: Unit) -> Vec<List> {
     let mut lists = vec![
         steps(analysis, unit),
@@ -70,7 +68,7 @@ pub(super) fn change(difference: Nanos) -> &'static str {
     }
 }
 
-/// Both times, their difference and ratio.
+/// Cells with both times, their difference and their ratio.
 fn compared(unit: Unit, time: PerSide<Nanos>) -> Vec<String> {
     let difference = unit.show_signed(time.difference());
     vec![unit.show(time.baseline), unit.show(time.candidate), difference, times(time)]
@@ -81,7 +79,7 @@ fn titles(analysis: &Analysis, first: &str) -> Vec<String> {
     vec![first.to_owned(), one, two, "difference".to_owned(), "ratio".to_owned()]
 }
 
-/// How long the steps of each side take, and how much they vary.
+/// The list of how long the steps of each side take and how much they vary.
 fn steps(analysis: &Analysis, unit: Unit) -> List {
     let rows = analysis.step_rows();
     let walls = |side: Side| {
@@ -125,7 +123,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     }
 }
 
-/// The mean wall time of the compared steps of each class of batches.
+/// The mean wall time of the compared steps, for each class of batches.
 fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
     let rows = analysis.batch_class_rows().into_iter();
     let compared_rows =
@@ -148,7 +146,7 @@ fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
         .collect()
 }
 
-/// The median of sorted times; there must be at least one.
+/// The median of sorted times, of which there must be at least one.
 fn middle(times: &[Nanos]) -> Nanos {
     let half = times.len() / 2;
     match times.len() % 2 {
@@ -157,12 +155,12 @@ fn middle(times: &[Nanos]) -> Nanos {
     }
 }
 
-/// Kind of idle time, and the name of the call it is attributed to.
+/// Kind of idle time, and the name of the call to which it is attributed.
 type Owner<'k> = (&'k str, Cow<'k, str>);
-/// Idle time and number of gaps.
+/// Total idle time and number of gaps, per side.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
-/// Idle time of the window by kind and owner, largest difference first.
+/// Idle time of the window by kind and call, largest difference first.
 fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
@@ -246,7 +244,8 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
     }
 }
 
-/// Kernels that both sides run under matched ops: how fast the same code is.
+/// Kernels that both sides run under matched ops, which shows how fast the same code is on each
+/// side.
 fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     let same = analysis.same_kernels();
     let count = same.rows.len();

@@ -1,7 +1,8 @@
-//! The files of a report ⇄ `manifest.json`: their sizes and hashes, and whether all of them are in place.
+//! Reads and writes `manifest.json`: the sizes and hashes of a report's files, and whether all of
+//! them are in place.
 //!
-//! It is written last. While files are being replaced, a manifest in state `writing` takes its place, so an
-//! interrupted run leaves a folder that is recognizably incomplete.
+//! The manifest is written last. While files are being replaced, the manifest has the state
+//! `writing`, so an interrupted run leaves a folder that is recognizably incomplete.
 
 use crate::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -12,10 +13,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use twox_hash::xxhash3_128::Hasher;
 
-/// Name of the file.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// Number of bytes hashed at once.
+/// Number of bytes to hash at once.
 const BLOCK: usize = 1 << 16;
 
 /// The content of a report folder.
@@ -23,8 +23,8 @@ const BLOCK: usize = 1 << 16;
 pub(super) struct Manifest {
     tracetree_version: String,
     pub(super) state: State,
-    /// The files by name. In state `writing` this includes those of the earlier report, and all sizes and
-    /// hashes are empty.
+    /// The files of the report, by name. In state `writing`, this includes files of the earlier
+    /// report, and all sizes and hashes are empty.
     pub(super) files: BTreeMap<String, Mark>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Manifest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// All files are in place.
+    /// All files of the report are in place.
     Complete,
     /// Files are being replaced, or the run that did so was interrupted.
     Writing,
@@ -60,11 +60,11 @@ impl Manifest {
         Manifest { tracetree_version: env!("CARGO_PKG_VERSION").to_owned(), state, files }
     }
 
-    /// The manifest of a folder; `None` if there is none or tracetree did not write it.
+    /// Reads the manifest of a folder; `None` if there is none or tracetree did not write it.
     pub(super) fn read(folder: &Path) -> Option<Manifest> {
         let text = fs::read(folder.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_slice(&text).ok()?;
-        // A name with a path in it would point outside the folder.
+        // A name that contains a path would point outside the folder.
         let is_plain = |name: &String| Path::new(name).file_name() == Some(OsStr::new(name));
         manifest.files.keys().all(is_plain).then_some(manifest)
     }
@@ -75,18 +75,19 @@ impl Manifest {
         text
     }
 
-    /// Whether the file of this name still has the content that was written.
+    /// Whether the file with this name still has the content that was written.
     pub(super) fn is_unchanged(&self, folder: &Path, name: &str) -> bool {
         let written = self.files.get(name);
         written.is_some_and(|mark| Mark::read(&folder.join(name)).is_ok_and(|found| found == *mark))
     }
 }
 
-/// Rejects a folder that mixes files of several runs or is incomplete. A file that was removed is not an
-/// error.
+/// Rejects a folder that mixes files of several runs or is incomplete. Removing files from the
+/// folder is not an error.
 ///
 /// # Errors
-/// If the folder has no manifest, the run that wrote the report was interrupted, or a file was changed.
+/// Fails if the folder has no manifest, the run that wrote the report was interrupted, or a file
+/// was changed.
 pub(super) fn check_whole(folder: &Path) -> Result<()> {
     let refused = |message: String| {
         let remedy = "run `tracetree diff` again with -o and this folder";
@@ -108,8 +109,8 @@ pub(super) fn check_whole(folder: &Path) -> Result<()> {
     }
 }
 
-/// Whether a run that wrote a report into `folder` was interrupted before all files were in place (or is
-/// still moving them).
+/// Whether a run that wrote a report into `folder` was interrupted before all files were in place,
+/// or is still moving them.
 pub fn was_interrupted(folder: &Path) -> bool {
     Manifest::read(folder).is_some_and(|manifest| manifest.state == State::Writing)
 }

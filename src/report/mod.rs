@@ -1,11 +1,12 @@
-//! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON, and the formats
-//! requested with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
+//! Writes an [`Analysis`] as a report folder: tables as CSV, the merged tree as text, summaries as
+//! JSON, and the formats requested with [`Emit`], such as a page, Markdown, a workbook, a flame
+//! graph or a Perfetto file.
 //!
-//! Files are written in parallel to a staging folder next to the target or inside it, and moved into place
-//! when all of them are complete, so that a failed run leaves no partial report. A run that is killed while
-//! moving them leaves a `manifest.json` that says so. Files of an earlier report that this one does not
-//! write are removed. All other files in the target are kept and never overwritten, unless
-//! [`Existing::Replace`] is set.
+//! Files are written in parallel to a staging folder next to the target or inside it, and moved
+//! into place when all of them are complete. A failed run therefore leaves no partial report. A run
+//! that is killed while moving files leaves a `manifest.json` that says so. Files of an earlier
+//! report that the new report does not write are removed. All other files in the target are kept
+//! and never overwritten, unless [`Existing::Replace`] is set.
 
 #[cfg(feature = "arrow")]
 mod arrow;
@@ -76,11 +77,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One file of the report.
+/// One file of a report.
 enum ReportFile {
-    /// A table.
+    /// A table in a given format.
     Table(TableKind, TableFormat),
-    /// Any other file: its name and the function that writes it.
+    /// A file that is not a table: its name and the function that writes it.
     Other(&'static str, WriteFile),
 }
 
@@ -88,7 +89,7 @@ enum ReportFile {
 type WriteFile = fn(&Shared, &ReportOptions, &Path, &mut dyn Write) -> io::Result<()>;
 
 impl ReportFile {
-    /// Name of the file in the folder.
+    /// Name of the file in the report folder.
     fn name(&self) -> String {
         match self {
             ReportFile::Table(kind, format) => format!("{kind}.{format}"),
@@ -96,7 +97,8 @@ impl ReportFile {
         }
     }
 
-    /// Whether writing the file needs the causes, the fusions they are derived from, or the effects by replay.
+    /// Whether writing the file needs the causes, the fusions from which causes are derived, or the
+    /// effects by replay.
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(
@@ -132,7 +134,8 @@ impl ReportFile {
     }
 }
 
-/// The files of every report besides the tables. The merged tree takes longest and comes first.
+/// The files of every report, besides the tables. The merged tree takes longest to write, so it
+/// comes first.
 const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |shared, _, _, out| {
         text::merged_tree::write(&shared.analysis, out)
@@ -146,7 +149,7 @@ const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
 ];
 
-/// The files of a format.
+/// The files that belong to a format.
 fn files_of(emit: Emit) -> Vec<ReportFile> {
     use ReportFile::Other;
     match emit {
@@ -180,7 +183,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report with the default options.
+    /// Creates a report with the default options.
     ///
     /// ```
     /// use tracetree::{Analysis, CallTree, Report, Trace, TraceDiff};
@@ -199,31 +202,33 @@ impl Report {
         Report::with_options(analysis, ReportOptions::default())
     }
 
-    /// A report with the given options.
+    /// Creates a report with the given options.
     pub fn with_options(analysis: impl Into<Arc<Analysis>>, options: ReportOptions) -> Report {
         Report { shared: Arc::new(Shared::new(analysis.into())), options }
     }
 
-    /// The content of `summary.json`; computed once.
+    /// The content of `summary.json`, computed once.
     pub fn summary(&self) -> &Summary {
         self.shared.summary()
     }
 
-    /// The answer in words and figures; computed once.
+    /// The answer in words and figures, computed once.
     pub fn narrative(&self) -> &Narrative {
         self.shared.narrative()
     }
 
-    /// The largest differences of time by name and lowest common node, largest first; computed once.
+    /// The largest time differences by name and lowest common node, largest first; computed once.
     pub fn largest_differences(&self) -> &[LargeDifference] {
         self.shared.largest()
     }
 
-    /// Writes the report into `folder`, which is created if missing. Returns the names of the written files.
+    /// Writes the report into `folder`, which is created if missing. Returns the names of the
+    /// written files.
     ///
     /// # Errors
-    /// If the folder cannot be created or written, is a file, or contains files of the same names that
-    /// tracetree did not write. No partial report is left behind.
+    /// Fails if the folder cannot be created or written, is a file, or contains files that
+    /// tracetree did not write and whose names the report needs. A failure leaves no partial
+    /// report.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
         let files = self.options.files();
         let (folder, known) = (folder.as_ref(), known_files());
@@ -242,10 +247,10 @@ fn known_files() -> Vec<ReportFile> {
 }
 
 impl ReportOptions {
-    /// The files of a report with these options.
+    /// The files that this report consists of.
     fn files(&self) -> Vec<ReportFile> {
         let wanted = Emit::ALL.iter().copied().filter(|emit| self.emits.contains(emit));
-        // The slowest files come first, so that no thread waits for them at the end.
+        // The slowest files come first so that no thread waits for them at the end.
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
         files.extend(wanted.flat_map(files_of));
@@ -259,8 +264,8 @@ impl ReportOptions {
     /// Checks that a report with these options can be written into `folder`, before any trace is read.
     ///
     /// # Errors
-    /// If `folder` is a file, or contains a file that tracetree did not write and the report would replace
-    /// (unless [`ReportOptions::existing`] allows it).
+    /// Fails if `folder` is a file, or contains a file that tracetree did not write and the report
+    /// would replace (unless [`ReportOptions::existing`] allows it).
     pub fn check_target(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
         match crate::storage::is_remote(folder) {
@@ -270,10 +275,10 @@ impl ReportOptions {
     }
 }
 
-/// Writes the merged tree as text, one line per node: line `n` is the node with id `n - 1`.
+/// Writes the merged tree as text with one line per node: line `n` is the node with id `n - 1`.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     text::merged_tree::write(analysis, out)
 }
@@ -281,7 +286,7 @@ pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result
 /// Writes the report as Markdown with the `top` largest differences, at most 64,000 bytes.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_markdown(analysis: &Arc<Analysis>, top: usize, out: &mut dyn Write) -> io::Result<()> {
     markdown::write(&Shared::new(analysis.clone()), top, out)
 }

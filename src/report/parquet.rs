@@ -1,8 +1,9 @@
-//! A table ⇄ a Parquet file: dictionary-encoded, zstd, with the origin of the table in the metadata.
+//! Writes and reads tables as Parquet files: dictionary-encoded, compressed with zstd, with the
+//! origin of the table in the metadata.
 //!
-//! Columns have the names, types and descriptions of [`ArrowTable`]. Equal tables give equal bytes. The
-//! types for reading expose nothing of Arrow, so code that aggregates many files needs no other
-//! dependency.
+//! Columns have the names, types and descriptions of [`ArrowTable`]. Equal tables produce equal
+//! bytes. The types for reading do not expose Arrow, so code that aggregates many files needs no
+//! other dependency.
 
 use super::arrow::ArrowTable;
 use super::summary::SCHEMA_VERSION;
@@ -24,13 +25,14 @@ use std::sync::Arc;
 /// Rows per batch when reading.
 const ROWS: usize = 1 << 13;
 
-/// Where a table comes from: key-value metadata of its file.
+/// Where a table comes from, as key-value metadata of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin(BTreeMap<String, String>);
 
 impl Origin {
-    /// `schema_version`, `tracetree_version`, and for each side `baseline`/`candidate` (the file) and
-    /// `baseline_xxh3`/`candidate_xxh3` (its hash, 32 hex digits).
+    /// The origin of a comparison's tables: `schema_version`, `tracetree_version`, and for each
+    /// side the file (`baseline`, `candidate`) and its hash as 32 hex digits (`baseline_xxh3`,
+    /// `candidate_xxh3`).
     pub fn of(analysis: &Analysis) -> Origin {
         let mut origin = Origin::new(SCHEMA_VERSION);
         let names = PerSide::new("baseline", "candidate");
@@ -43,14 +45,14 @@ impl Origin {
         origin
     }
 
-    /// The version of the layout, and the version of tracetree.
+    /// An origin with the version of the layout and the version of tracetree.
     pub fn new(schema_version: u32) -> Origin {
         Origin::default()
             .with("schema_version", schema_version.to_string())
             .with("tracetree_version", env!("CARGO_PKG_VERSION"))
     }
 
-    /// Adds one key.
+    /// Adds a key with its value.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<String>) -> Origin {
         self.0.insert(key.to_owned(), value.into());
@@ -61,7 +63,7 @@ impl Origin {
 /// Writes a table as a Parquet file.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_parquet(table: &Table, origin: &Origin, out: &mut dyn Write) -> io::Result<()> {
     let table = ArrowTable::new(table);
     let reader = table.reader();
@@ -81,7 +83,7 @@ pub fn write_parquet(table: &Table, origin: &Origin, out: &mut dyn Write) -> io:
     out.write_all(&writer.into_inner().map_err(io::Error::other)?)
 }
 
-/// A Parquet file written by tracetree, completely loaded.
+/// A Parquet file written by tracetree, loaded completely.
 #[derive(Debug, Clone, Default)]
 pub struct ParquetFile {
     /// Number of rows.
@@ -98,32 +100,32 @@ pub enum ParquetColumn {
     Texts(Vec<Arc<str>>, Vec<Option<u32>>),
     /// Whole numbers.
     Whole(Vec<Option<i64>>),
-    /// Other numbers, and times in the unit of the column.
+    /// Other numbers, and times in the column's unit.
     Number(Vec<Option<f64>>),
     /// Flags.
     Flag(Vec<Option<bool>>),
 }
 
 impl ParquetColumn {
-    /// The text of a row.
+    /// The text in a row of the column.
     pub fn text(&self, row: usize) -> Option<&Arc<str>> {
         let ParquetColumn::Texts(texts, rows) = self else { return None };
         rows.get(row).copied().flatten().and_then(|at| texts.get(at as usize))
     }
 
-    /// The whole number of a row.
+    /// The whole number in a row of the column.
     pub fn whole(&self, row: usize) -> Option<i64> {
         let ParquetColumn::Whole(rows) = self else { return None };
         rows.get(row).copied().flatten()
     }
 
-    /// The number of a row.
+    /// The number in a row of the column.
     pub fn number(&self, row: usize) -> Option<f64> {
         let ParquetColumn::Number(rows) = self else { return None };
         rows.get(row).copied().flatten()
     }
 
-    /// Whether the flag of a row is set.
+    /// Whether the flag in a row of the column is set.
     pub fn flag(&self, row: usize) -> bool {
         let ParquetColumn::Flag(rows) = self else { return false };
         rows.get(row).copied().flatten().unwrap_or(false)
@@ -131,10 +133,10 @@ impl ParquetColumn {
 }
 
 impl ParquetFile {
-    /// Reads a file from memory. Columns of types that tables do not use are skipped.
+    /// Reads a Parquet file from memory. Columns with types that tables do not use are skipped.
     ///
     /// # Errors
-    /// If the bytes are not a complete, intact Parquet file; the text gives the reason.
+    /// Fails if the bytes are not a complete, intact Parquet file; the error gives the reason.
     pub fn read(bytes: Vec<u8>) -> Result<ParquetFile, String> {
         let failed = |error: &dyn std::fmt::Display| error.to_string();
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
@@ -158,7 +160,7 @@ impl ParquetFile {
         self.origin.get(key).map(String::as_str)
     }
 
-    /// A column by its name.
+    /// The column with this name.
     pub fn column(&self, name: &str) -> Option<&ParquetColumn> {
         self.columns.get(name)
     }
@@ -179,7 +181,7 @@ impl ParquetColumn {
     fn append(&mut self, more: ParquetColumn) {
         match (self, more) {
             (ParquetColumn::Texts(texts, rows), ParquetColumn::Texts(more, places)) => {
-                // Each batch has its own dictionary.
+                // Each batch has a separate dictionary.
                 let before = texts.len() as u32;
                 texts.extend(more);
                 rows.extend(places.into_iter().map(|at| at.map(|at| at + before)));
@@ -260,7 +262,7 @@ mod tests {
         let file = ParquetFile::read(written(TableKind::Steps)).expect("a file");
         assert_eq!(file.origin("baseline"), Some(ROCM));
         let hash = file.origin("candidate_xxh3").expect("a hash");
-        // As printed by `xxh128sum`.
+        // The expected hash was printed by `xxh128sum`.
         assert_eq!(hash, "aa260d7c204b44e850d6eb2fbf618c74");
     }
 

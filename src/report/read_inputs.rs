@@ -1,4 +1,4 @@
-//! `summary.json` of a report folder → the two traces that the report compares.
+//! Reads from the `summary.json` of a report folder which two traces the report compares.
 
 use super::manifest::check_whole;
 use crate::error::{Error, ErrorKind, Result};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 const FILE: &str = "summary.json";
 
-/// The paths of both traces, as given when the report was made.
+/// The paths of both traces, as given when the report was created.
 ///
 /// # Errors
-/// If the folder has no `summary.json`, is not a complete report, or names no traces.
+/// Fails if the folder has no `summary.json`, is not a complete report, or names no traces.
 pub fn read_inputs(folder: &Path) -> Result<PerSide<PathBuf>> {
     let path = folder.join(FILE);
     if folder.is_dir() && !path.exists() {

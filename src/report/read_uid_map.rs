@@ -1,4 +1,4 @@
-//! `uid_map.csv` of a report folder → the pairs it lists.
+//! Reads the pairs in the `uid_map.csv` of a report folder.
 
 use super::csv::read_rows;
 use super::manifest::check_whole;
@@ -12,7 +12,7 @@ const FILE: &str = "uid_map.csv";
 /// Reads the uid map of a report folder.
 ///
 /// # Errors
-/// If the folder has no `uid_map.csv` or is not a complete report, or if a line is malformed.
+/// Fails if the folder has no `uid_map.csv` or is not a complete report, or if a line is malformed.
 pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
     let path = folder.join(FILE);
     if folder.is_file() {
@@ -75,7 +75,7 @@ fn parse(cells: &[String]) -> Option<UidPair> {
     })
 }
 
-/// `None` if the cells are malformed.
+/// Parses the confidence of a match; `None` if the cells are malformed.
 fn read_confidence(confidence: &str, group: &str) -> Option<Option<Confidence>> {
     if confidence.is_empty() {
         return Some(None);

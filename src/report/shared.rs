@@ -1,4 +1,4 @@
-//! [`Analysis`] → the values that several files of one report show, each computed on first use.
+//! Values that several files of a report show, each computed on first use.
 
 use super::lists::{self, List};
 use super::nodes::facets::{self, Facet};
@@ -30,12 +30,11 @@ impl Shared {
         }
     }
 
-    /// The unit that fits the totals.
+    /// The unit that suits the totals.
     pub(super) fn unit(&self) -> Unit {
         Unit::fitting(self.analysis.account().totals.map(|totals| totals.time))
     }
 
-    /// The answer in words and figures.
     pub(super) fn narrative(&self) -> &Narrative {
         self.narrative.get_or_init(|| Narrative::of(&self.analysis))
     }
@@ -44,7 +43,7 @@ impl Shared {
         self.summary.get_or_init(|| summarise_with(&self.analysis, self.largest()))
     }
 
-    /// The largest differences of time by name and lowest common node, largest first.
+    /// The largest time differences by name and lowest common node, largest first.
     pub(super) fn largest(&self) -> &[LargeDifference] {
         self.largest.get_or_init(|| largest_differences(&self.analysis))
     }

@@ -1,4 +1,4 @@
-//! A staging folder → moved into place as a whole, or removed.
+//! Creates staging folders, which are moved into place as a whole or removed.
 //!
 //! ```text
 //! report/            exists: files are replaced one by one, each atomically
@@ -7,8 +7,8 @@
 //! report/            is missing: the folder next to it is renamed to it
 //! ```
 //!
-//! A run that is interrupted between two renames leaves the manifest in state `writing`. An error undoes the
-//! renames already made.
+//! A run that is interrupted between two renames leaves the manifest in state `writing`. An error
+//! undoes the renames already made.
 
 use super::manifest::{MANIFEST, Manifest};
 use super::unfinished::Unfinished;
@@ -22,26 +22,30 @@ use std::time::{Duration, SystemTime};
 /// Suffix of the names of staging folders.
 const ENDING: &str = ".partial";
 
-/// A staging folder unchanged for this long is left over from a killed run: a report takes seconds. The
-/// process id in its name proves nothing, because processes in different containers share ids.
+/// A staging folder that has been unchanged for this long was left by a killed run, because a
+/// report takes only seconds. The process id in the folder name proves nothing, because processes
+/// in different containers share ids.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// A folder next to the target, or inside it if it exists. Removed on drop unless it was moved into place.
+/// A staging folder next to the target, or inside it if the target exists. The folder is removed on
+/// drop unless it was moved into place.
 pub(super) struct Staging {
     path: PathBuf,
     unfinished: Unfinished,
 }
 
 impl Staging {
-    /// A new folder for the report in `folder`. Removes stale staging folders of earlier runs.
+    /// Creates a staging folder for the report in `folder`. Stale staging folders of earlier runs
+    /// are removed first.
     pub(super) fn create(folder: &Path, unfinished: &Unfinished) -> Result<Staging> {
         let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        // An existing folder may be a mount point, and files cannot be renamed into another file system.
+        // An existing folder may be a mount point, and files cannot be renamed into another file
+        // system.
         let parent = if folder.is_dir() { folder } else { beside.unwrap_or(Path::new(".")) };
         Staging::create_in(parent, folder, unfinished)
     }
 
-    /// Like [`Staging::create`], in the folder `parent`.
+    /// Same as [`Staging::create`], but in the folder `parent`.
     pub(super) fn create_in(
         parent: &Path,
         folder: &Path,
@@ -58,18 +62,17 @@ impl Staging {
         Ok(Staging { path, unfinished: unfinished.clone() })
     }
 
-    /// Where to write the files.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes a small file into the folder.
+    /// Writes a small file into the staging folder.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         storage::create_file(&self.path.join(name))?.write_all(bytes)
     }
 
-    /// Puts the report in place. A missing target appears as a whole; in an existing one each file in
-    /// `names` is replaced and those in `stale` are removed, the manifest last.
+    /// Moves the report into place. A missing target appears as a whole. In an existing target,
+    /// each file in `names` is replaced and each file in `stale` is removed, the manifest last.
     pub(super) fn move_into(
         &self,
         folder: &Path,
@@ -84,7 +87,7 @@ impl Staging {
         self.swap(folder, names, stale, &mut |from, to| fs::rename(from, to)).map_err(failed)
     }
 
-    /// Replaces files using renames only, so that a test can stop after each of them.
+    /// Replaces files using only renames, so that a test can stop after each of them.
     fn swap(
         &self,
         folder: &Path,
@@ -104,7 +107,7 @@ impl Staging {
         let moved = self.replace_all(folder, names, stale, &mut moves);
         let moved = moved.and_then(|()| (moves.rename)(&self.path.join(MANIFEST), &manifest));
         moved.inspect_err(|_| {
-            // If undoing fails too, the manifest still says `writing`.
+            // If undoing fails as well, the manifest still says `writing`.
             let is_as_before = moves.undo().is_ok();
             if is_as_before {
                 let (from, to) =
@@ -114,8 +117,9 @@ impl Staging {
         })
     }
 
-    /// Moves old files aside and new ones in. The old file is moved first, because some file systems flush a
-    /// file to disk before replacing another with it, which can take longer than everything before.
+    /// Moves old files aside and new files in. The old file is moved first, because some file
+    /// systems flush a file to disk before another file replaces it, which can take longer than all
+    /// previous work.
     fn replace_all(
         &self,
         folder: &Path,
@@ -141,7 +145,6 @@ impl Staging {
     }
 }
 
-/// Renames a file.
 type Rename<'r> = dyn FnMut(&Path, &Path) -> io::Result<()> + 'r;
 
 /// Renames that can be undone.
@@ -167,13 +170,13 @@ impl Moves<'_, '_> {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // After a rename into place it is already gone; any other failure cannot be handled here.
+        // After a move into place the folder no longer exists. Any other failure to remove the
+        // folder cannot be handled here.
         let _ = fs::remove_dir_all(&self.path);
         self.unfinished.forget(&self.path);
     }
 }
 
-/// Creates a folder with a unique name.
 fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut number = since_epoch.as_nanos();
@@ -187,14 +190,14 @@ fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes staging folders left behind by killed runs.
+/// Removes staging folders left by killed runs.
 fn remove_stale(parent: &Path, prefix: &str) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with(prefix) && name.ends_with(ENDING) && is_stale(&entry.path()) {
-            // Another process may be removing it too.
+            // Another process may be removing the folder too.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -231,8 +234,8 @@ mod tests {
 
     const NEW: [&str; 4] = ["a.csv", "b.csv", "c.csv", MANIFEST];
 
-    /// A folder with one generation of a report, and the next one in its staging folder: `b.csv` stays,
-    /// `old.md` is removed and `c.csv` is new.
+    /// A folder with one generation of a report and the next one in its staging folder: `b.csv`
+    /// stays, `old.md` is removed and `c.csv` is new.
     fn two_generations(home: &Path) -> Staging {
         let mark = |folder: &Path, names: &[&str]| {
             let mark = |name: &&str| {
@@ -253,7 +256,7 @@ mod tests {
         staging
     }
 
-    /// `old` or `new` if all files are of one generation, otherwise `mixed`.
+    /// Returns `old` or `new` if all files belong to one generation, otherwise `mixed`.
     fn generation(home: &Path) -> &'static str {
         let all = |names: &[&str], word: &str, gone: &str| {
             !home.join(gone).exists()
@@ -270,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Swaps the generations, with the renames in `failing` failing.
+    /// Swaps the generations while the renames in `failing` fail.
     fn swap(staging: &Staging, home: &Path, failing: std::ops::Range<usize>) -> bool {
         let (names, mut made) = (NEW.map(str::to_owned), 0);
         let rename = &mut |from: &Path, to: &Path| {
@@ -290,7 +293,7 @@ mod tests {
             let home = tempdir().expect("a folder");
             let staging = two_generations(home.path());
             let is_done = swap(&staging, home.path(), stop..usize::MAX);
-            // A killed process cleans nothing up.
+            // A killed process does not clean up.
             std::mem::forget(staging);
             match check_whole(home.path()) {
                 Ok(()) => assert_eq!(generation(home.path()), if is_done { "new" } else { "old" }),
@@ -302,7 +305,8 @@ mod tests {
                 }
             }
             if is_done {
-                // The marker, a.csv and b.csv twice, c.csv, old.md, the manifest.
+                // The renames are: the marker, a.csv and b.csv twice each, c.csv, old.md, and the
+                // manifest.
                 assert_eq!((stop, mixes), (8, 7));
                 return;
             }

@@ -1,15 +1,15 @@
-//! Folders being written → removed when the process must end.
+//! Keeps track of the folders being written, so that they can be removed when the process must end.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// More files than a report has.
+/// An upper bound on the number of files in a report.
 const MOST_FILES: usize = 100;
 
-/// The folders in which reports are being written, until they are moved into place. Clones share one list, so
-/// a signal handler can remove the folders from another thread.
+/// The folders in which reports are being written, until they are moved into place. Clones share
+/// one list, so a signal handler can remove the folders from another thread.
 ///
 /// ```
 /// use tracetree::report::{ReportOptions, Unfinished};
@@ -22,7 +22,7 @@ const MOST_FILES: usize = 100;
 #[derive(Debug, Clone, Default)]
 pub struct Unfinished(Arc<Mutex<Vec<PathBuf>>>);
 
-/// The list of folders is not part of the options, so it never makes two of them unequal.
+/// The list of folders is not one of the options, so it never makes options unequal.
 impl PartialEq for Unfinished {
     fn eq(&self, _: &Unfinished) -> bool {
         true
@@ -43,7 +43,8 @@ impl Unfinished {
         }
     }
 
-    /// Records a folder that `create` makes. [`Unfinished::remove`] sees it as soon as it exists.
+    /// Records the folder that `create` creates. [`Unfinished::remove`] finds the folder as soon as
+    /// it exists.
     pub(super) fn note(&self, create: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<PathBuf> {
         let mut folders = self.lock();
         let folder = create()?;

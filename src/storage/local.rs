@@ -1,4 +1,4 @@
-//! Local files: written to a temporary file in the same folder, then renamed into place.
+//! Writes local files to a temporary file in the same folder, which is then renamed into place.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
@@ -61,8 +61,8 @@ pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
             .map(|()| Created::New)
             .map_err(|error| Error::io(path, "write the file", error)),
     };
-    // The temporary file is removed after a hard link or a failure. After a rename it no longer
-    // exists, so the error is ignored.
+    // The temporary file is removed after a hard link or a failure. After a rename the temporary
+    // file no longer exists, so the error is ignored.
     let _ = fs::remove_file(&aside);
     result
 }
@@ -72,7 +72,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes)
 }
 
-/// Like [`replace`], but the folder must exist.
+/// Same as [`replace`], but the folder must exist.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if is_stream(path) {
         return write_stream(path, bytes).map_err(|error| failed(path, error));
@@ -85,15 +85,15 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Creates a new file. Fails if the name is already taken, even by a dangling link.
+/// Creates a new file. Fails if the name is already in use, even by a dangling link.
 #[expect(clippy::disallowed_methods, reason = "the one place that creates files")]
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
     // `O_EXCL` never follows a link planted under this name.
     File::create_new(path)
 }
 
-/// Whether `path` is a device, a pipe or an open descriptor (`/dev/stdout`, `>(command)`). A rename would
-/// replace a device with a file, and a stream cannot be left half replaced.
+/// Whether `path` is a device, a pipe or an open descriptor (`/dev/stdout`, `>(command)`). A rename
+/// would replace a device with a file, and a partly written stream cannot be undone.
 fn is_stream(path: &Path) -> bool {
     let is_descriptor = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc/self/fd"]
         .iter()
@@ -107,8 +107,8 @@ fn write_stream(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes)
 }
 
-/// Rejects folders and links. Following a link would overwrite a file that the user did not name, and
-/// replacing it would silently leave its target unchanged.
+/// Rejects folders and links. Following a link would overwrite a file that the user did not name,
+/// and replacing the link would silently leave its target unchanged.
 fn refuse_folders_and_links(path: &Path) -> Result<()> {
     let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
     if data.is_symlink() {
@@ -147,13 +147,14 @@ fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(folder_of(path)).map_err(|error| failed(path, error))
 }
 
-/// Begin and end of the name of a temporary file.
+/// Prefix and suffix of the name of a temporary file.
 const ASIDE: (&str, &str) = (".tracetree-", ".part");
 
-/// A temporary file that has not been written to for this long belongs to a writer that was killed.
+/// Age since the last write after which a temporary file is considered to belong to a killed
+/// writer.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// Removes the temporary files of writers that were killed. What cannot be removed remains.
+/// Removes the temporary files of writers that were killed. Files that cannot be removed remain.
 pub(super) fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -175,12 +176,12 @@ fn write_aside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
     let aside = folder_of(path).join(name);
     let mut file = create_file(&aside).map_err(|error| failed(path, error))?;
     let mut write = || {
-        // Keep the permissions of the file that is replaced.
+        // Keeps the permissions of the file that is replaced.
         if let Ok(replaced) = fs::metadata(path) {
             file.set_permissions(replaced.permissions())?;
         }
         file.write_all(bytes)?;
-        // After a power loss the file is complete or absent.
+        // Ensures that, after a power loss, the file is complete or absent.
         file.sync_data()
     };
     write().map_err(|error| {

@@ -1,4 +1,4 @@
-//! A path or address → its content: the only module that lists, reads and writes whole files.
+//! Lists, reads and writes whole files and objects by path or address; no other module does.
 //!
 //! Writes are atomic: a reader never sees a partial file, even if the writer is interrupted.
 
@@ -18,24 +18,24 @@ use std::sync::LazyLock;
 /// A file or object, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
-    /// Its path or address.
+    /// Path or address of the file or object.
     pub(crate) path: PathBuf,
     /// Size in bytes.
     pub(crate) size: u64,
-    /// Changes with the content: the modification time in ns for a file, the ETag for an object.
+    /// A version that changes with the content: the modification time in ns for a file, the ETag
+    /// for an object.
     pub(crate) version: String,
 }
 
-/// A file or object that is being opened. An object's first bytes are on their way.
+/// A file or object that is being opened. The first bytes of an object have already been requested.
 pub(crate) enum Opening {
     /// A local file, which is opened when it is read.
     Local(PathBuf),
-    /// An object.
     Remote(Box<remote::Opening>),
 }
 
 impl Opening {
-    /// Number of bytes that were requested and are or will be in memory.
+    /// Number of requested bytes that are or will be in memory.
     pub(crate) fn ahead(&self) -> u64 {
         match self {
             Opening::Local(_) => 0,
@@ -46,7 +46,7 @@ impl Opening {
     /// Waits for the first bytes.
     ///
     /// # Errors
-    /// If it cannot be opened, or an object is not the version that was asked for.
+    /// Fails if the file or object cannot be opened, or if an object is not the requested version.
     pub(crate) fn open(self) -> Result<Box<dyn Read + Send>> {
         match self {
             Opening::Local(path) => local::open(&path),
@@ -57,17 +57,17 @@ impl Opening {
 
 /// A file or object that is being written.
 pub(crate) enum Creating {
-    /// The write of a local file, which is over.
+    /// The write of a local file, which has already finished.
     Done(Result<Created>),
-    /// The write of an object.
+    /// The write of a remote object.
     Remote(remote::Creating),
 }
 
 impl Creating {
-    /// Waits until it is written.
+    /// Waits until the file or object is written.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if the file or object cannot be written.
     pub(crate) fn wait(self) -> Result<Created> {
         match self {
             Creating::Done(created) => created,
@@ -79,13 +79,13 @@ impl Creating {
 /// Whether [`begin_create`] wrote anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Created {
-    /// It did not exist and was written.
+    /// The file did not exist and was written.
     New,
-    /// It already existed and was left unchanged.
+    /// The file already existed and was left unchanged.
     Kept,
 }
 
-/// The prefixes of addresses.
+/// The prefixes that identify addresses.
 const SCHEMES: [&str; 7] =
     ["s3://", "gs://", "az://", "abfs://", "abfss://", "https://", "http://"];
 
@@ -97,8 +97,8 @@ pub(crate) fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
-/// Runs `work`, whose parallel parts read from `folder`. Local files use the default thread pool; objects,
-/// which mostly wait for the network, use a pool with more threads than there are cores.
+/// Runs `work`, whose parallel parts read from `folder`. Local files use the default thread pool;
+/// objects, which mostly wait for the network, use a pool with more threads than there are cores.
 pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -> T {
     static WAITING: LazyLock<Option<ThreadPool>> =
         LazyLock::new(|| ThreadPoolBuilder::new().num_threads(REQUESTS).build().ok());
@@ -111,7 +111,7 @@ pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -
 /// The files directly in a folder, sorted by name. Subfolders are skipped.
 ///
 /// # Errors
-/// If the folder cannot be listed.
+/// Fails if the folder cannot be listed.
 pub(crate) fn list(folder: &Path) -> Result<Vec<Stored>> {
     match is_remote(folder) {
         true => remote::list(folder),
@@ -122,7 +122,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<Stored>> {
 /// Size and version of a file or object.
 ///
 /// # Errors
-/// If it does not exist or cannot be accessed.
+/// Fails if the file or object does not exist or cannot be accessed.
 pub(crate) fn stat(path: &Path) -> Result<Stored> {
     match is_remote(path) {
         true => remote::stat(path),
@@ -133,7 +133,7 @@ pub(crate) fn stat(path: &Path) -> Result<Stored> {
 /// Opens a file or object for streaming.
 ///
 /// # Errors
-/// If it cannot be opened.
+/// Fails if the file or object cannot be opened.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     match is_remote(path) {
         true => remote::open(path),
@@ -141,8 +141,8 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     }
 }
 
-/// Starts to open a version of a file or object. Of an object, the first bytes are requested at once; of a file, the
-/// version is not checked.
+/// Starts to open a given version of a file or object. The first bytes of an object are requested
+/// at once. The version of a file is not checked.
 pub(crate) fn begin(stored: &Stored) -> Opening {
     match is_remote(&stored.path) {
         true => Opening::Remote(Box::new(remote::begin(stored))),
@@ -150,15 +150,15 @@ pub(crate) fn begin(stored: &Stored) -> Opening {
     }
 }
 
-/// Whether [`begin`] reads exactly the version that it is asked for, so that no other check is needed.
+/// Whether [`begin`] reads exactly the requested version, so that no other check is needed.
 pub(crate) fn is_pinned(stored: &Stored) -> bool {
     is_remote(&stored.path) && remote::is_pinned(stored)
 }
 
-/// The files directly in a folder, sorted by name; none if there is no such folder.
+/// The files directly in a folder, sorted by name; empty if the folder does not exist.
 ///
 /// # Errors
-/// If an existing folder cannot be listed.
+/// Fails if an existing folder cannot be listed.
 pub(crate) fn list_or_nothing(folder: &Path) -> Result<Vec<Stored>> {
     match is_remote(folder) || folder.exists() {
         true => list(folder),
@@ -166,7 +166,7 @@ pub(crate) fn list_or_nothing(folder: &Path) -> Result<Vec<Stored>> {
     }
 }
 
-/// Removes the temporary files of writers that were killed from a local folder.
+/// Removes temporary files that killed writers left in a local folder.
 pub(crate) fn remove_stale(folder: &Path) {
     if !is_remote(folder) {
         local::remove_stale(folder);
@@ -176,7 +176,7 @@ pub(crate) fn remove_stale(folder: &Path) {
 /// All bytes of a file or object; `None` if it does not exist.
 ///
 /// # Errors
-/// If it cannot be read.
+/// Fails if the file or object cannot be read.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match is_remote(path) {
         true => remote::read(path),
@@ -184,7 +184,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Starts to write a new file or object; an existing one is never overwritten. Local files are written at once.
+/// Starts to write a new file or object. An existing file or object is never overwritten. Local
+/// files are written before the function returns.
 pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
     match is_remote(path) {
         true => Creating::Remote(remote::begin_create(path, bytes)),
@@ -195,7 +196,7 @@ pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
 /// Writes a file or object, replacing an existing one.
 ///
 /// # Errors
-/// If it cannot be written.
+/// Fails if the file or object cannot be written.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     match is_remote(path) {
         true => remote::replace(path, bytes),
@@ -203,13 +204,13 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Atomically writes `bytes` to the file `path`: a temporary file with a unique name in the same folder is
-/// synced and renamed over `path`. Of several concurrent writers the last one wins. Devices, pipes and
-/// `/dev/stdout` are written to directly.
+/// Atomically writes `bytes` to the file `path`: a temporary file with a unique name in the same
+/// folder is synced and renamed over `path`. If several writers are concurrent, the last one wins.
+/// Devices, pipes and `/dev/stdout` are written to directly.
 ///
 /// # Errors
-/// If the file cannot be written, the folder is missing, or `path` is a folder or a symbolic link. The
-/// temporary file is removed.
+/// Fails if the file cannot be written, if the folder is missing, or if `path` is a folder or a
+/// symbolic link. On failure, the temporary file is removed.
 pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let path = path.as_ref();
     match is_remote(path) {
@@ -218,10 +219,10 @@ pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Creates a local file; an error if the name is already taken.
+/// Creates a local file; fails if the name is already in use.
 ///
 /// # Errors
-/// If it cannot be created.
+/// Fails if the file cannot be created.
 pub(crate) fn create_file(path: &Path) -> std::io::Result<std::fs::File> {
     local::create_file(path)
 }
@@ -235,7 +236,7 @@ pub(crate) fn foreign(path: &Path) -> Error {
 /// Copies a local file to an address.
 ///
 /// # Errors
-/// If it cannot be read or written.
+/// Fails if the file cannot be read or the object cannot be written.
 pub(crate) fn upload(file: &Path, address: &Path) -> Result<()> {
     remote::upload(file, address)
 }

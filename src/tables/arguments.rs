@@ -1,4 +1,4 @@
-//! The columns for the arguments of an op, shared by several tables.
+//! Columns for the arguments of an op, shared by several tables.
 
 use super::table::{Cell, ColumnType, Columns};
 use crate::side::Side;

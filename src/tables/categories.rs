@@ -1,4 +1,4 @@
-//! `categories`: kinds of GPU work in each phase.
+//! The `categories` table: kinds of GPU work in each phase.
 
 use super::table::{ColumnType, Columns, Table};
 use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, presence, runs};
@@ -43,7 +43,6 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
 }
 
-/// Percentage of a whole; `None` if the whole is zero.
 fn percent(part: Nanos, whole: Nanos) -> Option<f64> {
     (whole.0 != 0).then(|| 100.0 * part.0 as f64 / whole.0 as f64)
 }

@@ -1,4 +1,4 @@
-//! `causes`: why the wall time differs, as a list that adds up to the difference.
+//! The `causes` table: why the wall time differs, as a list that adds up to the difference.
 
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
@@ -18,7 +18,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .text(
             "place",
-            "the lowest common call at or above it, combined over all instances of one module \
+            "the lowest common call at or above the cause, combined over all instances of one module \
              class",
             |_, r| r.place.as_str().into(),
         )
@@ -34,7 +34,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "time_*",
             TIME,
-            "its part of the wall time, over all compared steps (those with a counterpart, if one \
+            "the cause's part of the wall time, over all compared steps (those with a counterpart, if one \
              side has more)",
             |_, r, side| r.time[side].into(),
         )
@@ -79,8 +79,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// Time of a cause (its work or its idle time) per step in each run; `None` for work launched before the
-/// window, or if the runs cannot be compared.
+/// Time per step of a cause (its GPU work or idle time) in each run. Returns `None` for work launched before
+/// the window, or if the runs cannot be compared.
 fn times(analysis: &Analysis, cause: &Cause, side: Side) -> Option<Vec<f64>> {
     if cause.rows.is_empty() {
         return analysis.idle_cause_of_runs(side, cause);

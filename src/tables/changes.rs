@@ -1,5 +1,5 @@
-//! `changes`: what changed and what it costs, as a list that adds up to the difference of a step.
-//! `change_sites`: the calls of each change.
+//! The `changes` table lists what changed and what it costs; the costs add up to the difference of a step.
+//! The `change_sites` table lists the calls of each change.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::replay::Effect;
@@ -9,7 +9,7 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use std::sync::Arc;
 
-/// A row: a change, or a part of the difference that no change causes.
+/// A row of the `changes` table: a change, or a part of the difference that no change causes.
 #[derive(Clone)]
 struct Part {
     number: Option<usize>,
@@ -58,11 +58,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .micros_difference(
             "effect_last_us",
-            "what it does to the candidate's step, where all other changes are made, by replay",
+            "effect of undoing the change in the candidate's step, by replay",
             |_, r| r.effect.map(|effect| effect.last).into(),
         )
         .text("sentence", "what changed", |_, r| r.sentence.as_str().into())
-        .text("where", "where it is first: module class and user frame", |_, r| {
+        .text("where", "where the change first occurs: module class and user frame", |_, r| {
             r.place.as_str().into()
         })
         .text("hint", "what usually causes such a change", |_, r| r.hint.into())
@@ -115,7 +115,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     parts.chain(changes.without_change().map(rest)).collect()
 }
 
-/// A call of a change.
+/// A row of the `change_sites` table: the position and kind of a change, and the node of one of its calls.
 type Site = (usize, &'static str, MergedId);
 
 pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {

@@ -1,5 +1,5 @@
-//! The efficiency columns (FLOPs, bytes, rates) that several tables end with, and the table `efficiency`: ops
-//! by the time that could be saved.
+//! The efficiency columns (FLOPs, bytes, rates) at the end of several tables, and the `efficiency` table:
+//! ops sorted by the time that could be saved.
 
 use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
@@ -19,10 +19,9 @@ const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
 const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
 const WORD: (ColumnType, &str) = (ColumnType::Word, "");
 
-/// Returns the efficiency of a row.
 type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Efficiency>;
 
-/// The figures of both sides; empty unless all of a row's time is covered by a model.
+/// The efficiency columns of both sides; empty unless a model covers all of a row's time.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     Columns::new()
         .sides(

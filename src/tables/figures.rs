@@ -1,4 +1,4 @@
-//! The columns for the figures of a step or a phase, shared by two tables.
+//! Columns for the figures of a step or a phase, shared by two tables.
 
 use super::table::{Column, ColumnType, Columns};
 use crate::analysis::{Analysis, Figures};
@@ -8,10 +8,9 @@ use crate::trace::Nanos;
 const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
 const RATE: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
-/// Returns the figures of a row.
 type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Figures>;
 
-/// For each figure: both sides and candidate − baseline.
+/// Columns for each figure: one per side, and candidate − baseline.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     Columns::new()
         .word("presence", "which side has work in the row", move |_: &Analysis, r: &R| {
@@ -57,10 +56,10 @@ fn counts<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .sides(
             "launches_*",
             (ColumnType::Whole, ""),
-            "number of calls that launched them",
+            "number of calls that launched the events",
             move |_, r, side| of(r)[side].launches.into(),
         )
-        .whole("launches_delta", "number of calls that launched them", move |_, r| {
+        .whole("launches_delta", "number of calls that launched the events", move |_, r| {
             let PerSide { baseline, candidate } = launches(r);
             (candidate - baseline).into()
         })

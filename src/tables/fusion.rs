@@ -1,4 +1,4 @@
-//! `fusion`: call sites where the sides run different numbers of kernels.
+//! The `fusion` table: call sites where the sides run different numbers of kernels.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::{Analysis, FusionRow, KernelChange};

@@ -1,4 +1,4 @@
-//! `graphs`: the launches of captured graphs, and the captures they replay.
+//! The `graphs` table: launches of captured graphs, and the captures that they replay.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -6,7 +6,6 @@ use crate::side::Side;
 use crate::tree::Replay;
 use std::sync::Arc;
 
-/// One launch of a captured graph.
 struct Row {
     side: Side,
     replay: Replay,
@@ -59,12 +58,12 @@ fn replays() -> Columns<Analysis, Row> {
         .whole("kernels", "number of GPU events of the launch", |_, r| r.replay.kernels.into())
         .whole(
             "placed",
-            "number of these attributed to the captured call that launched them",
+            "number of the launch's GPU events attributed to the captured call that launched them",
             |_, r| r.replay.placed.into(),
         )
         .whole(
             "named",
-            "number of these attributed to the part of the program that they name, if no capture \
+            "number of the launch's GPU events attributed to the part of the program that they name, if no capture \
              matches",
             |_, r| r.replay.named.into(),
         )
@@ -104,7 +103,7 @@ fn captures() -> Columns<Analysis, Row> {
         )
 }
 
-/// The value, or an empty cell.
+/// The value as a cell, or an empty cell.
 fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
     value.map_or(Cell::Empty, Into::into)
 }

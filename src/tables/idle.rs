@@ -1,4 +1,4 @@
-//! `idle`: the time in which no device ran anything, by the call the GPU was waiting for.
+//! The `idle` table: the time in which no device ran anything, by the call that the GPU was waiting for.
 
 use super::runs;
 use super::table::{ColumnType, Columns, Table};

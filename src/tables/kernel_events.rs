@@ -1,4 +1,4 @@
-//! `diff_stats_kernels`: every attributed GPU event of both traces.
+//! The `diff_stats_kernels` table: every attributed GPU event of both traces.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Row};
@@ -8,22 +8,23 @@ use crate::tree::CallId;
 use std::sync::Arc;
 
 /// Maximum number of modules listed per stack; the innermost ones are kept. The stack is repeated for every
-/// event, so the table grows with events times depth. Real models nest modules about 20 levels deep.
+/// event, so the size of the table is proportional to events times depth. Real models nest modules about 20
+/// levels deep.
 const MOST_MODULES: usize = 64;
 
 /// First entry of a truncated stack.
 const OUTER_MODULES: &str = "(outer modules omitted)";
 
-/// A GPU event and the row it is attributed to.
+/// A GPU event and the row to which it is attributed.
 struct Event {
     row: usize,
     side: Side,
     call: CallId,
-    /// The nearest op above it.
+    /// The nearest op above the event.
     op: Option<CallId>,
-    /// The part of its duration during which no earlier event of the row was running.
+    /// The part of the event's duration during which no earlier event of the row was running.
     busy: Nanos,
-    /// Start, relative to the first event of its trace.
+    /// Start of the event, relative to the first event of its trace.
     start: Nanos,
 }
 
@@ -64,8 +65,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// Start of the first event of a trace. Starts are relative to it: some traces count from 1970, and a double
-/// then has no room for nanoseconds.
+/// Start of the first event of a trace, to which other starts are relative. Some traces count time from
+/// 1970, where a double cannot represent nanoseconds.
 fn begin(analysis: &Analysis, side: Side) -> Nanos {
     let trace = analysis.tree(side).trace();
     trace.events().map(|event| trace.start(event)).min().unwrap_or_default()
@@ -96,14 +97,14 @@ fn op() -> Columns<Analysis, Event> {
         .column(Column::new(
             "cpu_op_uid",
             ColumnType::Uid,
-            "uid of that op",
+            "uid of the nearest op",
             |a: &Analysis, e: &Event| e.uid(a, e.op),
         ))
         .word("source", "`trace1` or `trace2`", |_, e| e.side.label().into())
 }
 
 fn arguments() -> Columns<Analysis, Event> {
-    const MEANING: &str = "arguments of that op";
+    const MEANING: &str = "arguments of the nearest op";
     let titles = [
         ("Input Dims", Argument::Shape),
         ("Input Strides", Argument::Strides),
@@ -130,10 +131,10 @@ fn places() -> Columns<Analysis, Event> {
              `busy_time`",
             |_, e| e.busy.into(),
         )
-        .text("lowest_common_ancestor_name", "lowest common node of its row", |a, e| {
+        .text("lowest_common_ancestor_name", "lowest common node of the event's row", |a, e| {
             a.lowest_common_name(e.row(a)).into()
         })
-        .whole("lowest_common_ancestor_id", "lowest common node of its row", |a, e| {
+        .whole("lowest_common_ancestor_id", "lowest common node of the event's row", |a, e| {
             e.row(a).lowest_common.map(|id| id.index()).into()
         })
         .column(Column::new(

@@ -1,4 +1,4 @@
-//! `kernels`: kernels under each op that launches them.
+//! The `kernels` table: kernels under each op that launches them.
 
 use super::efficiency;
 use super::table::{Cell, ColumnType, Columns, Table};
@@ -8,7 +8,6 @@ use crate::side::{PerSide, Side};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// A row of the analysis and its efficiency.
 struct Kernel {
     row: KernelRow,
     efficiency: PerSide<Efficiency>,
@@ -97,7 +96,7 @@ fn stacks(stacks: &[PythonStack]) -> Cell<'static> {
     }
     let list: Vec<Stack<'_>> =
         stacks.iter().map(|stack| Stack { count: stack.count, frames: &stack.frames }).collect();
-    Cell::Json(serde_json::to_string(&list).expect("stacks are text and counts"))
+    Cell::Json(serde_json::to_string(&list).expect("stacks can be written as JSON"))
 }
 
 fn tally(row: &Row) -> &Tally {

@@ -1,4 +1,4 @@
-//! `layer_ops`: the ops of an average layer of each stack and phase, in the order they run.
+//! The `layer_ops` table: the ops of an average layer of each stack and phase, in execution order.
 
 use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::{Analysis, LayerOpRow};

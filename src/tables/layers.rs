@@ -1,4 +1,4 @@
-//! `layers`: the layers in each phase, and the work around them.
+//! The `layers` table: the layers in each phase, and the work around the layers.
 
 use super::table::{Cell, ColumnType, Columns, Table};
 use super::{runs, verdicts};
@@ -61,7 +61,7 @@ fn times() -> Columns<Analysis, LayerRow> {
         .sides(
             "total_us_*",
             (ColumnType::Time, "µs"),
-            "sum of their times over all steps",
+            "total time of the events over all steps",
             |_, r, side| r.time[side].into(),
         )
         .micros_difference("delta_us", "candidate − baseline", |_, r| r.difference().into())

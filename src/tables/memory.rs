@@ -1,4 +1,4 @@
-//! `memory`: the memory of each device by matched op and shapes; `memory_timeline`: by step.
+//! The `memory` table lists device memory by matched op and shapes, and the `memory_timeline` table by step.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::{
@@ -51,7 +51,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(figure(
             "allocated_bytes",
             BYTES,
-            "bytes that they allocate in all; memory that is freed and allocated again counts twice",
+            "total bytes of the allocations; memory that is freed and allocated again counts twice",
             |f| Some(f.allocated),
         ))
         .and(figure(
@@ -96,7 +96,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 step.map_or("(whole recording)".to_owned(), |step| step.to_string()).into()
             },
         )
-        .sides("step_*", COUNT, "its position on each side, from 0", move |a, r, side| {
+        .sides("step_*", COUNT, "position of the step on each side, from 0", move |a, r, side| {
             step(a, r, side).into()
         })
         .sides(
@@ -137,7 +137,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// A figure of both sides, and candidate − baseline.
+/// Columns for a figure: one per side, and candidate − baseline.
 fn figure(
     name: &str,
     kind: (ColumnType, &'static str),
@@ -147,7 +147,7 @@ fn figure(
     both(name, kind, meaning, move |r: &MemoryRow, side| r.figures[side].as_ref().and_then(of))
 }
 
-/// The same for a span of time.
+/// Columns for a figure of a span of time: one per side, and candidate − baseline.
 fn of_span(
     name: &str,
     kind: (ColumnType, &'static str),

@@ -1,7 +1,8 @@
-//! [`Analysis`] → tables: one file per table, each column with its name, unit, type and meaning.
+//! Produces the tables of an [`Analysis`]: one file per table, each column with its name, unit, type and
+//! meaning.
 //!
-//! Tables are values ([`Table`]). CSV files, the workbook and the column documentation are written from
-//! them without knowing any table by name.
+//! Tables are values ([`Table`]). Writers of CSV files, the workbook and the column documentation treat all
+//! tables alike.
 
 mod arguments;
 mod categories;
@@ -44,13 +45,13 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TableKind {
-    /// `diff_stats`.
+    /// The table `diff_stats`.
     Rows,
-    /// `diff_stats_unique_args_summary`.
+    /// The table `diff_stats_unique_args_summary`.
     UniqueArgs,
-    /// `diff_stats_names_summary`.
+    /// The table `diff_stats_names_summary`.
     Names,
-    /// `diff_stats_kernels`.
+    /// The table `diff_stats_kernels`.
     KernelEvents,
     /// `categories`.
     Categories,
@@ -169,7 +170,7 @@ impl TableKind {
         }
     }
 
-    /// The table of this kind.
+    /// Creates the table of this kind.
     ///
     /// ```
     /// use tracetree::tables::TableKind;

@@ -1,4 +1,4 @@
-//! `ops` and `api_calls`: all ops, and all calls into the GPU runtime, by name.
+//! The `ops` and `api_calls` tables: all ops, and all calls into the GPU runtime, by name.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::{Analysis, NamedCalls};
@@ -6,7 +6,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;
 
-/// `ops`.
+/// The table `ops`.
 pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
     columns(
         "name of the op",
@@ -17,7 +17,7 @@ pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
     })
 }
 
-/// `api_calls`.
+/// The table `api_calls`.
 pub(super) fn api_calls(name: &'static str, analysis: Arc<Analysis>) -> Table {
     columns(
         "the call without the vendor's prefix: `launch`, `memcpy`, `StreamSynchronize`, `Malloc`, …",
@@ -66,7 +66,7 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
         .sides(
             "host_self_*",
             TIME,
-            "host time without the calls in them, whole trace",
+            "host time excluding nested calls, whole trace",
             |_, calls, side| calls.host_self[side].into(),
         )
         .micros_difference(

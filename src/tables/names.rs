@@ -1,4 +1,4 @@
-//! `diff_stats_names_summary`: the attribution rows, grouped by name.
+//! The `diff_stats_names_summary` table: attribution rows grouped by name.
 
 use super::runs;
 use super::table::{Column, ColumnType, Columns, Table};

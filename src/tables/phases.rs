@@ -1,4 +1,4 @@
-//! `phases`: the phases found in either trace.
+//! The `phases` table: the phases found in either trace.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs, verdicts};

@@ -1,4 +1,4 @@
-//! `diff_stats`: one row for each attribution row.
+//! The `diff_stats` table: one line for each attribution row.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use super::{arguments, efficiency, runs};
@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, Efficiency, Row};
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
-/// An attribution row, by its index, and its efficiency.
+/// An attribution row, given by its index, and its efficiency.
 struct Position {
     at: usize,
     efficiency: PerSide<Efficiency>,
@@ -128,7 +128,7 @@ fn places() -> Rows {
         .whole("row_id", "position of the row, from 0", |_, r| r.at.into())
 }
 
-/// The uid of the row's op or launch.
+/// A column with the uid of each row's op or launch.
 fn uid(name: &str, side: Side) -> Column<Analysis, Position> {
     const MEANING: &str = "the op or launch in each trace";
     let column = Column::new(name, ColumnType::Uid, MEANING, move |a: &Analysis, r: &Position| {

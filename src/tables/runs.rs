@@ -1,4 +1,4 @@
-//! The columns that tables of GPU time end with if both sides have several runs.
+//! Columns at the end of tables of GPU time, present if both sides have several runs.
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::{Analysis, Judgement, RunFigures};
@@ -6,8 +6,8 @@ use crate::side::Side;
 
 const MICROS: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
-/// Runs, median and spread; no columns if a side has a single run. `figures` returns those of a row and
-/// side, or `None` if there is nothing to compare.
+/// Columns for runs, median and spread; none if a side has a single run. The function `figures` returns the
+/// values of a row and side, or `None` if there is nothing to compare.
 pub(super) fn columns<R: 'static>(
     analysis: &Analysis,
     figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
@@ -37,7 +37,7 @@ pub(super) fn columns<R: 'static>(
         )
 }
 
-/// The figures of a judgement that is based on runs.
+/// The figures of a verdict, if it is based on runs.
 pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
     Some(RunFigures {
         runs: judgement.repeats[side],
@@ -46,12 +46,12 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
     })
 }
 
-/// The figures of attribution rows, given by their indices.
+/// The figures of attribution rows, which are given by their indices.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
     Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
 }
 
-/// The time of each run, for tables read row by row; no columns if a side has a single run.
+/// Columns with the time of each run, for tables read row by row; none if a side has a single run.
 pub(super) fn each<R: 'static>(
     analysis: &Analysis,
     pattern: &'static str,

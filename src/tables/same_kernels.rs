@@ -1,11 +1,11 @@
-//! `same_kernels`: kernels that both sides run under matched ops, and one row for all other events.
+//! The `same_kernels` table: kernels that both sides run under matched ops, and one row for all other events.
 
 use super::table::{ColumnType, Columns, Table};
 use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
 use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
 use std::sync::Arc;
 
-/// Name of the row for all events without a same-named kernel under the counterpart of their op.
+/// Name of the row that sums up all events without a kernel of the same name under the op's counterpart.
 const OTHERS: &str = "(other kernels)";
 
 type Row = Judged<SameKernelRow>;
@@ -58,7 +58,7 @@ fn rows(analysis: &Analysis) -> Vec<Row> {
         .map(|(group, judgement)| Judged { group, judgement: Some(judgement) })
         .collect();
     if !others.is_empty() {
-        // The code is not the same, so there is no verdict.
+        // The other kernels run different code on the two sides, so they get no verdict.
         let group = SameKernelRow {
             op: String::new(),
             kernel: OTHERS.to_owned(),

@@ -1,5 +1,5 @@
-//! `step_pairs`: which step was compared with which, and why. `batch_classes`: the compared steps of inference
-//! engines by phase and size of their batch.
+//! The `step_pairs` table lists which steps were compared and why. The `batch_classes` table lists the
+//! compared steps of inference engines by phase and batch size.
 
 use super::figures;
 use super::table::{ColumnType, Columns, Table};
@@ -49,7 +49,7 @@ pub(super) fn classes(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "compared_steps_*",
             WHOLE,
-            "number of those that have a counterpart; the figures are of these",
+            "number of steps with a counterpart, which the figures cover",
             |_, r, side| r.figures[side].steps.into(),
         )
         .and(figures::columns(|row| &row.figures))

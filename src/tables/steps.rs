@@ -1,4 +1,4 @@
-//! `steps`: the steps of both sides, matched steps in one row, then the work outside of steps.
+//! The `steps` table: the steps of both sides, with matched steps in one row, then the work outside of steps.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
@@ -17,16 +17,21 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              0 (as in `--steps`); `(outside steps)`; `(launch not in trace)`",
             |a: &Analysis, r: &StepRow| place(a, r.place).into(),
         )
-        .sides("step_*", WHOLE, "its position on each side, from 0", |a, r, side| {
+        .sides("step_*", WHOLE, "position of the step on each side, from 0", |a, r, side| {
             r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
         })
         .sides("name_*", TEXT, "text of the annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
         })
-        .sides("phase_*", WORD, "phase of its batches, if they agree", |_, r, side| {
-            let phase = r.steps[side].as_ref().and_then(|step| step.phase);
-            phase.map(|phase| phase.label()).into()
-        })
+        .sides(
+            "phase_*",
+            WORD,
+            "phase of the step's batches, if all are in the same phase",
+            |_, r, side| {
+                let phase = r.steps[side].as_ref().and_then(|step| step.phase);
+                phase.map(|phase| phase.label()).into()
+            },
+        )
         .and(figures::columns(|row| &row.figures))
         .and(runs::columns(&analysis, |a, row, side| {
             times(a, row, side).map(|times| RunFigures::of(&times))
@@ -70,7 +75,7 @@ fn walls(analysis: &Analysis, row: &StepRow, side: Side) -> Option<Vec<f64>> {
     of_runs(analysis, row, side, |step| step.wall_us)
 }
 
-/// The time of the step in each run that has a matching step.
+/// The time of a step in each run that has a matching step.
 fn of_runs(
     analysis: &Analysis,
     row: &StepRow,

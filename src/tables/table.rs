@@ -1,8 +1,7 @@
-//! A table as a value: columns with name, unit, type and meaning, and rows of typed cells.
+//! Represents a table as a value: columns with name, unit, type and meaning, and rows of typed cells.
 //!
-//! All output (CSV, workbook, JSON, documentation) is written from this value alone; writers know no table
-//! by name. Rows are generated while they are visited, so a table of a million rows takes no memory of its
-//! own.
+//! Writers of CSV, workbooks, JSON and documentation read only this value and know no table by name. Rows
+//! are generated while they are visited, so a table with a million rows takes no memory of its own.
 
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -14,9 +13,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnType {
-    /// A name, a shape, a sentence.
+    /// Text, such as a name, a shape or a sentence.
     Text,
-    /// One of a few words.
+    /// One of a few fixed words.
     Word,
     /// An ordered list of names.
     Names,
@@ -24,18 +23,18 @@ pub enum ColumnType {
     Json,
     /// A whole number.
     Whole,
-    /// Position in `traceEvents`; -1 where there is none.
+    /// A position in `traceEvents`; -1 if there is none.
     Uid,
-    /// A time, to the nanosecond, in the unit of the column.
+    /// A time with nanosecond precision, in the unit of the column.
     Time,
-    /// A number shown with this many decimals.
+    /// A number with this many decimals.
     Decimal(u8),
-    /// `yes`, or nothing.
+    /// A flag, shown as `yes` or as an empty cell.
     Flag,
 }
 
 impl ColumnType {
-    /// The number of decimals with which a [`Cell::Decimal`] of such a column is shown.
+    /// The number of decimals shown for a [`Cell::Decimal`] in such a column.
     pub(crate) fn decimals(self) -> usize {
         match self {
             ColumnType::Decimal(decimals) => usize::from(decimals),
@@ -51,29 +50,29 @@ impl ColumnType {
     }
 }
 
-/// The description of a column, without its cells.
+/// Describes a column without its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnInfo {
-    /// Title in CSV files; TraceLens's name if TraceLens has the column.
+    /// Title of the column in CSV files. If TraceLens has the column, the title is TraceLens's name.
     pub name: String,
-    /// `µs`, `ms`, `%`, or empty.
+    /// Unit of the column: `µs`, `ms`, `%`, or empty.
     pub unit: &'static str,
-    /// Type of the cells.
+    /// Type of the cells in the column.
     pub kind: ColumnType,
-    /// Meaning of a cell. Columns that differ only in their side share one text.
+    /// Meaning of the cells. Columns that differ only in their side share one text.
     pub meaning: &'static str,
     /// The side the column describes; `None` if it describes both or neither.
     pub side: Option<Side>,
-    /// Whether it is candidate − baseline of a quantity of which more is worse.
+    /// Whether the column is candidate − baseline of a quantity where more is worse.
     pub is_difference: bool,
 }
 
-/// One cell. Columns of every type may contain `Empty`.
+/// A cell of a table; columns of every type may contain `Empty`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Cell<'c> {
-    /// Undefined or unknown.
+    /// The value is undefined or unknown.
     Empty,
     /// A cell of a [`ColumnType::Text`] or [`ColumnType::Word`] column.
     Text(Cow<'c, str>),
@@ -159,13 +158,13 @@ impl<'c, T: Into<Cell<'c>>> From<Option<T>> for Cell<'c> {
 
 /// Receives the cells of a table, row by row.
 pub trait RowSink {
-    /// The next cell of the current row, in column order.
+    /// Receives the next cell of the current row, in column order.
     fn cell(&mut self, cell: Cell<'_>);
 
-    /// Ends the current row, which has all its cells.
+    /// Ends the current row, after all of its cells.
     ///
     /// # Errors
-    /// If the row cannot be written; no row follows.
+    /// The row cannot be written; no row follows.
     fn end_row(&mut self) -> io::Result<()>;
 }
 
@@ -203,28 +202,28 @@ impl Table {
     /// Generates all rows and passes them to `sink`, in order.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// Any error of the sink.
     pub fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()> {
         self.rows.visit(sink)
     }
 }
 
-/// Type-erased rows.
+/// The rows of a table, with their type erased.
 trait Rows {
     fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()>;
 }
 
-/// Makes the cell of a row from the table's subject (usually an [`Analysis`](crate::Analysis)) and the row.
+/// Creates a cell from the table's subject (usually an [`Analysis`](crate::Analysis)) and a row.
 type CellOf<C, R> = Box<dyn for<'c> Fn(&'c C, &'c R) -> Cell<'c> + Send + Sync>;
 
-/// A column of a table about a `C` with rows of type `R`.
+/// A column of a table about a `C` that has rows of type `R`.
 pub(crate) struct Column<C, R> {
     info: ColumnInfo,
     cell: CellOf<C, R>,
 }
 
 impl<C, R> Column<C, R> {
-    /// A column; `cell` makes its cell for a row.
+    /// Creates a column; the function `cell` returns its cell for a row.
     pub(crate) fn new(
         name: impl Into<String>,
         kind: ColumnType,
@@ -242,26 +241,24 @@ impl<C, R> Column<C, R> {
         Column { info, cell: Box::new(cell) }
     }
 
-    /// Sets the unit.
     pub(crate) fn unit(mut self, unit: &'static str) -> Self {
         self.info.unit = unit;
         self
     }
 
-    /// Sets the side the column describes.
     pub(crate) fn side(mut self, side: Side) -> Self {
         self.info.side = Some(side);
         self
     }
 
-    /// Marks the column as candidate − baseline of a quantity of which more is worse.
+    /// Marks the column as candidate − baseline of a quantity where more is worse.
     pub(crate) fn difference(mut self) -> Self {
         self.info.is_difference = true;
         self
     }
 }
 
-/// The columns of a table under construction.
+/// The columns of a table while it is put together.
 pub(crate) struct Columns<C, R>(Vec<Column<C, R>>);
 
 impl<C: 'static, R: 'static> Columns<C, R> {
@@ -274,7 +271,6 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self
     }
 
-    /// Adds a column of text.
     pub(crate) fn text(
         self,
         name: impl Into<String>,
@@ -284,7 +280,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Text, meaning, cell))
     }
 
-    /// Adds a column with one of a few words.
+    /// Adds a column whose cells contain one of a few fixed words.
     pub(crate) fn word(
         self,
         name: impl Into<String>,
@@ -294,7 +290,6 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Word, meaning, cell))
     }
 
-    /// Adds a column of whole numbers.
     pub(crate) fn whole(
         self,
         name: impl Into<String>,
@@ -304,7 +299,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Whole, meaning, cell))
     }
 
-    /// Adds a column of numbers with `decimals` decimals.
+    /// Adds a column of numbers with a given number of decimals.
     pub(crate) fn decimal(
         self,
         name: impl Into<String>,
@@ -315,7 +310,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Decimal(decimals), meaning, cell).unit(unit))
     }
 
-    /// Adds a ratio, with six decimals.
+    /// Adds a column of ratios with six decimals.
     pub(crate) fn ratio(
         self,
         name: impl Into<String>,
@@ -325,7 +320,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Decimal(6), meaning, cell))
     }
 
-    /// Adds a time in µs.
+    /// Adds a column of times in µs.
     pub(crate) fn micros(
         self,
         name: impl Into<String>,
@@ -335,7 +330,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Time, meaning, cell).unit("µs"))
     }
 
-    /// Adds candidate − baseline of times, in µs.
+    /// Adds a column with candidate − baseline of times, in µs.
     pub(crate) fn micros_difference(
         self,
         name: impl Into<String>,
@@ -346,7 +341,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(column.unit("µs").difference())
     }
 
-    /// Adds a column for each side, baseline first. The side's label replaces the `*` in `name`.
+    /// Adds a column for each side, baseline first. The label of the side replaces the `*` in `name`.
     pub(crate) fn sides(
         mut self,
         name: &str,
@@ -362,13 +357,12 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self
     }
 
-    /// Appends other columns.
     pub(crate) fn and(mut self, others: Columns<C, R>) -> Self {
         self.0.extend(others.0);
         self
     }
 
-    /// The table about `about` with these columns and the rows generated by `rows`.
+    /// Creates a table with these columns, and with the rows generated by `rows`.
     pub(crate) fn table(
         self,
         (name, meaning): (&'static str, &'static str),
@@ -384,10 +378,10 @@ impl<C: 'static, R: 'static> Columns<C, R> {
     }
 }
 
-/// Generates the rows of a table, in order.
+/// A function that generates the rows of a table, in order.
 pub(crate) type RowsFn<C, R> = for<'c> fn(&'c C) -> Box<dyn Iterator<Item = R> + 'c>;
 
-/// Typed rows.
+/// The rows of a table with their type.
 struct RowsOf<C, R> {
     about: Arc<C>,
     rows: RowsFn<C, R>,

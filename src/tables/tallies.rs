@@ -1,4 +1,4 @@
-//! The columns shared by tables whose rows are groups of GPU events.
+//! Columns shared by tables whose rows are groups of GPU events.
 
 use super::runs;
 use super::table::{ColumnType, Columns};
@@ -13,13 +13,14 @@ pub(super) struct Judged<T> {
 }
 
 impl<T> Judged<T> {
-    /// `slower`, …; `None` if there is nothing to test.
+    /// The label of the verdict, such as `slower`; `None` if there is nothing to test.
     pub(super) fn verdict(&self) -> Option<&'static str> {
         self.judgement.map(|judgement| judgement.verdict.label())
     }
 }
 
-/// Groups with their verdicts, all tested together. The groups must cover every attributed event.
+/// Tests all groups together and returns them with their verdicts. The groups must cover every attributed
+/// event.
 pub(super) fn judged<T>(
     analysis: &Analysis,
     groups: Vec<T>,
@@ -34,14 +35,13 @@ where
     Box::new(pairs.map(|(group, judgement)| Judged { group, judgement: Some(judgement) }))
 }
 
-/// Runs, median and spread of each side.
+/// Columns for runs, median and spread of each side.
 pub(super) fn runs<T: 'static>(analysis: &Analysis) -> Columns<Analysis, Judged<T>> {
     runs::columns(analysis, |_, row: &Judged<T>, side| {
         runs::of_judgement(row.judgement.as_ref()?, side)
     })
 }
 
-/// Counts and totals of each side.
 pub(super) fn counts_and_totals<R: 'static>(
     tally: for<'c> fn(&'c R) -> &'c Tally,
 ) -> Columns<Analysis, R> {
@@ -52,12 +52,14 @@ pub(super) fn counts_and_totals<R: 'static>(
             "number of events",
             move |_: &Analysis, r: &R, side| tally(r).count(side).into(),
         )
-        .sides("total_us_*", (ColumnType::Time, "µs"), "sum of their times", move |_, r, side| {
-            tally(r).total(side).into()
-        })
+        .sides(
+            "total_us_*",
+            (ColumnType::Time, "µs"),
+            "total time of the events",
+            move |_, r, side| tally(r).total(side).into(),
+        )
 }
 
-/// Means of each side.
 pub(super) fn means<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Columns<Analysis, R> {
     const MEAN: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
     Columns::new().sides(
@@ -68,7 +70,6 @@ pub(super) fn means<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Column
     )
 }
 
-/// Difference and ratio of the totals.
 pub(super) fn delta_and_ratio<R: 'static>(
     tally: for<'c> fn(&'c R) -> &'c Tally,
 ) -> Columns<Analysis, R> {
@@ -85,7 +86,7 @@ pub(super) fn delta_and_ratio<R: 'static>(
         )
 }
 
-/// Which side has events.
+/// A column that shows which sides have events.
 pub(super) fn presence<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Columns<Analysis, R> {
     Columns::new().word(
         "presence",

@@ -1,4 +1,4 @@
-//! `uid_map`: every event of both trees exactly once, with its counterpart.
+//! The `uid_map` table: every event of both trees exactly once, with its counterpart.
 
 use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;

@@ -1,4 +1,4 @@
-//! `diff_stats_unique_args_summary`: the attribution rows, grouped by name and arguments.
+//! The `diff_stats_unique_args_summary` table: attribution rows grouped by name and arguments.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{arguments, efficiency, runs};
@@ -7,7 +7,6 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;
 
-/// A group of rows and its efficiency.
 struct Group {
     group: RowGroup,
     efficiency: PerSide<Efficiency>,

@@ -1,4 +1,4 @@
-//! `verdicts`: call sites, with the verdict on each and the evidence.
+//! The `verdicts` table: call sites with their verdicts and evidence.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Judgement, Site};
@@ -14,7 +14,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// The columns `verdict`, `basis`, `p` and `q` of other tables.
+/// The columns `verdict`, `basis`, `p` and `q`, for use in other tables.
 pub(super) fn columns<R: 'static>(
     judgement: for<'c> fn(&'c R) -> &'c Judgement,
 ) -> Columns<Analysis, R> {
@@ -117,7 +117,7 @@ fn evidence() -> Columns<Analysis, Site> {
         .sides(
             "deviation_us_*",
             NUMBER,
-            "median distance from that median, scaled to a standard deviation",
+            "median absolute deviation, scaled to a standard deviation",
             |_, s, side| of_steps(&s.judgement, side, s.judgement.deviation_us).into(),
         )
         .decimal(
@@ -136,7 +136,7 @@ fn evidence() -> Columns<Analysis, Site> {
         )
 }
 
-/// `None` for a side without steps: it has no samples and so no median.
+/// A figure of a side that has steps; `None` without steps, since there are no samples and thus no median.
 fn of_steps(judgement: &Judgement, side: Side, values: PerSide<f64>) -> Option<f64> {
     (judgement.repeats[side] > 0).then_some(values[side])
 }

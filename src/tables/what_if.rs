@@ -1,5 +1,5 @@
-//! `whatif`: what each change does to the step time, by replay, and what limits the step time.
-//! `critical_path`: what determines when a step ends.
+//! The `whatif` table shows the effect of each change on the step time, by replay, and bounds of the step
+//! time. The `critical_path` table shows what determines when a step ends.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -8,7 +8,6 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;
 
-/// A row of `whatif`.
 #[derive(Clone)]
 struct What {
     what: &'static str,
@@ -98,8 +97,8 @@ fn no_effect(analysis: &Analysis, (side, reason): (Option<Side>, Reason)) -> Wha
     What { what: "no_effect", change: None, sentence, effect: None, step: PerSide::default() }
 }
 
-/// A row of `critical_path`: a part, and its times on both sides; the last row is what the replay does not
-/// reproduce.
+/// A row of `critical_path`: a part of the path, and its times on both sides. The last row is the time that
+/// the replay does not reproduce.
 type PathRow = (&'static str, PerSide<Nanos>, PerSide<Option<(Nanos, Nanos)>>);
 
 pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -108,7 +107,7 @@ pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Tabl
             "part",
             "`host`: host time outside of runtime calls; `calls`: runtime calls, without waiting; `launch`: \
              from a launch until an idle device starts the work; `kernel`: kernels, copies and memsets; `gap`: \
-             between two works; `sync`: from the end of work until a waiting call returns; `before`: work \
+             between two GPU events; `sync`: from the end of work until a waiting call returns; `before`: work \
              launched before the window; `not_reproduced`: recorded minus replayed",
             |_: &Analysis, r: &PathRow| r.0.into(),
         )
@@ -125,7 +124,7 @@ pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Tabl
              unique if several chains are almost equally long",
             |_, r, side| r.2[side].map(|range| range.0).into(),
         )
-        .sides("most_*", TIME, "the largest time, likewise", |_, r, side| {
+        .sides("most_*", TIME, "the largest time if GPU work takes 2% less, as long as recorded, or 2% more", |_, r, side| {
             r.2[side].map(|range| range.1).into()
         })
         .table(

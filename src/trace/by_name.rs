@@ -1,4 +1,4 @@
-//! Computes a property of a name once per distinct name: a trace has few names and many events of
+//! Computes a property of names once per distinct name: a trace has few names and many events with
 //! each.
 
 use super::{TextId, Trace};
@@ -6,17 +6,18 @@ use super::{TextId, Trace};
 /// A value for each name of one trace, computed on first use.
 #[derive(Debug, Clone)]
 pub(crate) struct ByName<T> {
-    /// Indexed by text; `None` until the value is requested.
+    /// The values, indexed by text; `None` until a value is requested.
     answers: Vec<Option<T>>,
 }
 
 impl<T: Copy> ByName<T> {
-    /// A cache without any values yet.
+    /// A cache that does not contain any values yet.
     pub(crate) fn new(trace: &Trace) -> ByName<T> {
         ByName { answers: vec![None; trace.texts().len()] }
     }
 
-    /// The value for a name of this trace. Calls `find` the first time only.
+    /// The value for a name of this trace. Calls `find` only the first time that a name is looked
+    /// up.
     pub(crate) fn get(&mut self, name: TextId, find: impl FnOnce() -> T) -> T {
         *self.answers[name.index()].get_or_insert_with(find)
     }

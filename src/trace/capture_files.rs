@@ -19,8 +19,8 @@ const DETAILS: &str = "execution_details.json";
 pub struct CaptureFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// Batch size of the capture, from `execution_details.json` or, failing that, from the file
-    /// name.
+    /// Batch size of the capture, from `execution_details.json` or, if it is not listed there, from
+    /// the file name.
     pub batch: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl CaptureFile {
     /// Lists the capture files at `paths`. A folder contributes all traces in it, sorted by name.
     ///
     /// # Errors
-    /// If a folder cannot be read or contains no trace.
+    /// Fails if a folder cannot be read or contains no trace.
     pub fn of(paths: &[PathBuf]) -> Result<Vec<CaptureFile>> {
         let mut files = Vec::new();
         for path in paths {
@@ -51,7 +51,7 @@ impl CaptureFile {
     /// folder.
     ///
     /// # Errors
-    /// If the folder exists but cannot be read or contains no trace.
+    /// Fails if the folder exists but cannot be read or contains no trace.
     pub fn beside(trace: &Path) -> Result<Vec<CaptureFile>> {
         let folder = trace.parent().unwrap_or(Path::new("")).join(CAPTURE_FOLDER);
         match folder.is_dir() {
@@ -86,7 +86,7 @@ fn is_trace(path: &Path) -> bool {
     name != DETAILS && ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Reads `execution_details.json`. The file is only a hint: if it cannot be read, it counts as
+/// Reads `execution_details.json`. The file is only a hint: if it cannot be read, it is treated as
 /// empty.
 fn details(folder: &Path) -> Vec<Details> {
     let text = fs::read_to_string(folder.join(DETAILS)).unwrap_or_default();

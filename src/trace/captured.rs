@@ -1,7 +1,7 @@
 //! Adds the calls recorded during graph capture to the [`Trace`] in which the graphs are replayed.
 //!
-//! A trace of a replay has one call for a whole graph. The calls that were recorded when the graph
-//! was captured are appended after the trace's own events, once for each replay:
+//! A trace of a replay has a single call for a whole graph. The calls that were recorded when the
+//! graph was captured are appended after the trace's own events, once for each replay:
 //!
 //! ```text
 //! event    0 … n-1          n … n+k-1                   n+k …
@@ -9,9 +9,9 @@
 //! uid      as in the file   first + uid in the capture  first' + uid in the capture
 //! ```
 //!
-//! None of these calls ran during the replay. They therefore start at the graph launch and have
-//! duration 0: no sum of host times counts them, and they belong to the steps and phases of the
-//! launch.
+//! None of these calls ran during the replay. These calls therefore start at the graph launch and
+//! have duration 0: no sum of host times counts them, and they belong to the steps and phases of
+//! the launch.
 
 use super::captured_call::{CapturedAs, CapturedCall};
 use super::category::Category;
@@ -25,9 +25,9 @@ use rustc_hash::FxHashMap;
 /// The calls of one captured graph, to be inserted below one graph launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Graft {
-    /// Whether its calls themselves were recorded or kernels of the replay only name them.
+    /// Whether the calls themselves were recorded or are only named by kernels of the replay.
     pub(crate) known: CapturedAs,
-    /// The graph launch.
+    /// The graph launch below which the calls are inserted.
     pub(crate) launch: EventId,
     /// Index of the capture among those passed to [`Trace::with_captured`].
     pub(crate) source: u32,
@@ -40,9 +40,9 @@ pub(crate) struct Graft {
 /// A call of a captured graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GraftedCall {
-    /// The event in the capture.
+    /// The call's event in the capture.
     pub(crate) event: EventId,
-    /// Number of calls of the captured graph above this one.
+    /// Number of ancestors of this call within the captured graph.
     pub(crate) depth: u32,
 }
 
@@ -92,7 +92,7 @@ impl Trace {
         &self.capture_sources
     }
 
-    /// The file that contains an event; for a captured call, the file of the capture.
+    /// The file that contains an event. For a captured call, this is the file of the capture.
     pub fn source_of(&self, event: EventId) -> &str {
         match self.captured(event) {
             Some(call) => &self.capture_sources[call.source as usize],
@@ -100,8 +100,8 @@ impl Trace {
         }
     }
 
-    /// The label of an event in reports: its position in `traceEvents`. For a captured call, the
-    /// position of its graph launch and, after a colon, the call's position in the capture's
+    /// The label of an event in reports: its position in `traceEvents`. For a captured call, this
+    /// is the position of its graph launch and, after a colon, the call's position in the capture's
     /// `traceEvents`.
     pub fn uid_label(&self, event: EventId) -> String {
         match self.captured(event) {
@@ -117,7 +117,7 @@ impl Trace {
         self.captured.iter().find_map(|(event, call)| wanted(call).then_some(event))
     }
 
-    /// A stand-in for a capture when only the names of program parts are known: one event for each
+    /// A stand-in for a capture if only the names of program parts are known: one event for each
     /// name, without time, thread or arguments.
     pub(crate) fn of_parts<'n>(source: &str, names: impl IntoIterator<Item = &'n str>) -> Trace {
         let mut parts = Trace { source: source.to_owned(), ..Trace::default() };
@@ -132,8 +132,8 @@ impl Trace {
         parts
     }
 
-    /// The trace with captured calls appended after its own events, and the number of grafts
-    /// applied. Stops at the first graft that does not fit into 2^32 positions.
+    /// Returns the trace with captured calls appended after its own events, and the number of
+    /// grafts applied. Grafting stops at the first graft that does not fit into 2^32 positions.
     pub(crate) fn with_captured(&self, captures: &[&Trace], grafts: &[Graft]) -> (Trace, usize) {
         let mut grown = self.clone();
         grown.capture_sources = captures.iter().map(|trace| trace.source.clone()).collect();
@@ -179,7 +179,7 @@ impl<'a> Grafting<'a> {
         u32::try_from(self.trace.len() + graft.calls.len()).ok()?;
         self.next_uid = next_uid;
         self.replays += 1;
-        // The calls are added in the capture's file order, so that their uids ascend.
+        // The calls are added in the capture's file order so that their uids ascend.
         let mut order: Vec<(GraftedCall, u32)> = graft.calls.iter().copied().zip(0..).collect();
         order.sort_unstable_by_key(|(call, _)| call.event);
         for (call, position) in order {

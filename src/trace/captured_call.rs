@@ -1,13 +1,13 @@
-//! A captured call: where it comes from, and its position below its graph launch.
+//! Describes captured calls: where each comes from, and its position below its graph launch.
 
 use super::ids::Uid;
 
-/// Where the knowledge of a captured call comes from.
+/// How a captured call became known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CapturedAs {
-    /// It was recorded while the graph was captured.
+    /// The call was recorded while the graph was captured.
     Call,
-    /// It is a part of the program: kernels of the replay carry its name, because they were
+    /// The call is a part of the program: kernels of the replay carry its name, because they were
     /// captured in it.
     Part,
 }
@@ -15,16 +15,16 @@ pub enum CapturedAs {
 /// Where a captured call comes from, and its position below its graph launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedCall {
-    /// Whether the call itself was recorded or kernels of the replay only name it.
+    /// Whether the call itself was recorded or is only named by kernels of the replay.
     pub known: CapturedAs,
     /// The graph launch above the call, as a position in the trace's own `traceEvents`.
     pub launch: Uid,
-    /// Position in the `traceEvents` of the capture; for a part, its position below the launch.
+    /// Position in the capture's `traceEvents`. For a program part, position below the launch.
     pub uid: Uid,
     /// Index of the capture in [`Trace::capture_sources`](super::Trace::capture_sources).
     pub(crate) source: u32,
-    /// Position below the launch, in preorder.
+    /// Position of the call below the launch, in preorder.
     pub(crate) position: u32,
-    /// Number of captured calls above this one.
+    /// Number of captured ancestors of the call.
     pub(crate) depth: u32,
 }

@@ -1,6 +1,7 @@
 //! The kinds of events that take part in a comparison.
 
-/// The kind of an event. Kineto's old (2021) and current category names map to the same variants.
+/// The kind of an event. The old (2021) and the current category names of Kineto map to the same
+/// variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Category {

@@ -16,16 +16,17 @@ use super::time::Nanos;
 /// A thread of the trace: pid and tid as text (`"Spans"` and `"stream 7"` occur), and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The `pid` field; for GPU events the device.
+    /// The `pid` field. For GPU events, the pid is the device.
     pub pid: TextId,
-    /// The `tid` field; for GPU events the stream.
+    /// The `tid` field. For GPU events, the tid is the stream.
     pub tid: TextId,
     /// `thread_name` metadata; empty if there is none.
     pub name: TextId,
 }
 
-/// The arguments of an op, each as JSON text with one blank after `,` and none elsewhere, so that
-/// Python's `ast.literal_eval` and `json.loads` can both read it. Empty if absent.
+/// The arguments of an op, each as JSON text with one blank after `,` and none elsewhere, which
+/// Python's `ast.literal_eval` and `json.loads` can both read. The text of an absent argument is
+/// empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Arguments {
     /// `Input Dims` (2021: `Input dims`).
@@ -78,7 +79,7 @@ pub struct Sequence {
     pub forward_thread: i64,
 }
 
-/// Where a GPU event ran.
+/// The device and stream on which a GPU event ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stream {
     /// Number of the device, from `args.device` or, without it, from the pid.
@@ -96,7 +97,7 @@ pub struct Grid {
     pub block: TextId,
 }
 
-/// The sizes of what one rank sent to a collective and received from it.
+/// The sizes of the data that one rank sent to a collective and received from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// `In msg nelems`: elements of the input.
@@ -118,7 +119,7 @@ pub struct FlowPoint {
     pub id: i64,
     /// Category of the flow (`ac2g`, `fwdbwd`, …).
     pub category: TextId,
-    /// Whether the arrow starts or ends here.
+    /// Whether this point is the start or the finish of the arrow.
     pub end: FlowEnd,
     /// Thread of the point.
     pub thread: ThreadId,
@@ -135,10 +136,10 @@ pub enum FlowEnd {
     Finish,
 }
 
-/// One trace that was read: the events that take part in a comparison, in file order.
+/// A trace that was read: the events that take part in a comparison, in file order.
 ///
-/// These are complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]; all others
-/// are counted in [`Trace::left_out`].
+/// The events are complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]. All
+/// other events are counted in [`Trace::left_out`].
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     pub(crate) source: String,
@@ -148,7 +149,7 @@ pub struct Trace {
     pub(crate) event_threads: Near<ThreadId, i16>,
     pub(crate) starts: Near<Nanos, i32>,
     pub(crate) durations: Near<Nanos, i32>,
-    /// `u32::MAX` if the event has no arguments.
+    /// Index of each event's argument record; `u32::MAX` if the event has no arguments.
     pub(crate) event_arguments: Vec<u32>,
     pub(crate) correlations: Sparse<i64>,
     pub(crate) external_ids: Sparse<i64>,
@@ -251,7 +252,7 @@ impl Trace {
         self.names[event.index()]
     }
 
-    /// Thread of the event; for GPU events its (device, stream).
+    /// Thread of the event. For GPU events, the thread is (device, stream).
     pub fn thread_of(&self, event: EventId) -> ThreadId {
         self.event_threads.get(event.index())
     }
@@ -304,7 +305,7 @@ impl Trace {
         &self.sequences
     }
 
-    /// Where a GPU event ran; `None` for all other events.
+    /// Device and stream on which a GPU event ran; `None` for all other events.
     pub fn stream(&self, event: EventId) -> Option<Stream> {
         self.streams.get(event).map(|&at| self.all_streams[at as usize])
     }
@@ -367,7 +368,7 @@ impl Trace {
     }
 
     /// Recorded durations of events whose duration is impossible and counts as 0: negative,
-    /// absurdly long, or extending over the next events of their stream (note `CLOCK_ANOMALY`).
+    /// absurdly long, or extending over the next events on the stream (note `CLOCK_ANOMALY`).
     pub fn recorded_durations(&self) -> &Sparse<Nanos> {
         &self.recorded_durations
     }
@@ -380,7 +381,7 @@ impl Trace {
     }
 
     /// Allocations and frees, in file order; empty unless the trace was recorded with
-    /// `profile_memory=True`. A selection keeps all of them.
+    /// `profile_memory=True`. A selection keeps all memory events.
     pub fn memory(&self) -> &[MemoryEvent] {
         &self.memory
     }
@@ -415,7 +416,7 @@ impl Trace {
         &self.notes
     }
 
-    /// How much of the file was lost, repaired or impossible, in numbers.
+    /// Counts of what was lost, repaired or impossible in the file.
     pub fn losses(&self) -> Losses {
         self.losses
     }
@@ -425,8 +426,8 @@ impl Trace {
         self.total_events
     }
 
-    /// How many events take no part in a comparison, by phase and category (`i cpu_instant_event`),
-    /// sorted.
+    /// Number of events that take no part in a comparison, by phase and category (`i
+    /// cpu_instant_event`), sorted.
     pub fn left_out(&self) -> &[(String, u64)] {
         &self.left_out
     }
@@ -436,8 +437,8 @@ impl Trace {
         self.unpacked_bytes
     }
 
-    /// XXH3 (128 bits) of the file as stored, compressed or not. Files with equal bytes have equal
-    /// hashes.
+    /// XXH3 hash (128 bits) of the file as stored, compressed or not. Files with equal bytes have
+    /// equal hashes.
     pub fn content_hash(&self) -> u128 {
         self.content_hash
     }

@@ -1,10 +1,12 @@
 //! Determines from the name of a kernel or op whether it communicates with other ranks.
 //!
-//! Names of collectives (`all_reduce`, `ncclDevKernel`) are spelled in many ways, with all sorts of
-//! prefixes and suffixes. They are therefore searched for as substrings of the lower-case name
-//! without its `_`. Template arguments and parameters are ignored, because they name other kernels.
+//! Names of collectives (`all_reduce`, `ncclDevKernel`) are spelled in many ways, with many
+//! prefixes and suffixes. Collectives are therefore searched for as substrings of the lower-case
+//! name without its `_` characters. Template arguments and parameters are ignored, because they
+//! name other kernels.
 
-/// Substrings of kernel names and op names: collectives, and libraries that name ops like kernels.
+/// Substrings of both kernel names and op names: collectives, and libraries that name ops like
+/// kernels.
 const OF_BOTH: [&str; 9] = [
     "allreduce",
     "allgather",
@@ -17,7 +19,7 @@ const OF_BOTH: [&str; 9] = [
     "quickreduce",
 ];
 
-/// Further substrings of communication kernels.
+/// Substrings of names that only communication kernels have.
 const OF_KERNELS: [&str; 17] = [
     "ncclkernel",
     "nccldev",
@@ -38,10 +40,10 @@ const OF_KERNELS: [&str; 17] = [
     "a2acombine",
 ];
 
-/// Prefix of Ascend's collectives (`hcom_allReduce_`); elsewhere in a name it means nothing.
+/// Prefix of Ascend's collectives (`hcom_allReduce_`); elsewhere in a name it has no meaning.
 const ASCEND: &str = "hcom";
 
-/// Further substrings of ops that communicate.
+/// Substrings of names that only communication ops have.
 const OF_OPS: [&str; 7] = [
     "recordparamcomms",
     "c10d::",
@@ -82,7 +84,7 @@ fn without_return_type(name: &str) -> &str {
         .unwrap_or(rest)
 }
 
-/// The name in lower case and without `_`, up to its template arguments or parameters.
+/// Converts a name to lower case without `_`, up to its template arguments or parameters.
 fn squeezed(name: &str) -> String {
     let end = name.find(['<', '(']).unwrap_or(name.len());
     name[..end].chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect()

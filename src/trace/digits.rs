@@ -1,4 +1,4 @@
-//! Appends numbers to a text as decimal digits. A report contains a million of them, so this avoids
+//! Appends numbers to a text as decimal digits. A report contains a million numbers, so this avoids
 //! `format!`.
 
 /// Appends a whole number.

@@ -15,7 +15,7 @@ pub struct Device {
     pub capability: Option<(i64, i64)>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Streaming multiprocessors or compute units.
+    /// Number of streaming multiprocessors or compute units.
     pub multiprocessors: Option<i64>,
     /// Threads in a warp or wavefront: 32 on NVIDIA, 64 on AMD CDNA.
     pub warp_size: Option<i64>,
@@ -27,7 +27,7 @@ pub struct Device {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Recorder {
-    /// PyTorch's profiler, and others that write its JSON.
+    /// PyTorch's profiler, or another profiler that writes its JSON format.
     #[default]
     Kineto,
     /// NVIDIA Nsight Systems.
@@ -37,12 +37,12 @@ pub enum Recorder {
 }
 
 impl Recorder {
-    /// Whether it is [`Recorder::Kineto`].
+    /// Whether the profiler is [`Recorder::Kineto`].
     pub(crate) fn is_kineto(&self) -> bool {
         *self == Recorder::Kineto
     }
 
-    /// The name for people.
+    /// The display name of the profiler.
     pub fn label(self) -> &'static str {
         match self {
             Recorder::Kineto => "Kineto",
@@ -63,7 +63,7 @@ pub struct Distributed {
     pub world_size: Option<i64>,
 }
 
-/// Everything of interest at the top level of a trace file other than `traceEvents`.
+/// Everything of interest at the top level of a trace file, except `traceEvents`.
 ///
 /// The `metadata` and environment blocks are never read: in real traces they contain credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,7 +75,7 @@ pub struct Header {
     /// `deviceProperties`, in file order.
     pub devices: Vec<Device>,
     /// Known version keys (`cuda_runtime_version`, `hip_driver_version`, …) with their values as
-    /// text, sorted by key. Other keys, and values that do not look like a version, are not read,
+    /// text, sorted by key. Unknown keys, and values that do not look like a version, are not read,
     /// because real traces contain credentials there.
     pub versions: Vec<(String, String)>,
     /// `distributedInfo`, if the process was part of a group.

@@ -1,11 +1,12 @@
 //! Ids within one trace: events, threads, argument records.
 
-/// Position of an event in `traceEvents`, from 0, counting metadata events. TraceLens calls it UID.
+/// Position of an event in `traceEvents`, from 0, counting metadata events. TraceLens calls this
+/// position UID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Uid(pub u32);
 
-/// A kept event of one trace: dense, from 0, in file order. Ids of different traces are not
-/// comparable.
+/// Id of a kept event of one trace: dense, from 0, in file order. Ids of different traces cannot be
+/// compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub(crate) u32);
 
@@ -16,7 +17,7 @@ impl EventId {
     }
 }
 
-/// A (pid, tid) of one trace: dense, from 0, in order of first appearance.
+/// Id of a (pid, tid) pair in one trace: dense, from 0, in order of first appearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(pub(crate) u32);
 
@@ -27,7 +28,7 @@ impl ThreadId {
     }
 }
 
-/// A distinct argument record of one trace: dense, from 0.
+/// Id of a distinct argument record in one trace: dense, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArgumentsId(pub(crate) u32);
 

@@ -1,20 +1,20 @@
-//! The allocations and frees of a trace that was recorded with `profile_memory=True`.
+//! Stores the allocations and frees of a trace that was recorded with `profile_memory=True`.
 
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// The memory that an allocator serves: `Device Type` and `Device Id` of the trace, `None` if it
-/// does not record them.
+/// The memory that an allocator manages: `Device Type` and `Device Id` of the trace, `None` if not
+/// recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MemoryDevice {
-    /// `Device Type`: 0 is the CPU, 1 CUDA, 6 HIP.
+    /// `Device Type`: 0 is the CPU, 1 is CUDA, 6 is HIP.
     pub kind: Option<i64>,
     /// `Device Id`; -1 for the CPU.
     pub number: Option<i64>,
 }
 
 impl MemoryDevice {
-    /// Whether this is the memory of the host.
+    /// Whether this is host memory.
     pub fn is_host(self) -> bool {
         self.kind == Some(0)
     }
@@ -27,9 +27,9 @@ pub struct MemoryEvent {
     pub uid: Uid,
     /// The thread that allocated or freed.
     pub thread: ThreadId,
-    /// When it did.
+    /// Time of the allocation or free.
     pub time: Nanos,
-    /// Where.
+    /// The memory that was allocated or freed.
     pub device: MemoryDevice,
     /// `Bytes`: size of the block; negative for a free.
     pub bytes: i64,
@@ -37,8 +37,8 @@ pub struct MemoryEvent {
     pub address: Option<i64>,
     /// `Total Allocated`: bytes in live blocks after the event.
     pub allocated: Option<i64>,
-    /// `Total Reserved`: bytes that the allocator holds after the event.
+    /// `Total Reserved`: bytes that the allocator has reserved after the event.
     pub reserved: Option<i64>,
-    /// `Ev Idx`: order of events that happen at the same time.
+    /// `Ev Idx`: order of events with the same time.
     pub order: Option<i64>,
 }

@@ -1,19 +1,20 @@
-//! Compact columns of numbers that are close to their neighbours: times, positions, threads.
+//! Compact columns of numbers that are close to their neighbors: times, positions, threads.
 
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// Number of entries per block. Entries are stored as their distance from the first of the block.
+/// Number of entries per block. Entries are stored as their distance from the first entry of the
+/// block.
 const BLOCK: usize = 64;
 
-/// Numbers indexed from 0, each stored as its distance `D` from the first number of its block: two
-/// bytes instead of four for a uid, four instead of eight for a time. Numbers whose distance does
-/// not fit into `D` are stored separately.
+/// A column of numbers, each stored as its distance `D` from the first number of its block. A uid
+/// takes two bytes instead of four, and a time takes four instead of eight. Numbers whose distance
+/// does not fit into `D` are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Near<T, D> {
     firsts: Vec<T>,
     distances: Vec<D>,
-    /// Numbers whose distance does not fit, sorted by position.
+    /// Numbers whose distance does not fit into `D`, sorted by position.
     far: Vec<(u32, T)>,
 }
 
@@ -77,7 +78,6 @@ impl<T, D> Default for Near<T, D> {
 }
 
 impl<T: Number, D: Distance> Near<T, D> {
-    /// Reserves space for `count` more numbers.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.firsts.reserve(count.div_ceil(BLOCK));
         self.distances.reserve(count);
@@ -147,7 +147,7 @@ impl<T: Number, D: Distance> Near<T, D> {
 
     #[cold]
     fn get_far(&self, at: usize) -> T {
-        let place = self.place_of_far(at).expect("a number that is far is kept");
+        let place = self.place_of_far(at).expect("every far number is stored");
         self.far[place].1
     }
 }

@@ -1,21 +1,22 @@
-//! Counts irregular data instead of printing it; every value of the pipeline carries its [`Notes`].
+//! Counts irregular data instead of printing it. Every result of the pipeline carries its
+//! [`Notes`].
 
 use serde::Serialize;
 
-/// One kind of irregularity, how often it occurred, and what the user can do about it.
+/// A kind of irregularity, how often it occurred, and what the user can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// Stable code in capitals, such as `REPAIRED_JSON`.
     pub code: &'static str,
-    /// How many times it occurred.
+    /// How many times the irregularity occurred.
     pub count: u64,
     /// What happened, with the first position if that helps.
     pub message: String,
-    /// What to do about it; empty if nothing can be done.
+    /// What the user can do; empty if nothing can be done.
     pub hint: &'static str,
 }
 
-/// The notes of a value, one for each code, in the order in which the codes first occurred.
+/// The notes of a result, one for each code, in the order in which the codes first occurred.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Notes(Vec<Note>);

@@ -1,4 +1,4 @@
-//! A regular expression that is matched against names.
+//! Regular expressions that are matched against names.
 
 use crate::error::{Error, Result};
 use regex::Regex;
@@ -68,7 +68,7 @@ fn groups(with: &str) -> Vec<&str> {
 impl FromStr for Pattern {
     type Err = Error;
 
-    /// Fails with one line that says what is wrong with the expression.
+    /// Parses a pattern; the error is one line that says what is wrong with the expression.
     fn from_str(text: &str) -> Result<Pattern> {
         Regex::new(text).map(Pattern).map_err(|error| {
             let drawn = error.to_string();

@@ -7,13 +7,13 @@ use super::spans::union;
 use super::sparse::Sparse;
 
 impl Trace {
-    /// The trace with only the events for which `keep` returns `true`. Uids, header and notes stay;
-    /// event ids are renumbered from 0 and are not comparable with those of this trace. The spans
-    /// of dropped GPU events remain available as [`Trace::unselected`], because the device was not
-    /// idle then.
+    /// The trace with only the events for which `keep` returns `true`. Uids, header and notes stay
+    /// the same. Event ids are renumbered from 0 and cannot be compared with those of this trace.
+    /// The spans of dropped GPU events remain available as [`Trace::unselected`], because the
+    /// device was not idle then.
     ///
     /// Points of flow arrows stay as they are. A point whose event was dropped is not used. Memory
-    /// events stay as well: what is live depends on all events before.
+    /// events stay as well, because which blocks are live depends on all earlier events.
     #[must_use]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {
         let (kept, gone): (Vec<EventId>, Vec<EventId>) =
@@ -98,7 +98,7 @@ mod tests {
     const CATEGORIES: [Category; 4] =
         [Category::CpuOp, Category::Runtime, Category::Kernel, Category::Memset];
 
-    /// A column in which every event has a value: `value` of the event's number.
+    /// A column in which every event has a value, computed by `value` from the event's number.
     fn filled<T>(value: impl Fn(u32) -> T) -> Sparse<T> {
         let mut column = Sparse::default();
         (0..4).for_each(|event| column.push(EventId(event), value(event)));
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn every_column_is_cut_to_the_events_that_are_kept() {
         let whole = full();
-        // The pattern has no `..`, so that a new column fails to compile until this test checks it.
+        // The pattern has no `..`, so a new column fails to compile until this test checks it.
         let Trace {
             source: _,
             uids,

@@ -1,9 +1,9 @@
-//! Computes unions of time spans: kernels of one op may overlap, and busy time counts no moment
+//! Computes unions of time spans. Kernels of one op may overlap, and busy time counts no moment
 //! twice.
 
 use super::Nanos;
 
-/// Length of the union of half-open spans (start, end).
+/// Total length of the union of half-open spans (start, end).
 pub fn busy_time(mut spans: Vec<(Nanos, Nanos)>) -> Nanos {
     spans.sort_unstable();
     newly_busy(&spans).into_iter().sum()
@@ -22,8 +22,8 @@ pub(super) fn union(mut spans: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos)> {
     union
 }
 
-/// For each span, how much of it no earlier span covers. `spans` must be sorted by start; the
-/// result adds up to the length of their union.
+/// For each span, the length that no earlier span covers. `spans` must be sorted by start. The
+/// results add up to the length of the union.
 pub(crate) fn newly_busy(spans: &[(Nanos, Nanos)]) -> Vec<Nanos> {
     let mut reached = Nanos(i64::MIN / 2);
     spans

@@ -2,7 +2,8 @@
 
 use super::ids::EventId;
 
-/// A column in which only few events have a value: sorted by event and looked up by binary search.
+/// A column in which only few events have a value. Entries are sorted by event and looked up by
+/// binary search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sparse<T> {
     events: Vec<EventId>,
@@ -16,14 +17,13 @@ impl<T> Default for Sparse<T> {
 }
 
 impl<T> Sparse<T> {
-    /// Appends a value. Events must come in ascending order.
+    /// Appends a value. Events must be appended in ascending order.
     pub(crate) fn push(&mut self, event: EventId, value: T) {
         debug_assert!(self.events.last().is_none_or(|&last| last < event));
         self.events.push(event);
         self.values.push(value);
     }
 
-    /// Reserves space for `count` more values.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.events.reserve(count);
         self.values.reserve(count);

@@ -6,8 +6,8 @@ use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// Id of an interned text of one trace. Ids are dense, from 0; 0 is the empty text. Ids of
-/// different traces are not comparable.
+/// Id of an interned text of one trace. Ids are dense, from 0; id 0 is the empty text. Ids of
+/// different traces cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TextId(pub(crate) u32);
 
@@ -72,7 +72,7 @@ impl Texts {
     /// The text with this id.
     ///
     /// # Panics
-    /// If the id comes from another trace and is out of range for this one.
+    /// Panics if the id comes from another trace and is out of range for this one.
     pub fn get(&self, id: TextId) -> &str {
         slice(&self.buffer, &self.ends, id.0)
     }

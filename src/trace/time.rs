@@ -8,9 +8,9 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
 /// A point in time or a span of time, in whole nanoseconds.
 ///
-/// Microseconds since the epoch in a double have a resolution of only 0.25 µs, which breaks the
-/// nesting of calls. Integers keep every digit that Kineto writes. Displays as microseconds with
-/// three decimals.
+/// A double that contains microseconds since the epoch has a resolution of only 0.25 µs, which
+/// breaks the nesting of calls. Integers keep every digit that Kineto writes. The text form is in
+/// microseconds with three decimals.
 ///
 /// ```
 /// use tracetree::trace::Nanos;
@@ -24,12 +24,12 @@ impl Nanos {
     /// Zero.
     pub const ZERO: Nanos = Nanos(0);
 
-    /// In microseconds, the unit of the tables.
+    /// The time in microseconds, the unit of the tables.
     pub fn as_micros(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// In milliseconds, the unit of table columns that end in `_ms`.
+    /// The time in milliseconds, the unit of table columns that end in `_ms`.
     pub fn as_millis(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -42,12 +42,12 @@ impl Nanos {
 }
 
 impl PerSide<Nanos> {
-    /// Candidate − baseline.
+    /// The difference candidate − baseline.
     pub fn difference(self) -> Nanos {
         self.candidate - self.baseline
     }
 
-    /// Candidate / baseline; `None` unless both are positive.
+    /// The ratio candidate / baseline; `None` unless both are positive.
     pub fn ratio(self) -> Option<f64> {
         (self.baseline > Nanos::ZERO && self.candidate > Nanos::ZERO)
             .then(|| self.candidate.0 as f64 / self.baseline.0 as f64)
@@ -55,7 +55,7 @@ impl PerSide<Nanos> {
 }
 
 impl Nanos {
-    /// Appends the same text as [`Display`](fmt::Display).
+    /// Appends the same text that [`Display`](fmt::Display) produces.
     pub(crate) fn push_micros(self, text: &mut String) {
         push_fixed(text, self.0 < 0, self.0.unsigned_abs(), 3);
     }

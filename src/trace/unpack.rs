@@ -1,5 +1,5 @@
-//! Reads all bytes of any source and decompresses them if they are gzip or zstd. For files other than
-//! traces.
+//! Reads all bytes of any source and decompresses them if they are gzip or zstd. This code is used
+//! for files other than traces.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,8 +10,8 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The first bytes of every zstd frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Whether the source is compressed, and its decompressed bytes. Reads at most `most` + 1 bytes, so that
-/// a longer result means that the source exceeds `most`.
+/// Whether the source is compressed, and its decompressed bytes. Reads at most `most` + 1 bytes; a
+/// result longer than `most` means that the source exceeds the limit.
 pub(crate) fn unpack(source: impl Read, most: u64) -> (bool, io::Result<Vec<u8>>) {
     let mut source = BufReader::new(source);
     let (is_gzip, is_zstd) = match source.fill_buf() {

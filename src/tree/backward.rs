@@ -1,11 +1,10 @@
-//! A call tree → pairs of forward op and backward op, linked by `(Fwd thread id, Sequence number)`.
+//! Links forward ops to their backward ops by `(Fwd thread id, Sequence number)`.
 //!
 //! A backward op records the sequence number of its forward op and an internal number for the
 //! thread that ran it. Forward ops do not record that thread number, and every thread counts its
-//! sequence numbers on its own (activation checkpointing runs forward ops on the backward thread).
-//! The thread for each number is therefore found by a vote: the thread that explains most backward
-//! ops wins. Nested forward ops share a sequence number; the one that starts last launched the
-//! backward op.
+//! own sequence numbers (activation checkpointing runs forward ops on the backward thread). So the
+//! thread for each number is found by a vote: the thread that explains the most backward ops wins.
+//! Nested forward ops share a sequence number; the one that starts last led to the backward op.
 
 use super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, ThreadId};
@@ -13,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Maximum number of threads that may vote for one sequence number. A process runs forward ops on
-/// few threads: at most one for each device or autograd thread.
+/// few threads: at most one per device or autograd thread.
 const MOST_FORWARD_THREADS: usize = 32;
 
 impl CallTree {

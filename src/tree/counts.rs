@@ -1,11 +1,12 @@
-//! Running counts over calls in preorder: the count in a subtree is the difference of two of them.
+//! Running counts over calls in preorder. The count within a subtree is the difference between two
+//! running counts.
 
 use std::ops::Range;
 
-/// Entries per block. Counts within a block start at 0, so that one byte per entry is enough.
+/// Entries per block. Counts within a block start at 0, so one byte per entry is enough.
 const BLOCK: usize = 64;
 
-/// Counts before each position, dense from 0, including the end.
+/// Number of items before each position, including the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     before_blocks: Vec<u32>,
@@ -13,7 +14,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counts of entries with these amounts, each at most 3.
+    /// Running counts of these amounts, each of which is at most 3.
     pub(crate) fn of(amounts: impl ExactSizeIterator<Item = u8>) -> Counts {
         let positions = amounts.len() + 1;
         let mut before_blocks = Vec::with_capacity(positions.div_ceil(BLOCK));

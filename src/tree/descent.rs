@@ -1,15 +1,15 @@
-//! A walk over calls in preorder → a value for each call on the path from the root.
+//! A walk over calls in preorder that keeps a value for each call on the path from the root.
 
 use super::{CallId, CallTree};
 
-/// The calls from a root down to the one visited last, with a value for each.
+/// The calls on the path from a root to the last visited call, with a value for each.
 ///
-/// Visiting calls in preorder enters and leaves each call above them once, however deep they nest. In any
-/// other order the values are the same, but calls are entered again.
+/// If calls are visited in preorder, each ancestor is entered and left once, however deep the calls
+/// nest. In any other order the values are the same, but calls are entered repeatedly.
 #[derive(Debug)]
 pub(crate) struct Descent<T> {
     path: Vec<(CallId, T)>,
-    /// The calls to enter during a visit, kept for its memory.
+    /// The calls to enter during a visit; a field so that its memory is reused.
     new: Vec<CallId>,
 }
 
@@ -20,8 +20,9 @@ impl<T> Default for Descent<T> {
 }
 
 impl<T> Descent<T> {
-    /// Goes to a call: leaves the calls that are not above it, innermost first, then enters the others down
-    /// to the call itself. Both functions receive the value of the call above, if there is one.
+    /// Goes to a call: leaves the calls that are not its ancestors, innermost first, then enters
+    /// the remaining ancestors and the call itself. Both functions receive the value of the parent,
+    /// if there is one.
     pub(crate) fn visit(
         &mut self,
         tree: &CallTree,
@@ -40,7 +41,6 @@ impl<T> Descent<T> {
         &self.path.last().expect("the path ends with the call").1
     }
 
-    /// Leaves all calls.
     pub(crate) fn finish(mut self, leave: impl FnMut(CallId, T, Option<&mut T>)) {
         self.leave_until(|_| false, leave);
     }

@@ -1,10 +1,9 @@
-//! The captured calls of a trace → the captured calls below each graph launch, and the GPU events
-//! that they launch.
+//! Finds the captured calls below each graph launch, and the GPU events that they launch.
 
 use crate::trace::{CapturedCall, EventId, Nanos, Trace, Uid};
 use rustc_hash::FxHashMap;
 
-/// The captured calls of a trace by the graph launches that they are below.
+/// The captured calls of a trace, by the graph launch above them.
 #[derive(Debug, Default)]
 pub(super) struct Grafts {
     /// For each graph launch, the captured calls below it with their depths, in preorder.
@@ -17,9 +16,9 @@ pub(super) struct Grafts {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grafted {
     pub(super) event: EventId,
-    /// Number of captured calls above it.
+    /// Number of captured ancestors of the call.
     pub(super) depth: u32,
-    /// When the first GPU event at or below it starts, if there is one.
+    /// Start of the first GPU event at or below the call, if there is one.
     pub(super) first: Option<Nanos>,
 }
 
@@ -51,12 +50,12 @@ impl Grafts {
         grafts
     }
 
-    /// Whether no capture is known.
+    /// Whether the trace has no captured calls.
     pub(super) fn is_empty(&self) -> bool {
         self.below.is_empty()
     }
 
-    /// The captured calls below a graph launch, in preorder; none below any other call.
+    /// The captured calls below a graph launch, in preorder; empty for any other call.
     pub(super) fn below(&self, launch: EventId) -> &[Grafted] {
         self.below.get(&launch).map_or(&[], Vec::as_slice)
     }
@@ -67,10 +66,11 @@ impl Grafts {
     }
 }
 
-/// Sets, for each call, the start of the first GPU event at or below it. `own` returns the first
-/// start among the GPU events of a call itself.
+/// Sets, for each call, the start of the first GPU event at or below it. `own` returns the start of
+/// the first GPU event that a call launched itself.
 fn find_firsts(calls: &mut [Grafted], own: impl Fn(EventId) -> Option<Nanos>) {
-    // For each depth, the earliest start below the calls seen so far whose parent is still to come.
+    // For each depth, the earliest start below the calls seen so far whose parent has not been seen
+    // yet.
     let mut below: Vec<Option<Nanos>> = Vec::new();
     for call in calls.iter_mut().rev() {
         let depth = call.depth as usize;

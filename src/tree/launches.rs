@@ -1,21 +1,21 @@
-//! A trace → the GPU events that each host call launched.
+//! Finds the GPU events that each host call launched.
 //!
-//! The link is `correlation`: a GPU event and the runtime call that launched it share it, and one
-//! graph launch shares it with all its kernels. 0 and -1 (RCCL) link nothing. `External id` names a
-//! wrong op in the traces of torch 1.12 to 2.2, where it repeats the correlation. It is used only
-//! if the trace has no runtime calls, it does not repeat the correlation, and the op starts before
-//! its GPU event.
+//! GPU events are linked to launches by `correlation`: a GPU event shares it with the runtime call
+//! that launched it, and a graph launch shares it with all its kernels. The correlations 0 and -1
+//! (RCCL) link nothing. In the traces of torch 1.12 to 2.2, `External id` repeats the correlation
+//! and names the wrong op. So `External id` is used only if the trace has no runtime calls, the id
+//! differs from the correlation, and the op starts before its GPU event.
 
 use crate::trace::{Category, EventId, Notes, Trace};
 use rustc_hash::FxHashMap;
 
-/// The GPU events of each host call that launched something, and the GPU events without a launch.
+/// The GPU events that each host call launched, and the GPU events without a launch.
 #[derive(Debug, Default)]
 pub(super) struct Launched {
     /// (launch, GPU event), sorted by launch, then start, then file order.
     links: Vec<(EventId, EventId)>,
-    /// For each event, whether it launched something. Every call is looked up, and most did not
-    /// launch anything.
+    /// For each event, whether it launched a GPU event. Every call is looked up here, and most
+    /// launched nothing.
     is_launch: Vec<bool>,
     /// GPU events whose launch is not in the trace, by start.
     pub(super) unlinked: Vec<EventId>,
@@ -60,7 +60,7 @@ pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
     launched
 }
 
-/// Host calls by the ids that GPU events refer to.
+/// Host calls, indexed by the ids with which GPU events refer to them.
 struct Launchers {
     calls: FxHashMap<i64, EventId>,
     by_external_id: bool,
@@ -71,7 +71,7 @@ fn launchers(trace: &Trace) -> Launchers {
     let mut calls = FxHashMap::default();
     for (event, &id) in trace.correlations().iter().filter(host(Category::Runtime)) {
         if id > 0 {
-            // The first call wins if a runtime call and the driver call inside it share an id.
+            // If a runtime call and the driver call inside it share an id, the first of them wins.
             calls.entry(id).or_insert(event);
         }
     }

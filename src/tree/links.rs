@@ -1,4 +1,4 @@
-//! The links between calls other than nesting, as a graph to query and to export.
+//! The links between calls that are not nesting, as a graph to query and to export.
 
 use super::{CallId, CallTree};
 use crate::escape::one_line;
@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 /// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
-    /// Runtime call → GPU event that it launched.
+    /// From a runtime call to a GPU event that it launched.
     Launch,
-    /// Forward op → backward op.
+    /// From a forward op to its backward op.
     Backward,
-    /// A flow arrow of the trace between two calls that are not linked already.
+    /// A flow arrow of the trace between two calls that are not otherwise linked.
     Flow,
 }
 
@@ -37,7 +37,7 @@ pub struct LinkGraph {
 }
 
 impl CallTree {
-    /// The links of the tree: launches, forward to backward, and flow arrows.
+    /// The links of the tree: launches, links from forward to backward ops, and flow arrows.
     pub fn links(&self) -> LinkGraph {
         let mut graph = DiGraphMap::new();
         for (from, to) in flow_links(self) {
@@ -94,7 +94,7 @@ impl LinkGraph {
     }
 
     /// The graph in the DOT language of Graphviz, with the names of the calls. `tree` must be the
-    /// tree that the links come from.
+    /// tree that the links were taken from.
     pub fn to_dot(&self, tree: &CallTree) -> String {
         let name = |_, (call, _): (u32, _)| {
             let label = one_line(tree.name(CallId(call)));
@@ -110,7 +110,7 @@ impl LinkGraph {
     }
 }
 
-/// Flow arrows whose ends are at the starts of two different calls.
+/// Flow arrows that begin and end at the starts of two different calls.
 fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
     let trace = tree.trace();
     let starts = calls_by_start(trace);
@@ -133,8 +133,8 @@ fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
     links
 }
 
-/// Kineto draws an arrow at the exact start of the call that it belongs to. The innermost call
-/// wins.
+/// Calls by thread and start; the innermost call wins. Kineto draws an arrow at the exact start of
+/// the call that it belongs to.
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
     for event in trace

@@ -1,7 +1,7 @@
-//! [`Trace`] → [`CallTree`]: thread → Python frame → op → launch → GPU event.
+//! Builds the [`CallTree`] of a [`Trace`]: thread → Python frame → op → launch → GPU event.
 //!
 //! Calls nest by time on their thread. A GPU event is below the call that launched it. Calls are
-//! numbered in preorder, so that the subtree of a call is a range of numbers:
+//! numbered in preorder, so the subtree of a call is a range of numbers:
 //!
 //! ```text
 //! 0 thread              subtree 0..7
@@ -44,7 +44,8 @@ use std::sync::{Arc, OnceLock};
 /// Name of the root above the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
 
-/// A call of one tree: dense, in preorder, from 0. Ids of different trees are not comparable.
+/// Id of a call in one tree: its position in preorder, from 0. Ids of different trees cannot be
+/// compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u32);
 
@@ -60,20 +61,20 @@ impl CallId {
 pub enum CallKind {
     /// The root of a host thread.
     Thread,
-    /// The root of the GPU events whose launch is not in the trace.
+    /// The root above the GPU events whose launch is not in the trace.
     Unlinked,
     /// A Python frame or an `nn.Module` call.
     Frame,
-    /// A cpu_op.
+    /// An operator (`cpu_op`).
     Op,
-    /// A call into the GPU runtime or driver. It is a launch if there are GPU events below it.
+    /// A call into the GPU runtime or driver. A runtime call is a launch if there are GPU events
+    /// below it.
     Runtime,
     /// A kernel, memcpy or memset.
     Gpu,
 }
 
-/// Marks the absence of a call, event or thread: above a root, and for the event of the unlinked
-/// root.
+/// Marks a missing call, event or thread: the parent of a root, or the event of the unlinked root.
 const NONE: u32 = u32::MAX;
 
 /// Whether a runtime call of this name launches a captured graph: `cudaGraphLaunch`, `hipGraphLaunch`, ….
@@ -81,8 +82,8 @@ pub(crate) fn names_graph_launch(name: &str) -> bool {
     holds_word(name, "GraphLaunch")
 }
 
-/// Whether a name contains an ASCII word. This runs for every call: `str::contains` prepares a
-/// search first, which takes longer than scanning these short names.
+/// Whether a name contains an ASCII word. The check runs for every call, and `str::contains`
+/// prepares a search first, which takes longer than scanning these short names.
 pub(crate) fn holds_word(name: &str, word: &str) -> bool {
     let (name, word) = (name.as_bytes(), word.as_bytes());
     name.windows(word.len()).any(|part| part == word)
@@ -106,18 +107,17 @@ impl CallKind {
 pub struct CallTree {
     trace: Arc<Trace>,
     kinds: Vec<CallKind>,
-    /// The event of each call; the thread of a thread root.
+    /// The event of each call. For a thread root, the thread.
     sources: Vec<u32>,
-    /// The call above each call.
     parents: Vec<u32>,
     /// End of each call's subtree in preorder, exclusive.
     ends: Vec<u32>,
-    /// Number of GPU events before each call in preorder; one entry more than there are calls.
+    /// Number of GPU events before each call in preorder, with one additional entry at the end.
     gpu_before: Counts,
     /// The call of each event; `u32::MAX` for events that are not calls.
     calls: Vec<u32>,
-    /// The calls directly above calls that were nested too deep, in preorder; empty in every trace
-    /// of a real program.
+    /// The parents of calls that were nested too deep, in preorder. The column is empty for every
+    /// trace of a real program.
     crowded: Vec<u32>,
     /// The innermost module call at or above each call; computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
@@ -128,7 +128,8 @@ pub struct CallTree {
 }
 
 impl CallTree {
-    /// Builds the tree of `trace`. Never fails: calls that do not nest or link are kept and noted.
+    /// Builds the tree of `trace`. Never fails: calls that do not nest or link are kept and
+    /// reported as notes.
     ///
     /// ```
     /// use tracetree::{CallTree, Trace};
@@ -209,7 +210,7 @@ impl CallTree {
         }
     }
 
-    /// The tree with the replays of its graph launches and the notes about their captures.
+    /// Returns the tree with the replays of its graph launches and the notes about their captures.
     pub(crate) fn with_replays(mut self, replays: Vec<Replay>, odd: &Notes) -> CallTree {
         self.replays = replays;
         for note in odd {
@@ -218,8 +219,8 @@ impl CallTree {
         self
     }
 
-    /// The launches of captured graphs in this tree, by position; empty if captures were not looked
-    /// for.
+    /// The launches of captured graphs in this tree, by position. Empty if captures were not
+    /// searched for.
     pub fn replays(&self) -> &[Replay] {
         &self.replays
     }
@@ -229,7 +230,7 @@ impl CallTree {
         &self.trace
     }
 
-    /// Number of calls, roots and GPU events included.
+    /// Number of calls, including roots and GPU events.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -259,7 +260,7 @@ impl CallTree {
         self.siblings(0, self.ends.len() as u32)
     }
 
-    /// The calls directly below a call, by start; GPU events come first below their launch.
+    /// The children of a call, by start; below a launch, GPU events come first.
     pub fn children(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         self.siblings(call.0 + 1, self.ends[call.index()])
     }
@@ -275,23 +276,22 @@ impl CallTree {
         })
     }
 
-    /// The call and everything below it, in preorder.
+    /// The call and all calls below it, in preorder.
     pub fn subtree(&self, call: CallId) -> impl DoubleEndedIterator<Item = CallId> + use<> {
         (call.0..self.ends[call.index()]).map(CallId)
     }
 
-    /// Number of calls in the subtree, the call itself included.
+    /// Number of calls in the subtree, including the call itself.
     pub fn size(&self, call: CallId) -> usize {
         (self.ends[call.index()] - call.0) as usize
     }
 
-    /// The first call in preorder after the subtree; past the last subtree it is not a call of the
-    /// tree.
+    /// The first call in preorder after the subtree, which may be past the end of the tree.
     pub(crate) fn end(&self, call: CallId) -> CallId {
         CallId(self.ends[call.index()])
     }
 
-    /// The call directly above.
+    /// The parent of a call; `None` for roots.
     pub fn parent(&self, call: CallId) -> Option<CallId> {
         match self.parents[call.index()] {
             NONE => None,
@@ -299,12 +299,12 @@ impl CallTree {
         }
     }
 
-    /// The calls above, innermost first, the call itself not included.
+    /// The ancestors of a call, innermost first, without the call itself.
     pub fn ancestors(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         std::iter::successors(self.parent(call), |&above| self.parent(above))
     }
 
-    /// Whether `call` is in the subtree of `above`; a call is in its own subtree.
+    /// Whether `call` is in the subtree of `above`. A call is in its own subtree.
     pub fn is_below(&self, call: CallId, above: CallId) -> bool {
         (above.0..self.ends[above.index()]).contains(&call.0)
     }
@@ -324,7 +324,7 @@ impl CallTree {
         }
     }
 
-    /// The call of an event; `None` if the event is not part of the tree (annotations).
+    /// The call of an event; `None` if the event is not part of the tree, as for annotations.
     pub fn call_of(&self, event: EventId) -> Option<CallId> {
         match self.calls[event.index()] {
             NONE => None,
@@ -337,7 +337,7 @@ impl CallTree {
         (self.kind(call) == CallKind::Thread).then(|| ThreadId(self.sources[call.index()]))
     }
 
-    /// Name of the call; for a thread its recorded name or `thread`.
+    /// The name of a call. For a thread, its recorded name or `thread`.
     pub fn name(&self, call: CallId) -> &str {
         match (self.event(call), self.thread(call)) {
             (Some(event), _) => self.trace.name(event),
@@ -349,18 +349,19 @@ impl CallTree {
         }
     }
 
-    /// How long the call took; zero for roots.
+    /// The duration of a call; zero for roots.
     pub fn duration(&self, call: CallId) -> Nanos {
         self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
 
-    /// Whether the calls directly below this one were nested in each other too deep for the tree.
-    /// Their times overlap, so all of this call's time counts as its own and they have none.
+    /// Whether the children of this call were nested in each other too deep for the tree. The times
+    /// of children nested too deep overlap, so all of this call's time counts as its self time and
+    /// its children have none.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
     }
 
-    /// The self time of a crowded call and of the calls directly below it; `None` for all others.
+    /// The self time of a crowded call or of its child; `None` for all other calls.
     pub(crate) fn crowded_self_time(&self, call: CallId) -> Option<Nanos> {
         if self.is_crowded(call) {
             return Some(self.duration(call));
@@ -368,9 +369,9 @@ impl CallTree {
         self.parent(call).filter(|&above| self.is_crowded(above)).map(|_| Nanos::ZERO)
     }
 
-    /// Self time of a host call: its duration minus the time of the host calls directly below it. It is zero for calls that
-    /// were nested too deep (note `TOO_DEEP`), because their time is attributed to the call above
-    /// them.
+    /// Self time of a host call: its duration minus the durations of the host calls directly below
+    /// it. Calls that were nested too deep (note `TOO_DEEP`) have zero self time, because their
+    /// time is attributed to the call above them.
     pub fn self_time(&self, call: CallId) -> Nanos {
         if let Some(time) = self.crowded_self_time(call) {
             return time;
@@ -383,33 +384,33 @@ impl CallTree {
         (self.duration(call) - below).max(Nanos::ZERO)
     }
 
-    /// Whether the call is below a graph launch because it was recorded when the graph was
-    /// captured. It did not run when the graph was replayed and takes no time.
+    /// Whether the call was recorded during a capture and is shown below a launch of the captured
+    /// graph. A captured call did not run when the graph was replayed, so it takes no time.
     pub fn is_captured(&self, call: CallId) -> bool {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }
 
-    /// Whether a captured call was itself recorded or is only named by kernels of the replay;
-    /// `None` for a call that ran.
+    /// Whether a captured call was itself recorded or only named by kernels of the replay. `None`
+    /// for a call that ran.
     pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
-    /// Whether the captured calls below a graph launch were themselves recorded or are only named
-    /// by kernels of the replay; `None` if there are none.
+    /// Whether the captured calls below a graph launch were themselves recorded or only named by
+    /// kernels of the replay. `None` if there are no captured calls.
     pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
         let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
     }
 
-    /// Whether the call launches a captured graph whose calls are unknown, except for parts that
-    /// its kernels name.
+    /// Whether the call launches a captured graph whose calls are unknown, except for program parts
+    /// that its kernels name.
     pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
     }
 
-    /// Whether the call launches a captured graph: a runtime call with such a name and with GPU
-    /// work.
+    /// Whether the call launches a captured graph: a runtime call with a name such as
+    /// `cudaGraphLaunch` and with GPU work.
     pub fn is_graph_launch(&self, call: CallId) -> bool {
         self.kind(call) == CallKind::Runtime
             && self.is_gpu_path(call)
@@ -428,7 +429,8 @@ impl CallTree {
         self.gpu_before.within(call.index()..end) as usize
     }
 
-    /// Position of a GPU event among those of the tree, in preorder; `None` for other calls.
+    /// Position of a GPU event among the GPU events of the tree, in preorder; `None` for other
+    /// calls.
     pub(crate) fn gpu_position(&self, call: CallId) -> Option<usize> {
         (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before.before(call.index()) as usize)
     }
@@ -443,8 +445,8 @@ impl CallTree {
         self.parent(gpu_event).filter(|&above| self.kind(above) != CallKind::Unlinked)
     }
 
-    /// The call that launched a GPU event when it ran: its own launch or, for a captured launch,
-    /// the graph launch above it. `None` if the launch is not in the trace.
+    /// The call that launched a GPU event when it ran. For a captured launch, this is the graph
+    /// launch above it. `None` if the launch is not in the trace.
     pub fn running_launch(&self, gpu_event: CallId) -> Option<CallId> {
         let launch = self.launch(gpu_event)?;
         let ran = |call: &CallId| !self.is_captured(*call);
@@ -471,7 +473,7 @@ impl CallTree {
 
     /// All frames of an `nn.Module`, in preorder.
     pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // Each of them begins a stretch of calls whose innermost module it is.
+        // A module begins each range of calls for which it is the innermost module.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

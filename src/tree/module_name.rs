@@ -1,6 +1,6 @@
-//! The name of an `nn.Module` call → its class and its instance number.
+//! Parses the name of an `nn.Module` call into class and instance number.
 
-/// The prefix of the class in the name of a module call.
+/// The prefix of the class name in the name of a module call.
 const PREFIX: &str = "nn.Module: ";
 
 /// The parsed name of a module call: `nn.Module: Conv_Block_3` is instance `Conv_Block_3`, number 3
@@ -15,11 +15,11 @@ const PREFIX: &str = "nn.Module: ";
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModuleName<'n> {
-    /// Class and number, as the profiler wrote them.
+    /// Class and number, as written by the profiler.
     pub instance: &'n str,
-    /// The class.
+    /// The class of the module.
     pub class: &'n str,
-    /// The number that the profiler gave the instance, in the order of first calls.
+    /// The number that the profiler gave the instance; instances are numbered by their first call.
     pub number: Option<&'n str>,
 }
 
@@ -29,7 +29,7 @@ impl<'n> ModuleName<'n> {
         name.strip_prefix(PREFIX).map(ModuleName::of_instance)
     }
 
-    /// Parses the name of an instance, without the prefix that the name of a call has.
+    /// Parses the name of an instance, without the prefix of a call's name.
     pub fn of_instance(instance: &'n str) -> ModuleName<'n> {
         let is_number =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -41,14 +41,12 @@ impl<'n> ModuleName<'n> {
         }
     }
 
-    /// The name of a call without an instance number: the class of a module, the unchanged name of
-    /// any other call.
+    /// The class of a module; for any other call, its unchanged name.
     pub fn class_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.class)
     }
 
-    /// The name of a call as people use it: the instance of a module, the unchanged name of any
-    /// other call.
+    /// The instance name of a module, as people use it; for any other call, its unchanged name.
     pub fn instance_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.instance)
     }

@@ -1,4 +1,4 @@
-//! Host calls of a thread → nested calls, by means of an interval stack.
+//! Nests the host calls of a thread by means of an interval stack.
 //!
 //! ```text
 //! ├─ a ────────────────┤            a
@@ -7,8 +7,8 @@
 //!                                       └── d
 //! ```
 //!
-//! Spans are half-open. A call that starts inside the call on top of the stack and ends
-//! after it *bleeds*:
+//! Call intervals are half-open. A call *bleeds* if it starts inside the call on top of the stack
+//! and ends after it:
 //!
 //! ```text
 //! ├─ a ─────────┤
@@ -16,12 +16,12 @@
 //! ├─ a ─────────┤
 //!        ├─ c ───┤              overhang of at most 1 µs: c is below a; their clocks disagree
 //! ├─ a ─────────┤
-//!        ├─ d ────────┤         more: an artefact of instrumentation; d stays below a, is counted,
+//!        ├─ d ────────┤         more: an artifact of instrumentation; d stays below a, is counted,
 //!                               and ends at a's end for the calls that follow
 //! ```
 //!
 //! Calls nested deeper than [`DEEPEST`] become siblings at that depth. Many later stages walk from
-//! a call to the root, so their work is bounded by the number of calls times this depth.
+//! a call to the root, so the limit keeps their work below the number of calls times this depth.
 
 use super::grafts::Grafts;
 use super::launches::Launched;
@@ -29,15 +29,15 @@ use super::{CallKind, Frames, NONE};
 use crate::trace::{Category, EventId, Nanos, Trace};
 use std::cmp::Ordering;
 
-/// How far the clocks of two calls on one thread may disagree.
+/// Maximum difference between the clocks of two calls on one thread.
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
-/// The deepest level of host calls below a thread. The deepest of 170 recorded traces has 112
-/// levels, all of them Python frames and ops. Without a limit, 40,000 equal events (a few megabytes
-/// of text) would nest 40,000 deep.
+/// Maximum depth of host calls below a thread. The deepest of 170 recorded traces has 112 levels,
+/// all of them Python frames and ops. Without a limit, 40,000 equal events (a few megabytes of
+/// text) would nest 40,000 deep.
 pub(super) const DEEPEST: usize = 512;
 
-/// The columns of the tree that a [`Planter`] made.
+/// The columns of the tree that a [`Planter`] built.
 pub(super) struct Planted {
     pub(super) kinds: Vec<CallKind>,
     pub(super) sources: Vec<u32>,
@@ -48,7 +48,7 @@ pub(super) struct Planted {
     pub(super) artefacts: u64,
     /// Number of calls nested deeper than [`DEEPEST`].
     pub(super) too_deep: u64,
-    /// The calls directly above the ones that are nested too deep, in preorder.
+    /// The parents of the calls that are nested too deep, in preorder.
     pub(super) crowded: Vec<u32>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Planter<'a> {
         self.planted
     }
 
-    /// Plants every thread that has host calls, with all its calls.
+    /// Adds every thread that has host calls, with all its calls.
     pub(super) fn plant_threads(&mut self) {
         for (thread, mut calls) in host_calls(self.trace, self.frames).into_iter().enumerate() {
             if calls.is_empty() {
@@ -105,7 +105,7 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// Plants the GPU events without a launch below a root of their own.
+    /// Adds the GPU events without a launch, below a separate root.
     pub(super) fn plant_unlinked(&mut self) {
         if self.launched.unlinked.is_empty() {
             return;
@@ -117,9 +117,9 @@ impl<'a> Planter<'a> {
         self.close_all();
     }
 
-    /// Sorts by start; on a tie the longer call comes first, then the kind that encloses the other
-    /// by nature, then file order. Most of a file is in order already, and the sort is fast on such
-    /// runs.
+    /// Sorts calls by start. On a tie the longer call comes first, then the kind that usually
+    /// encloses the other, then file order. Most of a file is already in order, and the sort is
+    /// fast on ordered runs.
     fn sort_for_nesting(&self, calls: &mut [(Nanos, EventId)]) {
         let trace = self.trace;
         calls.sort_by(|a, b| match a.0.cmp(&b.0) {
@@ -155,7 +155,7 @@ impl<'a> Planter<'a> {
         self.leave_the_deepest_level();
         self.open_event(event, end);
         for gpu_event in self.launched.by(event) {
-            // An event with a captured launch is planted below that launch.
+            // An event with a captured launch is added below that launch.
             if self.trace.captured_launches().get(gpu_event).is_none() {
                 self.plant_gpu_event(gpu_event);
             }
@@ -163,7 +163,8 @@ impl<'a> Planter<'a> {
         self.plant_captured(event);
     }
 
-    /// If an open call is at the deepest level, closes it: the next call becomes its sibling.
+    /// If an open call is at the deepest allowed level, closes it so that the next call becomes its
+    /// sibling.
     fn leave_the_deepest_level(&mut self) {
         if self.stack.len() <= DEEPEST {
             return;
@@ -176,15 +177,15 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// Plants the captured calls below a graph launch with their GPU events. The GPU events of a
+    /// Adds the captured calls below a graph launch, with their GPU events. The GPU events of a
     /// call and the calls below it are ordered by the start of their first GPU event.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;
         }
         let grafts = std::mem::take(&mut self.grafts);
-        // For each open captured call, its depth in the capture (some calls may be left out) and
-        // its GPU events that are still to be planted.
+        // For each open captured call, its depth in the capture (some calls may be omitted) and its
+        // GPU events that are still to be added.
         let mut open: Vec<(u32, &[EventId])> = Vec::new();
         for call in grafts.below(launch) {
             self.close_captured(&mut open, call.depth);
@@ -204,7 +205,7 @@ impl<'a> Planter<'a> {
         self.grafts = grafts;
     }
 
-    /// Closes the captured calls from a depth on, after planting the rest of their GPU events.
+    /// Closes the captured calls from `depth` on, after adding the rest of their GPU events.
     fn close_captured(&mut self, open: &mut Vec<(u32, &[EventId])>, depth: u32) {
         while let Some((_, events)) = open.pop_if(|(own, _)| *own >= depth) {
             events.iter().for_each(|&event| self.plant_gpu_event(event));
@@ -246,8 +247,8 @@ impl<'a> Planter<'a> {
     }
 }
 
-/// The rank of a category, which decides if two calls have equal times: the call of lower rank
-/// encloses the other.
+/// The rank of a category. If two calls have equal times, the call of lower rank encloses the
+/// other.
 fn rank(category: Category) -> u8 {
     match category {
         Category::PythonFunction => 0,
@@ -261,7 +262,7 @@ fn rank(category: Category) -> u8 {
     }
 }
 
-/// The host calls of each thread with their starts, in file order.
+/// The host calls of each thread with their start times, in file order.
 fn host_calls(trace: &Trace, frames: Frames) -> Vec<Vec<(Nanos, EventId)>> {
     let mut calls = vec![Vec::new(); trace.threads().len()];
     let takes_part = |event: &EventId| {

@@ -1,4 +1,4 @@
-//! User options of a call tree.
+//! User options for building a call tree.
 
 /// Whether Python frames become calls of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -6,12 +6,12 @@ pub enum Frames {
     /// Frames are calls wherever the trace has them.
     #[default]
     Kept,
-    /// Frames are never calls. Ops nest only in ops and threads, and no modules are known. Like
-    /// annotations, the events stay in the trace but are not part of the tree.
+    /// Frames are never calls. Ops are then nested only in ops and threads, and no modules are
+    /// known. Like annotations, frame events stay in the trace but are not part of the tree.
     LeftOut,
 }
 
-/// How a trace becomes a tree.
+/// Options that control how a tree is built from a trace.
 ///
 /// ```
 /// use tracetree::tree::{CallKind, Frames, TreeOptions};

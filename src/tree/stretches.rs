@@ -1,19 +1,19 @@
-//! A column with long runs of equal values, each stored once. Steps, layers and modules contain
-//! many calls, and a large trace has millions of calls.
+//! A column with long runs of equal values, each stored once. Runs are long for steps, layers and
+//! modules, because each contains many calls and a large trace has millions of calls.
 
 use std::ops::Range;
 
-/// Entries per block. The stretch of each block's first entry is stored, so that a lookup scans
-/// from there instead of searching.
+/// Entries per block. For each block, the stretch (run of equal values) of its first entry is
+/// stored, so a lookup scans from there instead of searching.
 const BLOCK: usize = 64;
 
-/// Values by position, dense from 0.
+/// A value for each position, dense from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretches<T> {
-    /// The first position of each stretch; its value is in `values`.
+    /// The first position of each stretch of equal values. The value itself is in `values`.
     starts: Vec<u32>,
     values: Vec<T>,
-    /// The stretch of the first entry of each block.
+    /// For each block, the stretch that contains its first entry.
     of_blocks: Vec<u32>,
     len: usize,
 }
@@ -34,12 +34,12 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.len += 1;
     }
 
-    /// The first position and the value of each stretch.
+    /// The first position and the value of each stretch of equal values.
     pub(crate) fn begins(&self) -> impl Iterator<Item = (usize, T)> {
         self.starts.iter().map(|&start| start as usize).zip(self.values.iter().copied())
     }
 
-    /// The ranges of the stretches with this value, in order.
+    /// The position ranges that have this value, in order.
     pub(crate) fn with(&self, value: T) -> impl Iterator<Item = Range<usize>> {
         let ends = self.starts.iter().skip(1).copied().chain([self.len as u32]);
         let stretches = self.starts.iter().zip(ends).zip(&self.values);
@@ -52,14 +52,15 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.stretch(at).map(|stretch| self.values[stretch])
     }
 
-    /// Whether all positions of a range are in one stretch. The range must not go past the end.
+    /// Whether all positions of a range are in one stretch of equal values. The range must not go
+    /// past the end.
     pub(crate) fn is_one(&self, range: Range<usize>) -> bool {
         let stretch = self.stretch(range.start);
         let next = stretch.and_then(|stretch| self.starts.get(stretch + 1));
         next.is_none_or(|&next| next as usize >= range.end)
     }
 
-    /// The stretch of a position; `None` past the end.
+    /// The stretch of equal values that contains a position; `None` past the end.
     fn stretch(&self, at: usize) -> Option<usize> {
         if at >= self.len {
             return None;

@@ -1,4 +1,4 @@
-//! Two traces → the rows that contain their time, and the totals that the rows add up to.
+//! Tests that the time of two traces is in the right rows, and that the rows add up to the totals.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, trace};
 use crate::support::find::{rows, time};
@@ -111,7 +111,7 @@ fn launches_without_an_op_are_rows_that_share_their_common_node() {
         let times: Vec<_> = found.iter().map(|row| time(row)).collect();
         assert_eq!(times.iter().map(|time| time.baseline).sum::<i64>(), 10_000);
         assert_eq!(times.iter().map(|time| time.candidate).sum::<i64>(), 7_000);
-        // The two reductions whose names share a word match; the pointwise kernel has no counterpart.
+        // The two reductions match because their names share a word; the pointwise kernel has no counterpart.
         let common: Vec<_> = found.iter().map(|row| analysis.lowest_common_name(row)).collect();
         assert_eq!(common, ["torch/_inductor/codecache.py(1162): call", "cuLaunchKernel"]);
         assert!(found.iter().all(|row| row.kind == RowKind::Launch));
@@ -145,7 +145,8 @@ fn kernels_that_overlap_are_busy_for_less_than_their_sum() {
         let row = rows(analysis, "aten::matmul")[0];
         assert_eq!(row.time, PerSide::new(Nanos(100_000), Nanos(100_000)));
         assert_eq!(row.busy.baseline, row.time.baseline);
-        // The second kernel starts as soon as its launch allows: after 4.7 us of host time and a little more.
+        // The second kernel starts as soon as its launch allows, after a little more than 4.7 µs of host
+        // time.
         assert!(row.busy.candidate > Nanos(50_000) && row.busy.candidate < Nanos(60_000));
         let shares: Nanos = analysis.busy_shares(row, Side::Candidate).into_iter().sum();
         assert_eq!(shares, row.busy.candidate);

@@ -1,4 +1,4 @@
-//! The causes of a difference: one line per change, with its reason.
+//! Tests that each change has one cause with the right reason.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -13,7 +13,7 @@ fn steps(body: impl Fn(&mut HostThread<'_>)) -> String {
     steps_of(2, body)
 }
 
-/// Compares two traces of two steps each; the causes must add up.
+/// Compares two traces with two steps each, and checks that the causes add up.
 fn causes(
     baseline: impl Fn(&mut HostThread<'_>),
     candidate: impl Fn(&mut HostThread<'_>),
@@ -116,10 +116,10 @@ fn a_selected_step_equals_the_same_step_in_the_whole_trace() {
         assert!(causes.is_exact(analysis.wall()), "the causes do not add up");
         assert_eq!(analysis.wall().paired_steps(), Some(1));
         assert_eq!(analysis.wall().totals(Side::Candidate).steps, 1);
-        // In the full trace, the work after the first step ends its last gap.
+        // In the full trace, the work after the first step ends the last gap of that step.
         let others = causes.list().iter().filter(|cause| cause.reason != Reason::Tail);
         let others: Vec<&Cause> = others.collect();
-        // Calls of the profiler between two steps are in no step, so the cut trace lacks them.
+        // Profiler calls between two steps belong to no step, so the cut trace lacks them.
         assert!(others.iter().all(|cause| cause.reason == Reason::Host), "{others:#?}");
         assert_eq!(others.iter().map(|cause| cause.difference.0).sum::<i64>(), 0, "{others:#?}");
     });
@@ -312,7 +312,7 @@ fn repeated_forward_passes_count_as_steps_and_layers_do_not() {
     assert_eq!(Steps::of(&read(&one.json())).len(), 0, "layers are no steps");
 }
 
-/// Compares a real pair and passes the analysis to `look`.
+/// Compares a real pair of traces and passes the analysis to `look`.
 fn real(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
     let (Some(a), Some(b)) = (traces::real(baseline), traces::real(candidate)) else { return };
     compare_files(PerSide::new(a, b), |analysis| {

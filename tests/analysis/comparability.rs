@@ -1,4 +1,4 @@
-//! Whether two traces are comparable: each check fires if it should, and not otherwise.
+//! Tests that each comparability check reports the differences it should, and no others.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -7,7 +7,7 @@ use serde_json::json;
 use tracetree::analysis::Comparability;
 use tracetree::{PerSide, Side};
 
-/// A trace that gives no warnings.
+/// A trace for which no check gives a warning.
 fn plain(t: &mut HostThread<'_>, batch: i64, kind: &str) {
     t.annotation(&format!("step[EXTEND bs=1 toks={batch}]"), |t| {
         t.module("Model_0", |t| {
@@ -149,7 +149,8 @@ fn modules_hidden_by_a_replay_are_not_a_different_model() {
             analysis.comparability().both.get("DIFFERENT_MODEL").is_some()
         })
     };
-    // `build` has a kernel of 10 µs, so either more or less than half of the time is replayed.
+    // The trace from `build` has a kernel of 10 µs, so the replayed part is a bit more or less than half of
+    // the time.
     assert!(!differ(replayed(11.0)));
     assert!(differ(replayed(9.0)));
 }

@@ -1,4 +1,4 @@
-//! Minimum work of ops, checked against figures computed by hand and against a reference on real traces.
+//! Tests the minimum work of ops against figures computed by hand, and against a reference on real traces.
 
 use crate::support::compared::{compare_texts, trace};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -62,8 +62,8 @@ fn lines(path: &Path) -> Vec<Line> {
     rows.into_iter().map(line).collect()
 }
 
-/// The demands of all ops in a trace that belong to a line. The reference omits the number in the names of
-/// ops that wrap Python functions.
+/// The demands (minimum work) of all ops in a trace that belong to a line of the reference. The reference
+/// omits the number in the names of ops that wrap Python functions.
 fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     let models = Models::builtin();
     let named = |name: &str| {
@@ -90,7 +90,7 @@ fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     found
 }
 
-/// Why our figures may differ from the reference's, if the difference shows that the reference is wrong.
+/// Explains why our figures differ from the reference's, if the difference shows that the reference is wrong.
 fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static str> {
     let sizes: Vec<Vec<f64>> =
         serde_json::from_str::<Vec<Vec<f64>>>(&line.dims).expect("shapes without lists");
@@ -98,14 +98,14 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
     let our_bytes = ours.bytes.expect("known types");
     let all = elements(0);
     match line.name.as_str() {
-        // The reference's own table of compiled ops has 0 for copies, as do its cache writes.
+        // The reference's own table of compiled ops lists 0 operations for copies and for its cache writes.
         "aten::copy_" if ours.flops == 0.0 && flops.round() == all => {
             let same = within(our_bytes, bytes);
             let broadcast = our_bytes < bytes && bytes == 4.0 * all;
             (same || broadcast)
                 .then_some("a copy counts an operation an element, and a broadcast source in full")
         }
-        // The reference counts statistics per feature; a layer norm has them per row.
+        // The reference counts statistics per feature, but a layer norm has one set of statistics per row.
         "aten::layer_norm" => {
             let features = elements(2);
             (flops == 5.0 * all + 6.0 * features && bytes == 4.0 * all + 12.0 * features)
@@ -170,7 +170,7 @@ fn operations_and_bytes_equal_the_reference_unless_it_is_provably_wrong() {
     assert_eq!(found.len(), 8, "docs/concepts/efficiency.md lists them: {found:#?}");
 }
 
-/// The share of the time that has a model in the reference, against our coverage.
+/// Compares our coverage with the share of the time that has a model in the reference.
 #[test]
 fn the_models_cover_as_much_time_as_the_reference() {
     for (name, names) in REFERENCE {
@@ -180,7 +180,7 @@ fn the_models_cover_as_much_time_as_the_reference() {
             |lines: &mut dyn Iterator<Item = &Line>| lines.map(|line| line.time).sum::<f64>();
         let theirs =
             time(&mut lines.iter().filter(|line| line.flops.is_some())) / time(&mut lines.iter());
-        // The ops of a replayed graph are in its capture, which comes first.
+        // The ops of a replayed graph are in its capture, which is the first file.
         let mut traces = open(names).expect("a trace");
         let tree = CallTree::build(traces.pop().expect("a trace"));
         let tree = Captures::of(traces).add_to(&tree, TreeOptions::default());
@@ -211,7 +211,7 @@ fn efficiency_of(json: &str) -> TraceEfficiency {
     TraceEfficiency::new(tree, &Models::builtin(), &Peaks::builtin())
 }
 
-/// Names and counts of the ops, sorted.
+/// Names and counts of the ops, sorted by name.
 fn ops(efficiency: &TraceEfficiency) -> Vec<(String, u64)> {
     let mut ops: Vec<_> = efficiency.by_op().into_iter().map(|op| (op.op, op.count)).collect();
     ops.sort();
@@ -317,7 +317,7 @@ fn the_roofline_is_the_longer_of_operations_and_bytes() {
     let (mm, add) = (of("aten::mm"), of("aten::add"));
     assert_eq!((mm.bound(), add.bound()), (Some(Bound::Compute), Some(Bound::Memory)));
     let n = side as f64;
-    // 989.4 · 10^12 operations and 3.35 · 10^12 bytes per second.
+    // The H100's peaks are 989.4 · 10^12 operations and 3.35 · 10^12 bytes per second.
     assert!(close(mm.roofline_us().expect("peaks"), 2.0 * n * n * n / 989.4e6));
     assert!(close(add.roofline_us().expect("peaks"), 6.0 * n * n / 3.35e6));
     assert!(close(mm.tflops_per_s().expect("a rate"), 2.0 * n * n * n / 400e-6 / 1e12));
@@ -391,7 +391,7 @@ fn an_op_faster_than_its_device_has_no_rate_and_says_why() {
         let add = Op::new("aten::add").dims(&[&[1024, 1024], &[1024, 1024]]).types(&HALVES[..2]);
         efficiency(|t| t.op(add, |t| t.kernel("add", micros))).total()
     };
-    // 6 MiB at 3.35 TB/s take 1.88 µs.
+    // Moving 6 MiB at 3.35 TB/s takes 1.88 µs.
     let (within, above) = (of(2.0), of(1.5));
     assert_eq!(within.bound_label(), Some("memory"));
     assert_eq!(above.bound_label(), Some("cache_resident_or_model_too_high"));
@@ -476,8 +476,8 @@ fn models_and_peaks_of_the_user_override_the_built_in_ones() {
     assert!(error.contains("wrong.toml") && error.contains("[[device]]"), "{error}");
 }
 
-/// Convolutions of the generated ResNet: input and output channels, side of the result, side of the kernel,
-/// and number of occurrences in the network.
+/// Convolutions of the generated ResNet: input channels, output channels, side length of the result, side
+/// length of the kernel, and number of occurrences in the network.
 const RESNET: [[u64; 5]; 8] = [
     [3, 32, 32, 3, 1],
     [32, 32, 32, 3, 4],
@@ -496,8 +496,9 @@ fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
     let products =
         sum(|&[from, to, side, kernel, count]| count * side * side * to * from * kernel * kernel);
     let outputs = sum(|&[_, to, side, _, count]| count * side * side * to);
-    // One multiplication and one addition each. The bias costs one operation per result: forward inside MIOpen's
-    // op or as an addition next to cuDNN's, backward as a sum over the gradient.
+    // Each product takes one multiplication and one addition. The bias takes one operation per result: in
+    // the forward pass inside MIOpen's op or as an addition next to cuDNN's op, in the backward pass as a
+    // sum over the gradient.
     let forward = 2 * products + outputs;
     let backward = 4 * products + outputs;
     for (trace, backend) in

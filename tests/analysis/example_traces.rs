@@ -1,4 +1,4 @@
-//! The traces in `examples/traces` equal the generator's output and show what they claim to show.
+//! Tests that the files in `examples/traces` match the generator's output and show what their names promise.
 
 use crate::support::files::unpacked;
 use crate::support::recording::{Kind, Recording};

@@ -1,5 +1,5 @@
-//! Laws that hold for every pair of traces, tested on the traces of this repository and, if
-//! `TRACETREE_TRACES` is set, on real ones.
+//! Tests laws that every pair of traces obeys, on the traces of this repository and, if `TRACETREE_TRACES`
+//! is set, on real traces.
 
 use crate::support::{laws, traces};
 use tracetree::analysis::Analysis;
@@ -54,7 +54,7 @@ fn merged_tree_holds_every_call_once(diff: &TraceDiff) {
     assert_eq!(calls, PerSide::from_fn(|side| diff.tree(side).len()));
 }
 
-/// All time is in the rows, to the nanosecond, in either order of the sides.
+/// Checks that the rows contain all time to the nanosecond, in either order of the sides.
 fn conservation(diff: &TraceDiff, mirrored: &TraceDiff) {
     let (analysis, turned) = (Analysis::new(diff.clone()), Analysis::new(mirrored.clone()));
     assert!(analysis.account().is_exact() && turned.account().is_exact());
@@ -131,8 +131,8 @@ fn the_report_has_the_same_bytes_on_one_and_on_four_threads() {
     }
 }
 
-/// A chain of ops, each with a launch and its kernel, deeper than the maximum depth of a tree. `of_level` gives
-/// the name of the op at a level.
+/// A chain of ops, each with a launch and its kernel, deeper than the maximum depth of a tree. The function
+/// `of_level` gives the name of the op at a level.
 fn comb(levels: usize, of_level: impl Fn(usize) -> String) -> String {
     let event = |category: &str, name: &str, place: (u32, usize, usize), correlation: usize| {
         let (thread, start, length) = place;
@@ -170,7 +170,7 @@ fn host_time_of_calls_nested_too_deep_adds_up_in_a_trace_without_gpu_events() {
         )
     };
     let ops = vec![event("cpu_op", 100, 50); 700];
-    // Here the deepest call within the depth limit is a frame.
+    // In this trace, the deepest call within the depth limit is a frame.
     let mut in_frames = vec![event("cpu_op", 100, 50)];
     in_frames.extend(vec![event("python_function", 101, 40); 600]);
     in_frames.extend(vec![event("cpu_op", 102, 30); 100]);

@@ -1,5 +1,5 @@
-//! Variations that must not show up as differences: rewritten JSON, different numbers of steps, different
-//! selections, a profiler that records more.
+//! Tests variations that must not appear as differences: rewritten JSON, different numbers of steps,
+//! different selections, a profiler that records more.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of, trace};
 use crate::support::files::unpacked;
@@ -14,7 +14,8 @@ use tracetree::trace::{Nanos, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// The same JSON written differently: only newlines as white space, and escapes for all non-ASCII characters.
+/// The JSON text in a different style: newlines as the only white space, and escapes for all
+/// non-ASCII characters.
 fn respelled(json: &str) -> String {
     let (mut out, mut in_string, mut is_escaped) = (String::new(), false, false);
     for character in json.chars() {
@@ -35,7 +36,7 @@ fn respelled(json: &str) -> String {
     out
 }
 
-/// Traces from several recorders: from 2021, with whole-microsecond times, on ROCm, from today.
+/// Traces from several recorders: from 2021, with whole-microsecond times, on ROCm, and recent ones.
 fn of_all_eras() -> Vec<PathBuf> {
     let own =
         ["h100/train_five_steps.pt.trace.json.gz", "resnet.rocm.json.gz"].map(traces::example);
@@ -55,7 +56,7 @@ fn spellings(path: &Path) -> PerSide<String> {
     PerSide::new(text, again)
 }
 
-/// The number of call sites of each kind.
+/// The number of call sites with each kind of work.
 fn works(analysis: &Analysis) -> [usize; 3] {
     let of = |work| analysis.judged().sites.iter().filter(|site| site.work == work).count();
     [Work::Same, Work::Changed, Work::OneSided].map(of)
@@ -104,7 +105,7 @@ fn rewriting_the_json_does_not_change_the_matching() {
 
 #[test]
 fn steps_without_a_counterpart_are_left_out_and_counted() {
-    // Halving the batch changes shapes and some kernels, but nothing is new or gone.
+    // Halving the batch changes shapes and some kernels, but adds and removes no work.
     let paths = PerSide::new("train_batch", "train_five_steps").map(traces::h100);
     for is_turned in [false, true] {
         let paths = if is_turned { paths.clone().swap() } else { paths.clone() };
@@ -144,7 +145,7 @@ fn five_steps_of_equal_work_compare_like_two_of_them() {
     }
 }
 
-/// Steps whose launches are much faster than the GPU's work.
+/// A trace of steps whose launches are much faster than the GPU's work.
 fn gpu_bound(steps: u32) -> Trace {
     let text = steps_of(steps, |t| {
         for _ in 0..3 {
@@ -161,7 +162,7 @@ fn a_gpu_that_runs_unselected_work_is_not_idle() {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         assert!(analysis.wall().is_exact() && analysis.causes().is_exact(analysis.wall()));
         assert_eq!(totals.baseline.busy, totals.candidate.busy);
-        // The kernels of earlier steps run before step 3.
+        // Kernels of earlier steps run before step 3.
         assert!(totals.candidate.before > Nanos(3_000_000), "{totals:?}");
         assert!((totals.candidate.idle - totals.baseline.idle).abs() < Nanos(50_000), "{totals:?}");
         for (side, rows) in Side::BOTH.map(|side| (side, analysis.step_rows())) {
@@ -205,7 +206,8 @@ fn swapping_two_selections_mirrors_the_results() {
 
 #[test]
 fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
-    // 101 ops are so similar to 100 that only the preference for equal steps separates them.
+    // A step with 101 ops is so similar to one with 100 that only the preference for equal steps separates
+    // them.
     let text = |steps: &[(u32, bool)]| {
         let built = TraceBuilder::cuda().thread("main", |t| {
             for &(number, clips) in steps {
@@ -247,7 +249,7 @@ fn frames_of_the_profiler_are_not_points_of_difference() {
     compare_texts(&PerSide::new(text(false), text(true)), |analysis| {
         assert_eq!(analysis.diff().differences(), []);
     });
-    // Frames of other files are points of difference.
+    // Frames of files outside of the profiler are points of difference.
     let without = text(true).replace("torch/profiler/profiler.py", "trainer.py");
     compare_texts(&PerSide::new(text(false), without), |analysis| {
         assert_eq!(analysis.diff().differences().len(), 1);
@@ -272,7 +274,7 @@ fn recording_memory_changes_no_call_site() {
 fn the_causes_on_the_screen_add_up_to_the_step() {
     let paths = PerSide::new("resnet.cuda.json.gz", "resnet.rocm.json.gz").map(traces::example);
     compare_files(paths, |analysis| {
-        // Work launched before the steps is among the smaller causes here.
+        // In this trace, work launched before the steps is among the smaller causes.
         let of_steps = |reason: Reason| reason != Reason::BeforeWindow;
         let leading = analysis.causes().leading().iter();
         assert!(leading.clone().all(|cause| of_steps(cause.reason)));

@@ -1,4 +1,4 @@
-//! Allocations and frees: the figures against a recount from the raw JSON, and files that lack something.
+//! Tests memory figures against a recount from the raw JSON, and files that lack some memory data.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::files::unpacked;
@@ -37,16 +37,16 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// What one device did, counted from the raw JSON, one event at a time.
+/// Memory figures of one device, counted from the raw JSON event by event.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counted {
     allocations: u64,
     allocated: i64,
     before: i64,
     peak: i64,
-    /// Bytes at the peak in blocks that were allocated in the recording.
+    /// Bytes live at the peak, in blocks that were allocated during the recording.
     live_at_peak: i64,
-    /// The same at the end.
+    /// Bytes live at the end, in blocks that were allocated during the recording.
     live_at_end: i64,
     breaks_of_the_law: u64,
 }
@@ -202,8 +202,8 @@ fn a_step_of_a_training_repeats_to_the_byte() {
     });
 }
 
-/// A trace of three steps of 1 ms, in each of which `aten::mm` (0.1 to 0.3 ms) runs below `aten::linear` (to
-/// 0.4 ms), with memory events: time in µs, and arguments.
+/// A trace of three steps of 1 ms with memory events, which are given by time in µs and arguments. In each
+/// step, `aten::mm` (0.1 to 0.3 ms) runs below `aten::linear` (to 0.4 ms).
 fn made(events: &[(u32, Value)]) -> String {
     let call = |name: &str, cat: &str, start: u32, length: u32| json!({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": length});
     let mut all = Vec::new();
@@ -240,7 +240,8 @@ fn usage<T>(events: &[(u32, Value)], look: impl FnOnce(&MemoryUsage) -> T) -> T 
     look(&MemoryUsage::of(&CallTree::build(trace("made", &made(events)))))
 }
 
-/// The rows of a trace compared with itself: name, and allocated, temporary, and live at the peak and the end.
+/// The rows of a trace compared with itself: name, allocated bytes, temporary bytes, and bytes live at the
+/// peak and at the end.
 fn rows(events: &[(u32, Value)]) -> Vec<(String, i64, Option<i64>, Option<i64>, Option<i64>)> {
     let text = made(events);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
@@ -271,7 +272,7 @@ fn a_block_that_the_outermost_op_frees_is_temporary() {
 
 #[test]
 fn events_at_one_time_are_ordered_by_their_index() {
-    // The file lists the free first.
+    // The file lists the free before the allocation.
     let mut events = [(150, event(CUDA, 16, -100, 500)), (150, event(CUDA, 16, 100, 600))];
     events[0].1["Ev Idx"] = 7.into();
     events[1].1["Ev Idx"] = 6.into();
@@ -363,7 +364,7 @@ fn memory_events_without_numbers_are_noted_and_left_out() {
     assert!(trace.notes().get("WRONG_TYPE").is_some(), "{:?}", trace.notes());
 }
 
-/// Memory that `aten::mm` allocates in each step and that `frees` frees again.
+/// A trace in which `aten::mm` allocates memory in each step and `frees` frees it, except for `kept` bytes.
 fn training(kept: i64) -> String {
     let mut events = Vec::new();
     let mut total = 500;

@@ -1,5 +1,5 @@
-//! Real traces of two platforms, if `TRACETREE_TRACES` points to them: the figures that another tool found
-//! for them, and calls that must match.
+//! Tests real traces of two platforms, if `TRACETREE_TRACES` points to them, against the figures of another
+//! tool and against calls that must match.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::files::unpacked;
@@ -26,10 +26,10 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
     look(&file("mi300"), &file("h100"), check);
 }
 
-/// Name, rows, and ms of both sides, as TraceLens TraceDiff found them in 2025.
+/// A line of TraceLens TraceDiff's output from 2025: name, row count, and time of both sides in ms.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Asserts that the names summary has these figures, to the microsecond to which they were rounded.
+/// Asserts that the names summary has these figures, to the microsecond to which the reference rounds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
@@ -50,7 +50,8 @@ fn assert_totals(analysis: &Analysis, baseline: f64, candidate: f64) {
     assert!((totals.candidate - candidate).abs() < 0.0006, "{totals:?}");
 }
 
-/// Asserts that every op on the baseline's GPU path matches one of the same name, except `renamed`.
+/// Asserts that every op on the baseline's GPU path matches an op of the same name, except those in
+/// `renamed`.
 fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
@@ -70,9 +71,9 @@ fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
 fn timesformer_on_two_platforms_has_the_figures_of_the_reference() {
     platforms("timesformer", |analysis| {
         assert_totals(analysis, 119.853, 158.433);
-        // The reference has 123 rows of copy_, 6.134 and 10.838 ms. It puts the copy below
-        // aten::upsample_nearest1d, 6.494 and 3.999 us, into the row of that op, because the op has a
-        // child that only one side has (cudaPeekAtLastError).
+        // The reference has 123 rows of copy_ with 6.134 and 10.838 ms. The reference attributes
+        // the copy below aten::upsample_nearest1d (6.494 and 3.999 µs) to that op, because only one
+        // side has a child of the op (cudaPeekAtLastError).
         assert_figures(
             analysis,
             &[
@@ -108,7 +109,7 @@ fn vit_on_two_platforms_has_the_figures_of_the_reference() {
                 ("aten::_flash_attention_forward", 12, 0.375, 0.123),
             ],
         );
-        // The reference's aten::_convolution, 0.053 and 0.130 ms, includes the bias add.
+        // The reference's aten::_convolution, with 0.053 and 0.130 ms, includes the bias addition.
         let sum = |side: Side| -> f64 {
             let groups = analysis.by_name();
             let parts = ["aten::_convolution", "aten::add_"];
@@ -144,7 +145,7 @@ fn bert_on_two_platforms_has_the_figures_of_the_reference() {
     });
 }
 
-/// The trace as recorded without Python frames.
+/// The JSON of a trace without its Python frames.
 fn without_python(path: &Path) -> String {
     let bytes = unpacked(path).expect("a real trace");
     let recording = Recording::read(&bytes).expect("a trace").without_python();

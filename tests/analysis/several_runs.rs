@@ -1,4 +1,4 @@
-//! Several runs per side: tables have figures per run, and variation among the runs of a side is not a
+//! Tests several runs per side: tables have figures per run, and variation among the runs of a side is not a
 //! difference between the sides.
 
 use crate::support::compared;
@@ -11,12 +11,12 @@ use tracetree::report::{Narrative, evidence, summarise, write_csv, write_markdow
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, Input, PerSide, Side, Trace};
 
-/// Two steps with a matrix product of `gemm` µs and further ops of 5 µs below one op.
+/// A trace of two steps, each with a matrix product of `gemm` µs and other ops of 5 µs below one op.
 fn run(gemm: f64, others: &[&str]) -> Trace {
     steps(2, gemm, others)
 }
 
-/// `count` such steps.
+/// A trace of `count` steps, each with a matrix product of `gemm` µs and other ops of 5 µs below one op.
 fn steps(count: u32, gemm: f64, others: &[&str]) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 1..=count {
@@ -38,7 +38,6 @@ fn compare(baseline: Vec<Trace>, candidate: Vec<Trace>) -> Comparison {
     Comparison::of_runs(runs, &ComparisonOptions::default()).expect("a comparison")
 }
 
-/// The cells of a column of a table.
 fn column(analysis: &Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> {
     let mut text = Vec::new();
     write_csv(&kind.of(analysis), &mut text).expect("a table");
@@ -48,7 +47,7 @@ fn column(analysis: &Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> 
     reader.records().map(|record| record.expect("a row")[at].to_owned()).collect()
 }
 
-/// What supports the answer, and what it omits.
+/// The remarks of a narrative: what supports the answer, and what it omits.
 fn remarks(analysis: &Analysis) -> Vec<String> {
     let narrative = Narrative::of(analysis);
     let others = narrative.remarks.into_iter().chain(narrative.runs);
@@ -72,7 +71,7 @@ fn every_table_of_attributed_events_has_runs_median_and_spread() {
         TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
-        // A row of `diff_stats` is the op of one step, so it has half of the time per step.
+        // A row of `diff_stats` is the op of one of the two steps, so it has half of the time per step.
         let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
         for (name, expected) in [
             ("runs_trace1", 3.0),
@@ -100,7 +99,8 @@ fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
         assert_eq!(told("run_times_us_trace2"), "190.000; 200.000", "{}", kind.name());
         assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"], "{}", kind.name());
     }
-    // A step begins before its first kernel, so its wall time exceeds its work by the same amount in each run.
+    // A step begins before its first kernel, so its wall time exceeds its GPU time by the same amount in
+    // each run.
     let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
     let walls: Vec<f64> = walls.split("; ").map(|wall| wall.parse().expect("a time")).collect();
     assert_eq!(walls.len(), 3);
@@ -109,7 +109,7 @@ fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
 
 #[test]
 fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
-    // Two and five steps: on opposite sides, and mixed on each side.
+    // Runs with two and five steps, either on opposite sides or mixed on each side.
     for counts in [[[2, 2], [5, 5]], [[5, 5], [2, 2]], [[2, 5], [2, 5]], [[5, 2], [2, 5]]] {
         let runs = |counts: [u32; 2], gemm: f64| {
             counts.map(|count| steps(count, gemm, &["aten::relu"])).to_vec()
@@ -118,11 +118,11 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
             let comparison = compare(runs(counts[0], 100.0), runs(counts[1], after));
             column(comparison.analysis(), kind, name)
         };
-        // The matrix product and the other ops.
+        // The call sites are the matrix product and the other ops.
         let same = told(TableKind::Verdicts, 100.0, "verdict");
         assert!(same.iter().all(|verdict| verdict == "similar"), "{counts:?}: {same:?}");
-        // A row of `diff_stats` is the op in a single step. There are two compared steps if a median run
-        // has two, otherwise five.
+        // A row of `diff_stats` is the op in a single step. Two steps are compared if a median run has two
+        // steps, otherwise five.
         let is_five = counts.iter().all(|side| side.contains(&5));
         for (kind, share) in [
             (TableKind::Rows, if is_five { 0.2 } else { 0.5 }),
@@ -150,7 +150,7 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
 #[test]
 fn a_run_has_the_same_times_on_either_side() {
     let open = |name: &str| Trace::open(traces::h100(name)).expect("a trace");
-    // Two and five steps of one program.
+    // Recordings of two and of five steps of one program.
     let two_and_five = || vec![open("train_base"), open("train_five_steps")];
     let five_and_two = || vec![open("train_five_steps"), open("train_again")];
     let comparison = compare(two_and_five(), five_and_two());
@@ -159,8 +159,8 @@ fn a_run_has_the_same_times_on_either_side() {
         .map(|name| column(analysis, TableKind::Causes, name));
     let mut compared = 0;
     for (cause, (before, after)) in analysis.causes().list().iter().zip(before.iter().zip(&after)) {
-        // Idle time for which no call of the median run waits belongs to an enclosing call, and that call depends
-        // on which run is the median run.
+        // Idle time for which no call of the median run waits belongs to an enclosing call, and that call
+        // depends on which run is the median run.
         if cause.rows.is_empty() && cause.place != "(between calls)" {
             continue;
         }
@@ -197,7 +197,7 @@ fn idle_time_of_unmatched_steps_is_divided_by_their_number() {
         assert_eq!(number(median), number(whole).map(|whole| whole / steps), "{launched}");
     }
     assert!(told >= 4, "{launched:?}");
-    // Every step of the other side has a counterpart, so that side has no such idle time.
+    // Every step of the other side has a counterpart, so the other side has no idle time in unmatched steps.
     let of_others = |(at, _): (usize, &String)| launched[at] == "unpaired_step";
     let median = idle("run_median_us_trace1");
     assert!(median.iter().enumerate().filter(|&at| of_others(at)).all(|(_, cell)| cell.is_empty()));
@@ -214,12 +214,12 @@ fn work_outside_of_steps_has_no_times_of_runs() {
     }
 }
 
-/// One step in which a loader takes `micros` before the kernel is launched.
+/// A trace of one step in which a loader takes `micros` before the kernel is launched.
 fn loading(micros: f64) -> Trace {
     loading_steps(1, micros)
 }
 
-/// `count` such steps.
+/// A trace of `count` steps in which a loader takes `micros` before the kernel is launched.
 fn loading_steps(count: u32, micros: f64) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 1..=count {
@@ -248,7 +248,7 @@ fn idle_time_has_the_time_of_each_run() {
         (TableKind::Idle, "owner", "data.py(9): __next__"),
     ] {
         assert_eq!(cell(kind, key, value, "runs_trace1"), "3", "{value}");
-        // Part of the loader's time is not in the gap, because the kernel before it still runs.
+        // The kernel before the loader still runs for part of the loader's time, which is therefore not idle.
         let time = if kind == TableKind::Causes { "time" } else { "idle" };
         for (side, spread) in [("trace1", 30.0), ("trace2", 30.0)] {
             let told = |name: &str| -> f64 {
@@ -308,7 +308,7 @@ fn outputs(analysis: &Arc<Analysis>) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Fails unless both comparisons give the same bytes in every output.
+/// Asserts that both comparisons give the same bytes in every output.
 fn assert_same_outputs(one: &Comparison, other: &Comparison, what: &str) {
     let pairs = outputs(one.analysis()).into_iter().zip(outputs(other.analysis()));
     for ((name, a), (_, b)) in pairs {
@@ -366,7 +366,7 @@ fn runs_from_pipes_and_readers_are_compared_like_files() {
 #[test]
 fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     let runs = |times: &[f64]| times.iter().map(|&time| run(time, &[])).collect::<Vec<Trace>>();
-    // Tests three runs, and four runs, of which the lower middle one is the median run.
+    // Tests three runs, and four runs, whose median run is the lower of the two middle runs.
     for (before, after) in [
         (&[130.0, 100.0, 104.0][..], &[230.0, 190.0, 200.0][..]),
         (&[130.0, 108.0, 100.0, 104.0], &[230.0, 190.0, 220.0, 200.0]),
@@ -389,7 +389,8 @@ fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     }
 }
 
-/// Number of random splits of one program's runs that show a change: in the total, in the step time, at any call site.
+/// Number of random splits of one program's runs that show a change in the total, in the step time, and at
+/// any call site.
 fn false_alarms(all: &[Arc<Trace>], runs: usize) -> [usize; 3] {
     let mut random = SplitMix::new(44);
     let mut alarms = [0; 3];
@@ -410,7 +411,6 @@ fn false_alarms(all: &[Arc<Trace>], runs: usize) -> [usize; 3] {
     alarms
 }
 
-/// Number of random splits.
 const SPLITS: usize = 40;
 
 #[test]
@@ -420,7 +420,7 @@ fn random_splits_of_the_runs_of_one_program_rarely_show_a_change() {
     let all: Vec<Arc<Trace>> = (1..=12).map(|at| Arc::new(open(at).expect("a trace"))).collect();
     for runs in [2, 3, 4] {
         let alarms = false_alarms(&all, runs);
-        // At a rate of 5%, two of forty are expected.
+        // At a false alarm rate of 5%, two of forty splits may show a change.
         assert!(alarms.iter().all(|&count| 20 * count <= SPLITS), "{runs} runs a side: {alarms:?}");
     }
 }
@@ -490,9 +490,9 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
     );
 }
 
-/// Number of points of difference, and number of varying points.
+/// Number of points of difference, and number of points that vary among runs.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
-    // The first run is the median run: the lower of the two in the middle.
+    // The first run is the median run: the lower of the two middle runs.
     let traces = |runs: &[&[&str]]| {
         let times = [100.0, 200.0, 50.0].into_iter().zip(runs);
         times.map(|(time, others)| run(time, others)).collect()

@@ -1,4 +1,4 @@
-//! Verdicts: which differences the repeats support and which they do not.
+//! Tests which differences the repeats support and which they do not.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -8,7 +8,7 @@ use tracetree::analysis::{Analysis, Repeats, StepRow, Thresholds, Verdict, Verdi
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// A trace with one step per time; `aten::mm` takes that time, `aten::add` 50 µs.
+/// A trace with one step per time; `aten::mm` takes this time, and `aten::add` takes 50 µs.
 fn steps(times: &[f64]) -> String {
     with_kernel(times, "gemm")
 }
@@ -25,7 +25,7 @@ fn with_kernel(times: &[f64], kernel: &str) -> String {
     builder.json()
 }
 
-/// `count` times that differ from `middle` by up to 4%.
+/// A list of `count` times that differ from `middle` by up to 4%.
 fn noisy(seed: u64, middle: f64, count: usize) -> Vec<f64> {
     let mut random = SplitMix::new(seed);
     (0..count).map(|_| middle * (0.96 + 0.08 * random.below(1000) as f64 / 1000.0)).collect()
@@ -72,7 +72,7 @@ fn a_tenfold_time_is_significant_with_two_steps_per_side() {
 
 #[test]
 fn a_call_site_borrows_the_usual_spread_from_the_others() {
-    // Three steps that agree by chance are not significant if all other call sites spread by 10%.
+    // Three steps that agree by chance are not significant if all other call sites vary by 10%.
     let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
         TraceBuilder::cuda()
             .thread("main", |t| {
@@ -94,7 +94,7 @@ fn a_call_site_borrows_the_usual_spread_from_the_others() {
     assert_eq!(judgement.words(), "slower, not significant within one run (3 steps)");
 }
 
-/// The times of sixty call sites in three steps, each with a spread of some 10%.
+/// The times of sixty call sites in three steps, each varying by about 10%.
 fn noisy_places() -> Vec<[f64; 3]> {
     let mut random = SplitMix::new(11);
     let mut time = || 90.0 + 20.0 * random.below(1000) as f64 / 1000.0;
@@ -227,15 +227,15 @@ fn thresholds_are_the_users() {
     });
 }
 
-/// Time of a side in steps without a counterpart, from the table of steps.
+/// Time of a side in steps without a counterpart, taken from the table of steps.
 fn in_steps_without_a_partner(analysis: &Analysis, side: Side) -> Nanos {
     let rows = analysis.step_rows();
     let is_alone = |row: &&StepRow| row.steps[side].is_some() && row.steps[side.other()].is_none();
     rows.iter().filter(is_alone).map(|row| row.figures[side].time).sum()
 }
 
-/// Call sites cover all time (except that of steps without a counterpart, where these do not count), and
-/// swapping the sides inverts every verdict.
+/// Checks that call sites cover all time (except in steps without a counterpart, where these do not count),
+/// and that swapping the sides inverts every verdict.
 fn check(paths: &PerSide<std::path::PathBuf>) {
     let judged = |analysis: &Analysis| {
         let found = analysis.verdicts(&Thresholds::default());
@@ -286,7 +286,7 @@ fn verdicts_add_up_and_mirror_if_one_trace_has_more_steps() {
     let path = |name: &str| format!("examples/traces/h100/{name}.pt.trace.json.gz").into();
     let pair = PerSide::new(path("train_base"), path("train_five_steps"));
     check(&pair);
-    // The additional steps have different call sites and must not count.
+    // The additional steps have different call sites, which must not count.
     compare_files(pair, |analysis| {
         let sites = &analysis.judged().sites;
         let sum: Nanos = sites.iter().map(|site| site.time.candidate).sum();
@@ -371,7 +371,7 @@ fn a_different_number_of_steps_does_not_change_the_work() {
     }
 }
 
-/// The same below a frame, with one op inside another.
+/// A trace of `count` equal steps below a frame, with one op inside another.
 fn nested_steps(count: u32) -> String {
     steps_of(count, |t| {
         t.frame("train.py(1): step", |t| {
@@ -398,7 +398,7 @@ fn unmatched_steps_are_not_a_change_even_at_other_call_sites() {
     }
 }
 
-/// Five steps in which a loader waits for the given times in µs.
+/// A trace of five steps in which a loader waits for the given times in µs.
 fn loading(waits: [f64; 5]) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for (number, micros) in (1..).zip(waits) {
@@ -421,7 +421,7 @@ fn an_effect_in_one_of_five_steps_is_reported_as_such_and_not_as_an_average() {
         assert_eq!(cause.difference, Nanos(12_000_000), "the mean over five steps");
         let few = cause.few.expect("one step has it");
         assert_eq!((few.side, few.count, few.of), (Side::Candidate, 1, 5));
-        // 59.997 ms above the median of the other steps.
+        // The late step takes 59.997 ms more than the median of the other steps.
         let told = "in 1 of 5 candidate steps: +59.997 ms";
         assert!(cause.evidence.ends_with(&format!("; {told}")), "{}", cause.evidence);
         let narrative = tracetree::report::Narrative::of(analysis);
@@ -430,7 +430,7 @@ fn an_effect_in_one_of_five_steps_is_reported_as_such_and_not_as_an_average() {
         let headline = format!("most of the difference is {told}");
         assert!(remarks.contains(&headline), "{remarks:?}");
     });
-    // If all steps take longer, it is not an effect in a few steps.
+    // If all steps take longer, the difference is not caused by a few steps.
     let all = usual.map(|micros| micros + 12_000.0);
     compare_texts(&PerSide::new(loading(usual), loading(all)), |analysis| {
         assert_eq!(analysis.causes().list()[0].few, None);
@@ -470,7 +470,7 @@ fn kernels_that_differ_by_one_tick_of_a_coarse_clock_are_not_significantly_slowe
     let [add, mm] = judged(PerSide::new(whole(&steps(1.0, 50.0)), whole(&steps(2.0, 60.0))));
     assert_eq!((add.verdict, mm.verdict), (Verdict::WithinNoise, Verdict::Slower));
     assert_eq!(add.words(), "slower by less than the clock resolution of 1 µs per event (6 steps)");
-    // With a finer clock the same difference is significant.
+    // The same difference is significant if the clock is finer.
     let [add, _] = judged(PerSide::new(steps(1.001, 50.001), steps(2.001, 60.001)));
     assert_eq!(add.verdict, Verdict::Slower);
 }

@@ -1,4 +1,4 @@
-//! Attribution of wall time, tested on edge cases and on real traces.
+//! Tests the attribution of wall time on edge cases and on real traces.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::recount::{Recount, recount};
@@ -38,7 +38,7 @@ impl Events {
         self.kernel_on(id, (0, 7), span)
     }
 
-    /// A kernel on a given device and stream.
+    /// Adds a kernel on a given device and stream.
     fn kernel_on(mut self, id: i64, place: (i64, i64), span: (f64, f64)) -> Self {
         self.0.push(json!({"ph": "X", "cat": "kernel", "name": format!("kernel_{id}"),
             "pid": place.0, "tid": place.1, "ts": span.0, "dur": span.1 - span.0,
@@ -175,8 +175,8 @@ fn work_that_runs_after_the_last_step_belongs_to_it() {
 
 #[test]
 fn work_launched_before_the_window_is_listed_separately() {
-    // kernel_9 has no launch in the trace, the launch of kernel_1 is before the step. kernel_8 has no launch
-    // either, but runs after kernel_2 on its stream.
+    // The launches of kernel_9 and kernel_8 are not in the trace, and the launch of kernel_1 is before the
+    // step. Of these kernels, only kernel_8 runs after kernel_2 on the same stream.
     let events = Events::default()
         .launch(1, (-20.0, -10.0))
         .step(0, (0.0, 100.0))
@@ -239,7 +239,7 @@ fn sides_with_different_step_counts_are_compared_per_step() {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         assert_eq!((totals.baseline.steps, totals.candidate.steps), (2, 2));
         assert_eq!((totals.baseline.alone.0, totals.candidate.alone.0), (0, 100_000));
-        // The gap before the third step's kernel begins in the second step, which gets that time.
+        // The gap before the third step's kernel begins in the second step, so the second step gets the time.
         assert_eq!(totals.map(|side| side.own().0), PerSide::new(200_000, 200_000));
         let idle = |side: Side, kind| analysis.wall().idle_of_kind(side, kind).0;
         for kind in IdleKind::ALL {

@@ -1,4 +1,4 @@
-//! Replays: they reproduce recordings, and find the effect of injected changes whose size is known.
+//! Tests that replays reproduce recordings and find the known effects of injected changes.
 
 use super::support::compared::{compare_files, compare_texts};
 use tracetree::PerSide;
@@ -9,14 +9,14 @@ use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::CallTree;
 use tracetree::{Side, Trace};
 
-/// Gap of the host between two launches, in µs.
+/// Host time between two launches, in µs.
 const HOST: f64 = 20.0;
-/// From the start of a launch until an idle device starts the kernel, in µs.
+/// Time from the start of a launch until an idle device starts the kernel, in µs.
 const LATENCY: f64 = 6.0;
 /// Duration of a launching call, in µs.
 const CALL: f64 = 5.0;
 
-/// A program of two steps, simulated: ops with one kernel each, in order on one stream.
+/// Simulates a program of two steps with one kernel per op, in order on one stream.
 #[derive(Clone)]
 struct Made {
     events: Vec<String>,
@@ -27,7 +27,7 @@ struct Made {
 }
 
 impl Made {
-    /// The trace of a program whose steps `body` makes.
+    /// The trace of a program whose steps are made by `body`.
     fn steps(body: impl Fn(&mut Made)) -> String {
         let mut made =
             Made { events: Vec::new(), host: 100.0, free: 0.0, correlation: 0, device: 0 };
@@ -59,7 +59,7 @@ impl Made {
         ));
     }
 
-    /// An op that launches a kernel of this duration.
+    /// Adds an op that launches a kernel with this duration.
     fn op(&mut self, name: &str, kernel: f64) {
         self.host += HOST;
         let (start, launch) = (self.host, self.host + 2.0);
@@ -74,14 +74,14 @@ impl Made {
         self.event("kernel", &format!("{name}_kernel"), 7, begins, kernel, &on);
     }
 
-    /// A Python function that sleeps.
+    /// Adds a Python function that sleeps.
     fn sleep(&mut self, time: f64) {
         self.host += HOST;
         self.event("python_function", "<built-in function sleep>", 1, self.host, time, "");
         self.host += time;
     }
 
-    /// Waits for the GPU.
+    /// Adds a call that waits for the GPU.
     fn synchronise(&mut self) {
         self.host += HOST;
         let start = self.host;
@@ -98,7 +98,7 @@ fn ops(made: &mut Made, kernel: f64) {
     }
 }
 
-/// The same ops with softmax kernels of another duration.
+/// Adds the same ops with softmax kernels of a different duration.
 fn softmax(made: &mut Made, kernel: f64, softmax: f64) {
     for name in ["aten::mm", "aten::add", "aten::relu"] {
         made.op(name, kernel);
@@ -112,7 +112,7 @@ fn recorded(text: &str) -> Result<Recorded, Reason> {
     Recorded::of(program.tree(), program.steps())
 }
 
-/// The step time with softmax kernels scaled by a factor, in ns.
+/// The step time in ns if the softmax kernels are scaled by a factor.
 fn scaled(text: &str, factor: f64) -> i64 {
     let trace = Trace::from_reader("made", text.as_bytes(), &ReadOptions::default());
     let program = Program::of(CallTree::build(trace.expect("a trace")));
@@ -173,7 +173,7 @@ fn a_sleep_costs_its_time_unless_the_gpu_is_behind() {
         assert_near(effect.alone.0, 420_000);
         assert_near(effect.last.0, 420_000);
     });
-    // 400 µs of kernels per step hide a sleep of 100 µs.
+    // Kernels of 400 µs per step hide a sleep of 100 µs.
     effects(&made(100.0, 0.0), &made(100.0, 100.0), |analysis| {
         assert_near(only(analysis).alone.0, 0);
     });
@@ -206,7 +206,7 @@ fn a_host_that_takes_no_time_leaves_the_kernels() {
     let text = Made::steps(|step| ops(step, 10.0));
     let recorded = recorded(&text).expect("a graph");
     let bound = recorded.replay(&Scenario { host: 0.0, ..Scenario::RECORDED }).end;
-    // 12 kernels of 10 µs, 11 gaps of at least 0 and at most 1 µs, and one launch.
+    // The step has 12 kernels of 10 µs, 11 gaps of 0 to 1 µs, and one launch.
     assert!((120_000..=120_000 + 11_000 + 6_000).contains(&bound), "{bound} ns");
 }
 
@@ -264,7 +264,7 @@ fn what_cannot_be_replayed_has_a_reason() {
         let event = step.events.len();
         ops(step, 10.0);
         for text in &mut step.events[event..] {
-            // The clock of the GPU is 10 s behind.
+            // The GPU clock is 10 s behind.
             if text.contains("\"kernel\"") {
                 *text = text.replace("\"ts\": ", "\"ts\": -");
             }
@@ -279,6 +279,52 @@ fn what_cannot_be_replayed_has_a_reason() {
         let reason = analysis.effects().err();
         assert!(reason.is_some_and(|(_, reason)| !reason.to_string().is_empty()));
     });
+}
+
+/// The reason why a comparison with this candidate has no effects.
+fn reason_of(candidate: &str) -> Option<(Option<Side>, Reason)> {
+    let baseline = Made::steps(|step| ops(step, 10.0));
+    let mut reason = None;
+    effects(&baseline, candidate, |analysis| reason = analysis.effects().err());
+    reason
+}
+
+#[test]
+fn threads_that_launch_at_once_have_no_effect() {
+    let two_threads = Made::steps(|step| {
+        let first = step.events.len();
+        ops(step, 10.0);
+        let is_host = |text: &&String| text.contains("cpu_op") || text.contains("cuda_runtime");
+        let host: Vec<String> = step.events[first..].iter().filter(is_host).cloned().collect();
+        // The second thread makes the same calls at the same time.
+        let on_second = |text: String| text.replace("\"tid\": 1,", "\"tid\": 2,");
+        step.events.extend(host.into_iter().map(on_second));
+    });
+    assert_eq!(reason_of(&two_threads), Some((Some(Side::Candidate), Reason::Threads)));
+}
+
+#[test]
+fn a_cut_off_recording_has_no_effect() {
+    let text = Made::steps(|step| ops(step, 10.0));
+    let cut_off = &text[..text.len() * 3 / 4];
+    assert_eq!(reason_of(cut_off), Some((Some(Side::Candidate), Reason::Damaged)));
+}
+
+#[test]
+fn a_trace_without_steps_is_replayed_as_one_window() {
+    let without_steps = |softmax_kernel: f64| {
+        let text = Made::steps(|step| {
+            softmax(step, 40.0, softmax_kernel);
+            step.synchronise();
+        });
+        // Metadata in place of the annotations of the steps.
+        text.replace("\"ph\": \"X\", \"cat\": \"user_annotation\"", "\"ph\": \"M\", \"cat\": \"\"")
+    };
+    let (once, twice) = (without_steps(40.0), without_steps(80.0));
+    let recorded = recorded(&twice).expect("a graph");
+    assert_eq!(recorded.check(), Ok(()));
+    assert_near(scaled(&once, 2.0), recorded.replay(&Scenario::RECORDED).end);
+    assert!(scaled(&once, 2.0) > scaled(&once, 1.0) + 100_000);
 }
 
 #[test]
@@ -312,7 +358,7 @@ fn recorded_steps_are_reproduced() {
     }
 }
 
-/// A loader that sleeps 4 ms: the recordings differ by 7.1 ms, of which 3 ms are noise.
+/// The loader sleeps for 4 ms, but the recordings differ by 7.1 ms, of which 3 ms are noise.
 #[test]
 fn a_sleep_is_separated_from_noise() {
     compare_h100("train_base", "train_loader", |analysis| {

@@ -1,12 +1,12 @@
 #!/bin/sh
-# A folder of reports -> the tests of report.html and fleet.html in a real Chromium.
+# Runs the browser tests of report.html and fleet.html in a real Chromium, on a folder of reports.
 #
 #   run.sh --install   fetches what the tests need: Chromium from Debian's packages (as root), and the
 #                      packages of package-lock.json
 #   run.sh FOLDER      tests the reports `model`, `hostile` and `example`, and the fleets `fleet` and
 #                      `odd-fleet` in FOLDER; tests/report/html.rs writes them and calls this
 #
-# Exit 77: node, npm or Chromium cannot be had here, so nothing was tested.
+# Exit code 77: node, npm or Chromium is not available, so nothing was tested.
 set -eu
 
 skip() {
@@ -28,7 +28,7 @@ install_browser() {
 }
 
 install_driver() {
-    # npm writes this file when all is there.
+    # npm writes this file after it has installed all packages.
     [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund --loglevel=error >&2
 }
 

@@ -1,4 +1,4 @@
-//! The costs of all changes and of the parts without a change add up to the difference of a step.
+//! Tests that the costs of all changes and of the parts without a change add up to the difference of a step.
 
 use crate::pairs::{KNOWN, SAME, compare};
 use tracetree::analysis::{Analysis, ChangeKind};

@@ -1,4 +1,4 @@
-//! Recordings changed by a program: what is innocent is not claimed, what was changed is named.
+//! Tests recordings edited by a program: harmless edits are not reported, and changes are named.
 
 use crate::support::changes::Change;
 use crate::support::compared::compare_texts;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tracetree::PerSide;
 use tracetree::analysis::{Analysis, ChangeKind};
 
-/// Training and inference, with and without stacks and steps, on three platforms.
+/// Recordings of training and inference, with and without stacks and steps, on three platforms.
 fn recordings() -> Vec<PathBuf> {
     let own = [h100("train_base"), h100("resnet_eager"), example("resnet.rocm.json.gz")];
     let others = [
@@ -67,7 +67,7 @@ fn a_made_change_is_named() {
         for (change, kind) in &made {
             changed(&path, change, |analysis| {
                 let is_possible = match kind {
-                    // The change does not rewrite the types of every recorder.
+                    // The edit can only rewrite the types in the bundled example traces.
                     ChangeKind::Precision => path.to_string_lossy().contains("examples/traces"),
                     ChangeKind::Shapes => analysis.changes().has_arguments(),
                     _ => true,

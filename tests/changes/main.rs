@@ -1,4 +1,4 @@
-//! Finds out what changed between two programs, in recordings whose change is known.
+//! Tests that the change between two programs is found, using recordings whose change is known.
 
 #[path = "../support/mod.rs"]
 mod support;

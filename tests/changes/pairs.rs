@@ -1,4 +1,4 @@
-//! The recordings whose change is known.
+//! Pairs of recordings whose change is known.
 
 use crate::support::compared::compare_files;
 use crate::support::traces::{example, h100, real};
@@ -11,7 +11,7 @@ pub(crate) struct Known {
     pub(crate) baseline: &'static str,
     pub(crate) candidate: &'static str,
     pub(crate) kind: ChangeKind,
-    /// What the sentence says if the baseline comes first.
+    /// Words that the sentence must contain if the baseline comes first.
     pub(crate) words: &'static str,
 }
 
@@ -413,7 +413,7 @@ pub(crate) const KNOWN: [Known; 80] = [
     ),
 ];
 
-/// Pairs of recordings of one program.
+/// Pairs of recordings of one program without a change.
 pub(crate) const SAME: [(&str, &str); 20] = [
     ("resnet_eager", "resnet_eager_again"),
     ("resnet_eager", "resnet_eager_third"),
@@ -437,7 +437,7 @@ pub(crate) const SAME: [(&str, &str); 20] = [
     ("torch215/one_cnn_a", "torch215/one_cnn_mem"),
 ];
 
-/// The file of a name. `None` for real traces that are not available.
+/// The path of a recording; `None` for real traces that are not available.
 fn file(name: &str) -> Option<PathBuf> {
     match name.split_once('/') {
         None => Some(h100(name)),

@@ -1,4 +1,4 @@
-//! `action.yml`: what it installs and runs on a CI runner.
+//! Tests of `action.yml`: what it installs and runs on a CI runner.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
 use serde::Deserialize;
@@ -33,15 +33,15 @@ fn action() -> Action {
     serde_saphyr::from_str(&fs::read_to_string(path).expect("the action")).expect("YAML")
 }
 
-/// Writes a program into a folder.
+/// Writes an executable program into a folder.
 fn program(bin: &Path, name: &str, text: &str) {
     let path = bin.join(name);
     fs::write(&path, format!("#!/bin/bash\n{text}\n")).expect("a writable folder");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// A runner. Its `cargo` logs its arguments and installs the command under test, and its PATH has another
-/// `tracetree`, which must not be run.
+/// A simulated CI runner. The runner's `cargo` logs its arguments and installs the command under
+/// test. The PATH of the runner also contains another `tracetree`, which must not be run.
 struct Runner {
     folder: tempfile::TempDir,
 }
@@ -73,7 +73,7 @@ impl Runner {
         fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 
-    /// Runs a step as a runner does: inputs are passed only through the environment.
+    /// Runs a step as a CI runner does: inputs are passed only through the environment.
     fn run(&self, step: &Step, inputs: &[(&str, &str)]) -> Output {
         let input = |text: &str| {
             let name = text.trim_start_matches("${{ inputs.").trim_end_matches(" }}");
@@ -128,7 +128,7 @@ fn the_action_installs_nothing_from_a_registry() {
             assert!(line.contains("--path") && line.contains("--locked"), "{line}");
             assert!(!line.contains('@'), "{line}");
         }
-        // The only download is checked against a hash that the caller names.
+        // The only download is checked against a hash that the caller specifies.
         let downloads = step.run.matches("curl ").count();
         assert!(downloads <= 1, "{}", step.run);
         assert_eq!(downloads, step.run.matches("!= \"$SHA256\"").count(), "{}", step.run);
@@ -161,7 +161,8 @@ fn inputs_of_the_action_are_not_part_of_its_scripts() {
     assert!(!runner.path().join("strange").exists(), "an input was run");
 }
 
-/// A runner whose `curl` writes an archive with the command under test, and the SHA-256 of that archive.
+/// A runner whose `curl` writes an archive with the command under test, and the SHA-256 of that
+/// archive.
 fn runner_with_release() -> (Runner, String) {
     let runner = Runner::new();
     let packed = Command::new("bash")

@@ -1,4 +1,4 @@
-//! `tracetree diff`, `tree` and `uid` as users run them: streams, files and exit codes.
+//! Tests of `tracetree diff`, `tree` and `uid` as users run them: streams, files and exit codes.
 #![cfg(feature = "cli")]
 
 use serde_json::Value;
@@ -13,7 +13,7 @@ const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 const CNN_RERUN: &str = "examples/traces/cnn_rerun.pt.trace.json.gz";
 
-/// A small ResNet on an H100, before and after TF32 was switched off.
+/// A recording of a small ResNet on an H100, before TF32 was switched off.
 const EAGER: &str = "examples/traces/h100/resnet_eager.pt.trace.json.gz";
 const TF32_OFF: &str = "examples/traces/h100/resnet_tf32_off.pt.trace.json.gz";
 
@@ -34,7 +34,7 @@ impl Place {
         self.at(name).display().to_string()
     }
 
-    /// The program, run in the root of the project, with its report in this folder.
+    /// The command `tracetree diff`, run in the project root, with its report in this folder.
     fn diff(&self, arguments: &[&str]) -> Command {
         let mut command = program(&["diff"]);
         command.args(arguments).arg("-o").arg(self.at("report"));
@@ -48,7 +48,7 @@ fn program(arguments: &[&str]) -> Command {
     command
 }
 
-/// Stdout and stderr of a run that exits with `code`.
+/// Stdout and stderr of a run that must exit with `code`.
 fn ends(code: i32, mut command: Command) -> (String, String) {
     let Output { status, stdout, stderr } = command.output().expect("the program runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -236,7 +236,7 @@ fn screen(baseline: &str, candidate: &str, width: usize) -> String {
     tracetree::cli::summary_text(&comparison.expect("two traces"), 10, width)
 }
 
-/// The first text block in the README equals what its first command prints on a terminal.
+/// The first text block in the README equals the output of its first command on a terminal.
 #[test]
 fn the_picture_in_the_readme_is_what_the_command_prints() {
     let readme = fs::read_to_string("README.md").expect("the README");
@@ -486,7 +486,7 @@ fn tree_exports_the_links_as_a_graph() {
     assert!(out.starts_with("digraph {") && out.contains("label=\"launch\""), "{out}");
 }
 
-/// The uid of the only event of this name in a fixture.
+/// The uid of the only event with this name in a fixture.
 fn uid(file: &str, name: &str) -> String {
     let trace: Value =
         serde_json::from_str(&fs::read_to_string(file).expect("a fixture")).expect("JSON");
@@ -601,7 +601,7 @@ fn all_thresholds_share_one_grammar() {
     assert_ne!(micros, same(&[]));
 }
 
-/// All commands that do something; subcommands follow their command after a space.
+/// All commands, including subcommands after their command and a space.
 const COMMANDS: [&str; 18] = [
     "diff",
     "info",
@@ -703,7 +703,8 @@ fn the_manual_page_has_every_command_with_its_examples() {
         let section = section.unwrap_or_else(|| panic!("{title} is not in the page"));
         assert_eq!(section.matches("\n\\&  tracetree ").count(), 3, "{command}\n{section}");
     }
-    // Options of every command are described once, options of one command in its section.
+    // Options of every command are described once; options of a single command are described in its
+    // section.
     assert_eq!(page.matches("\n\\fB\\-\\-max\\-unpacked\\fR").count(), 1, "{page}");
     let titles: Vec<&str> = sections.iter().filter_map(|section| section.lines().next()).collect();
     assert!(!titles.contains(&"REPORT") && page.contains("\n.SS REPORT\n"), "{titles:?}");
@@ -723,7 +724,8 @@ fn a_coverage_is_written_like_other_thresholds_and_is_at_most_100_percent() {
 fn tree_shows_gpu_time_and_sorts_by_it() {
     let file = "tests/fixtures/bias_add/baseline.json";
     let (out, _) = ends(0, program(&["tree", file, "--sort", "total"]));
-    // The total of a call = its own time + the time of the calls below that launch work themselves.
+    // The total of a call is its own time plus the time of the calls below it that launch GPU work
+    // themselves.
     let figure = |line: &str, what: &str| -> f64 {
         let rest = line.split(&format!(", {what} ")).nth(1);
         let text = rest.and_then(|rest| rest.split(" µs").next());

@@ -1,8 +1,9 @@
-//! Runs every command of README and docs as written, so that no example becomes outdated.
+//! Runs every command of the README and docs as written, so that no example becomes outdated.
 //!
-//! The names in the examples (BASE, NEW, runs/before_1.json.gz, …) are files of a temporary folder, and programs
-//! other than `tracetree` (git, dot, pip, …) are replaced by programs that do nothing. A command may report
-//! differences (exit code 1) or be inconclusive (3); bad usage (2) means that it is outdated.
+//! The names in the examples (BASE, NEW, runs/before_1.json.gz, …) are files in a temporary folder.
+//! Programs other than `tracetree` (git, dot, pip, …) are replaced by programs that do nothing. A
+//! command may report differences (exit code 1) or be inconclusive (3). Bad usage (2) means that
+//! the example is outdated.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
 use std::fs;
@@ -10,13 +11,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commands on traces that are not in this repository.
+/// Pattern for commands on traces that are not in this repository.
 const OF_REAL_TRACES: &str = "vllm_|sglang_";
 
-/// Commands on addresses need a server; `tests/remote` has one.
+/// Pattern for commands on addresses, which need a server; `tests/remote` has one.
 const OF_ADDRESSES: &str = "s3://";
 
-/// Documents with commands, from the root of the project.
+/// Documents that contain commands, relative to the project root.
 fn documents() -> Vec<PathBuf> {
     let mut documents = vec!["README.md".into()];
     let mut folders = vec![PathBuf::from("docs")];
@@ -40,21 +41,21 @@ fn blocks(text: &str) -> Vec<&str> {
     after.map(|rest| rest.split("```").next().expect("the end of a block")).collect()
 }
 
-/// The commands of a block: without the output after `$ ` prompts, if there are any.
+/// The commands of a block. If the block has `$ ` prompts, the output after them is omitted.
 fn script(block: &str) -> String {
     let has_prompt = block.lines().any(|line| line.starts_with("$ "));
     let lines = block.lines().filter(|line| !has_prompt || line.starts_with("$ "));
     lines.map(|line| format!("{}\n", line.trim_start_matches("$ "))).collect()
 }
 
-/// Writes a program into the folder `bin`.
+/// Writes an executable program into the folder `bin`.
 fn program(bin: &Path, name: &str, text: &str) {
     let path = bin.join(name);
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a writable folder");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// Creates all files that the examples name in a folder.
+/// Creates, in a folder, all files that the examples name.
 fn place(folder: &Path) {
     let bin = folder.join("bin");
     for sub in [
@@ -68,7 +69,7 @@ fn place(folder: &Path) {
         fs::create_dir_all(folder.join(sub)).expect("a folder");
     }
     let tracetree = env!("CARGO_BIN_EXE_tracetree");
-    // Logs the exit code of each run.
+    // This program logs the exit code of each run.
     program(
         &bin,
         "tracetree",
@@ -148,7 +149,7 @@ fn every_command_of_the_documents_works() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     place(folder.path());
     let mut run_commands = 0;
-    // Reports and baselines that the commands of a page need.
+    // These commands create reports and baselines that the commands of a page need.
     let before = "tracetree diff examples/traces/resnet.rocm.json.gz examples/traces/resnet.cuda.json.gz -o report\n\
                   tracetree baseline record BASE -o base.ttb\ncp base.ttb perf/base.ttb\n";
     for document in documents() {
@@ -184,7 +185,7 @@ fn is_run(block: &str) -> bool {
     block.lines().map(|line| line.trim_start_matches("$ ")).any(is_command) && !needs_more
 }
 
-/// The output shown after `$ tracetree …` is what the command prints.
+/// The output shown after `$ tracetree …` equals what the command prints.
 #[test]
 fn the_output_shown_in_the_documents_is_what_the_command_prints() {
     let folder = tempfile::tempdir().expect("a temporary folder");

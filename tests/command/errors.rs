@@ -1,5 +1,5 @@
-//! Inputs that cannot be compared and outputs that cannot be written: each error names the file and the
-//! problem, and no partial files are left.
+//! Tests of inputs that cannot be compared and outputs that cannot be written. Each error names the
+//! file and the problem, and no partial files are left.
 
 use crate::support::compared::{compare_files, trace};
 use crate::support::phenomena::Phenomenon;
@@ -26,7 +26,7 @@ fn file(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Checks that the error is one line that starts with the path and contains `part`.
+/// Checks that an error is one line that starts with the path and contains `part`.
 fn assert_says(error: &Error, kind: ErrorKind, part: &str) {
     let text = error.to_string();
     assert_eq!(error.kind(), kind, "{text}");

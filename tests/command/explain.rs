@@ -1,4 +1,4 @@
-//! Why a call has its counterpart: the evidence and the other candidates.
+//! Tests of the explanation for a match: the evidence and the alternative counterparts.
 
 use crate::support::compared;
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -82,7 +82,7 @@ fn frames_that_one_side_lacks_are_not_part_of_the_evidence() {
                 });
             }
         });
-        // Both traces have frames, but not on the same threads.
+        // Both traces have frames, but on different threads.
         let builder = builder.thread("loader", |t| {
             t.frame("data.py(1): load", |t| t.leaf("aten::stack"));
         });

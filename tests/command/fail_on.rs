@@ -1,4 +1,4 @@
-//! `diff --fail-on`: one test for each sentence about it in `docs/reference/diff.md`.
+//! Tests of `diff --fail-on`: one test for each sentence about it in `docs/reference/diff.md`.
 #![cfg(feature = "cli")]
 
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A trace with one step per kernel time, in µs.
+/// A trace with one step for each kernel time, in µs.
 fn steps(times: &[f64]) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for (number, &time) in (3..).zip(times) {
@@ -92,7 +92,7 @@ fn a_slow_loader_exceeds_the_limits_of_step_and_idle_time() {
 
 #[test]
 fn a_limit_is_a_share_or_a_time_of_the_measure() {
-    // GPU time per step: 3.526 → 4.155 ms, which is 17.9% or 0.629 ms more.
+    // GPU time per step increases from 3.526 to 4.155 ms, which is 17.9% or 0.629 ms more.
     for (limit, expected) in [("gpu:17%", 1), ("gpu:18%", 0), ("gpu:0.6ms", 1), ("gpu:0.7ms", 0)] {
         let (code, told) = examples(CUDA, ROCM, &[limit]);
         assert_eq!(code, Some(expected), "{limit}: {told}");

@@ -1,4 +1,4 @@
-//! Names that would begin a log line or control a terminal: no command prints them unescaped.
+//! Tests that no command prints names unescaped that would begin a log line or control a terminal.
 #![cfg(feature = "cli")]
 
 use std::fs;
@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A line that would be a command of a GitHub workflow, escape sequences of one and of two bytes, characters that
-/// change the text direction, and the older form of a command, which can occur anywhere in a line.
+/// A name with a line that would be a GitHub workflow command, escape sequences of one and of two
+/// bytes, characters that change the text direction, and the older form of a workflow command,
+/// which can occur anywhere in a line.
 const NAME: &str = "n\n::error::x\r\u{1b}[2J\u{9b}31m\u{202e}\t##[error]y";
 
-/// The same, short enough for the name of a side.
+/// A shorter hostile name, for the name of a side.
 const SHORT: &str = "n\n::error::x\r\u{1b}[2J\u{202e}##[e]";
 
 /// A trace in which every text that a command may print is [`NAME`] or begins a line.
@@ -37,7 +38,7 @@ fn trace(time: u32) -> String {
         ),
     ];
     let mut events: Vec<serde_json::Value> = events.into();
-    // Each call ends before the enclosing one.
+    // Each call ends before the call that encloses it.
     for (at, event) in events.iter_mut().enumerate().take(6).skip(1) {
         event["dur"] = (800 - 20 * at + time as usize).into();
     }
@@ -58,8 +59,8 @@ fn run(home: &Path, arguments: &[&str]) -> Output {
     command.current_dir(home).args(arguments).output().expect("the program runs")
 }
 
-/// Asserts that no line is a workflow command and no control character is left. `ours` are the beginnings of the
-/// commands that an output format itself writes.
+/// Asserts that no line is a workflow command and no control character is left. `ours` contains the
+/// beginnings of the commands that an output format itself writes.
 fn assert_tame(what: &str, bytes: &[u8], ours: &[&str]) {
     let text = std::str::from_utf8(bytes).expect("UTF-8");
     for line in text.lines() {
@@ -140,7 +141,7 @@ fn no_line_of_any_command_is_a_workflow_command() {
         let bytes = fs::read(home.path().join("report").join(file)).expect("a file of the report");
         assert!(String::from_utf8_lossy(&bytes).contains("error"), "{file}");
         let text = String::from_utf8(bytes).expect("UTF-8").replace("##[", "");
-        // Inside a file, which is not a log, a line may begin with such a name.
+        // A file is not a log, so a line in it may begin with such a name.
         assert_tame(file, text.replace("::error::z", "").as_bytes(), &[]);
     }
     for file in ["summary.json", "cpu_op_map.json", "stacks.json", "report.html"] {

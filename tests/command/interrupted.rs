@@ -1,4 +1,4 @@
-//! Reports that are interrupted, fail, or replace another one: what remains of them.
+//! Tests of reports that are interrupted, fail, or replace an earlier one: what remains of them.
 #![cfg(all(unix, feature = "cli"))]
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -31,7 +31,8 @@ pub(super) fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Starts a comparison and sends it a signal as soon as it writes. Returns the signal that ended it, if any.
+/// Starts a comparison and sends it a signal as soon as it writes. Returns the signal that ended
+/// the command, if any.
 fn interrupted(home: &Path, signal: Signal) -> Option<i32> {
     let target = home.join("report");
     let mut child =
@@ -93,7 +94,7 @@ pub(super) fn write_report(candidate: &str, target: &Path, more: &[&str]) -> Out
     command.args(more).output().expect("the program runs")
 }
 
-/// Asserts that `uid` and `explain` refuse the report with these words and say what to do.
+/// Asserts that `uid` and `explain` reject the report with these words and say what to do.
 pub(super) fn assert_refused(report: &Path, words: &str) {
     for command in ["uid", "explain"] {
         let output = run(&[command, &report.to_string_lossy(), "5"]);
@@ -143,7 +144,7 @@ fn a_killed_run_leaves_one_report_or_one_that_is_refused() {
         .args(arguments)
         .spawn()
         .expect("the program starts");
-    // Kill the program as soon as it has replaced any file.
+    // Kills the program as soon as it has replaced any file.
     while child.try_wait().expect("a child").is_none() {
         if fs::read(report.join("manifest.json")).is_ok_and(|now| now != manifest) {
             kill_process(Pid::from_child(&child), Signal::KILL).expect("the program runs");
@@ -173,7 +174,7 @@ fn foreign_files_are_not_overwritten_without_force() {
         assert_eq!(names(home.path()).len(), 1, "{:?}", names(home.path()));
         assert!(write_report(CNN, home.path(), &["-q", "--force"]).status.success());
         assert_ne!(fs::read_to_string(home.path().join(file)).expect("the file"), "mine");
-        // Now tracetree has written the folder.
+        // This run makes tracetree the writer of the folder.
         assert!(write_report(CNN, home.path(), &["-q"]).status.success());
     }
 }
@@ -210,7 +211,8 @@ fn a_workbook_on_a_full_disk_is_an_error_and_not_a_panic() {
     let sizes = names(&tables)
         .into_iter()
         .map(|name| fs::metadata(tables.join(name)).expect("a file").len());
-    // Enough room for every other file, in blocks of 512 bytes, but not for the rows of a sheet.
+    // The limit leaves space for every other file, in blocks of 512 bytes, but not for the rows of
+    // a sheet.
     let blocks = sizes.max().expect("files").div_ceil(512);
     let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
     let output = Command::new("sh")

@@ -1,4 +1,5 @@
-//! Runs killed while they write a report over another: one complete report is left, or one that is refused.
+//! Tests of runs that are killed while they write a report over another one. Either one complete
+//! report is left, or one that is rejected.
 #![cfg(all(unix, feature = "cli"))]
 
 use super::interrupted::{CNN, OTHER, assert_refused, error, run, tracetree, write_report};
@@ -10,19 +11,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Number of runs that are killed.
 const KILLS: u32 = 200;
-/// Longer than all renames of a report take.
+/// A duration that is longer than all renames of a report take.
 const RENAMES: Duration = Duration::from_millis(3);
 
-/// Files by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Generates random moments, the same in every run of the test.
+/// Generates random delays that are the same in every run of the test.
 struct Moments(u64);
 
 impl Moments {
-    /// A moment within `longest`.
+    /// A random delay of at most `longest`.
     fn next(&mut self, longest: Duration) -> Duration {
         // xorshift64.
         self.0 ^= self.0 << 13;
@@ -32,7 +31,7 @@ impl Moments {
     }
 }
 
-/// The files of a folder; removes staging folders that a killed run left.
+/// The files of a folder. Staging folders that a killed run left are removed.
 fn files(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -52,7 +51,7 @@ fn files(folder: &Path) -> Files {
 struct Place {
     home: TempDir,
     generations: [Files; 2],
-    /// Duration of a complete run.
+    /// Duration of a run that is not killed.
     run: Duration,
 }
 
@@ -76,8 +75,8 @@ impl Place {
         self.home.path().join("report")
     }
 
-    /// Starts a run over the report and kills it at a random moment, either during the whole run or while it renames
-    /// files. Returns whether it was still running.
+    /// Starts a run over the report and kills it after a random delay, either during the whole run
+    /// or while it renames files. Returns whether the run was still in progress.
     fn kill(&self, candidate: &str, is_in_renames: bool, moments: &mut Moments) -> bool {
         let manifest = self.report().join("manifest.json");
         let before = fs::read(&manifest).expect("a manifest");
@@ -93,7 +92,7 @@ impl Place {
             while child.try_wait().expect("a child").is_none() && is_unchanged() {}
             start = Instant::now();
         }
-        // Busy-waits, since sleeping takes longer than a rename.
+        // This is a busy-wait, because sleeping takes longer than a rename.
         while start.elapsed() < wait {
             std::hint::spin_loop();
         }
@@ -105,7 +104,8 @@ impl Place {
         is_running
     }
 
-    /// Which of the two reports is complete, checked against `uid`; `None` if `uid` refuses the folder.
+    /// Which of the two reports is complete, checked against `uid`; `None` if `uid` rejects the
+    /// folder.
     fn generation(&self) -> Option<usize> {
         let report = self.report();
         let found = files(&report);

@@ -1,4 +1,4 @@
-//! The command as a user runs it: streams, files, exit codes.
+//! Tests of the command as users run it: streams, files, exit codes.
 
 #[path = "../support/mod.rs"]
 mod support;

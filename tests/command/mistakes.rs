@@ -1,4 +1,5 @@
-//! Common mistakes: two lines, what is wrong and the command to run instead.
+//! Tests of common mistakes, which are reported in two lines: what is wrong and the command to run
+//! instead.
 #![cfg(feature = "cli")]
 
 use std::fs;
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 
 const TRACE: &str = "examples/traces/cnn.pt.trace.json.gz";
 
-/// The lines of a run in `folder` that must fail with exit code 2.
+/// The output lines of a run in `folder` that must fail with exit code 2.
 fn refused(folder: &Path, arguments: &[&str]) -> [String; 2] {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     let output = command.args(arguments).current_dir(folder).output().expect("the program runs");

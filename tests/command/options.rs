@@ -1,4 +1,4 @@
-//! Options of the pipeline: trees without Python frames, aliases, names for the sides.
+//! Tests of pipeline options: trees without Python frames, aliases, names for the sides.
 
 use crate::support::phenomena::Phenomenon;
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -16,7 +16,7 @@ use tracetree::{PerSide, Side};
 const VENDORS: &str = "[[alias]]\npattern = '^aten::(miopen|cudnn)_(.*)$'\nname = 'aten::vendor_$2'\n\
                        [[alias]]\npattern = '(Miopen|Cudnn)BatchNorm'\nname = 'BatchNorm'";
 
-/// Bundled pairs and, if available, real ones.
+/// The bundled pairs and, if available, the real pairs.
 fn pairs() -> Vec<PerSide<PathBuf>> {
     let mut all = traces::example_pairs();
     all.extend(traces::real_and_unlike_pairs());
@@ -142,7 +142,7 @@ fn the_sides_are_called_what_the_user_says() {
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` mi\\|300"), "{text}");
 }
 
-/// The names of the sides if the user gives `given`.
+/// The display names of the sides if the user specifies `given`.
 fn side_names(files: [&str; 2], devices: [&str; 2], given: [&str; 2]) -> [String; 2] {
     let trace = |at: usize| {
         let device = json!([{"id": 0, "name": devices[at]}]);
@@ -174,7 +174,8 @@ fn the_sides_are_named_after_device_or_file_if_that_distinguishes_them() {
     assert_eq!(side_names(folders, same, none), ["before", "after"]);
     let long = "a-name-that-would-push-the-figures-out-of-their-columns";
     assert_eq!(side_names([long, "b.json"], same, none), ["trace1", "trace2"]);
-    // A given name is kept. If it equals the other side's device name, that side falls back to `trace2`.
+    // A name given by the user is kept. If the given name equals the other side's device name, that
+    // side falls back to `trace2`.
     assert_eq!(side_names(files, devices, ["H100", ""]), ["H100", "trace2"]);
     assert_eq!(side_names(files, devices, ["old", ""]), ["old", "H100"]);
 }

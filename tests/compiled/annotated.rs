@@ -1,5 +1,5 @@
-//! Graphs whose kernels name the part of the program in which they were captured: these parts become calls
-//! below the graph launch.
+//! Tests of graphs whose kernels name the part of the program in which they were captured. These
+//! parts become calls below the graph launch.
 
 use crate::support::files::unpacked;
 use crate::support::laws;
@@ -14,7 +14,7 @@ use tracetree::trace::{Nanos, ReadOptions, Trace};
 use tracetree::tree::{CallId, CallKind, CallTree, ModuleName, TreeOptions};
 use tracetree::{Analysis, PerSide, Side};
 
-/// Kernels of one graph launch, each with its arguments.
+/// A trace with one graph launch that has these kernels, each with its arguments.
 fn replay_of(kernels: &[(&str, Value)]) -> String {
     let launch = |t: &mut HostThread<'_>| {
         t.launch("cudaGraphLaunch").graph(|graph| {
@@ -161,8 +161,8 @@ fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
     names
 }
 
-/// The recorded replay with the modules from its capture written into its kernels, as PyTorch would do, and
-/// the modules of each kernel by uid.
+/// The recorded replay with module names from its capture written into its kernels, as PyTorch
+/// does, and the modules of each kernel by uid.
 fn annotated_replay() -> (String, HashMap<u32, Vec<String>>) {
     let replay = Trace::open(h100("decode_graph")).expect("a trace");
     let capture = Trace::open(h100("decode_graph.capture")).expect("a trace");
@@ -206,7 +206,7 @@ fn kernels_of_a_recorded_replay_are_below_the_modules_that_they_name() {
     assert_eq!(tree.trace().own_events().len(), bare.trace().len());
 }
 
-/// The rows of a comparison, as text.
+/// The rows of a comparison, formatted as text.
 fn rows(analysis: &Analysis) -> Vec<String> {
     analysis
         .rows()

@@ -1,5 +1,5 @@
-//! Recorded pairs of eager and compiled training: each region is matched with exactly the calls that it
-//! replaced, as determined from the JSON of the eager trace.
+//! Tests on recorded pairs of eager and compiled training. Each region is matched with exactly the
+//! calls that it replaced, as determined from the JSON of the eager trace.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -37,8 +37,8 @@ fn numbers_inside(events: &[Value], outer: &Value) -> BTreeSet<i64> {
     forward.filter_map(|event| event["args"]["Sequence number"].as_i64()).collect()
 }
 
-/// Positions of the autograd engine's steps that run the backward pass of these forward ops and start after
-/// `after`, in µs.
+/// Positions of the autograd engine steps that run the backward pass of these forward ops and start
+/// after `after`, in µs.
 fn steps_of(events: &[Value], numbers: &BTreeSet<i64>, after: f64) -> BTreeSet<usize> {
     let is_step = |event: &Value| {
         let name = event["name"].as_str().unwrap_or_default();
@@ -51,7 +51,7 @@ fn steps_of(events: &[Value], numbers: &BTreeSet<i64>, after: f64) -> BTreeSet<u
     (0..events.len()).filter(|&at| is_step(&events[at])).collect()
 }
 
-/// Positions in the eager trace of the calls that a region replaced.
+/// Positions, in the eager trace, of the calls that a region replaced.
 fn replaced(analysis: &Analysis, region: &Region) -> BTreeSet<usize> {
     let tree = analysis.tree(Side::Baseline);
     let uid = |call| tree.trace().uid(tree.event(call).expect("an event")).0 as usize;
@@ -65,7 +65,7 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
     compare_files(paths.as_ref(), |analysis| {
         let module = format!("nn.Module: {class}_");
         let name = |at: usize| events[at]["name"].as_str().unwrap_or_default();
-        // The modules of the eager run in the order of their calls.
+        // The modules of the eager run, in call order.
         let mut modules: Vec<usize> =
             (0..events.len()).filter(|&at| name(at).starts_with(&module)).collect();
         modules.sort_by(|&a, &b| span(&events[a]).0.total_cmp(&span(&events[b]).0));
@@ -80,7 +80,7 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
         let mut forward = forward;
         forward.sort_by_key(starts);
         for (region, &at) in forward.iter().zip(&modules) {
-            // All ops of the module, and no others.
+            // All ops of the module, and no ops outside of it.
             let ops = |inside: &dyn Fn(usize) -> bool| -> BTreeSet<usize> {
                 (0..events.len())
                     .filter(|&at| events[at]["cat"] == "cpu_op" && inside(at))
@@ -95,7 +95,7 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
             let found = ops(&|inner| replaced.iter().any(|&outer| within(outer, inner)));
             assert!(!expected.is_empty() && expected == found, "{compiled}: {}", name(at));
         }
-        // Each backward region is matched with the engine's steps for one module, each module once.
+        // Each backward region is matched with the engine steps of one module, each module once.
         let mut expected: Vec<BTreeSet<usize>> = modules
             .iter()
             .map(|&at| {
@@ -161,7 +161,7 @@ fn the_leading_causes_of_a_real_compiled_training_have_similar_times_on_both_sid
     let paths = PerSide::new(path("eager.a100"), path("compiled_graphs.v100"));
     compare_files(paths.as_ref(), |analysis| {
         let regions = analysis.diff().regions();
-        // A forward and a backward region in each of six steps, of one model.
+        // There are a forward and a backward region in each of six steps of one model.
         assert_eq!(regions.len(), 12);
         assert!(regions.iter().all(|region| region.replaced.len() == 279));
         let leading = analysis.causes().leading();

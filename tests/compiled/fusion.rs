@@ -1,4 +1,4 @@
-//! Calls that need fewer kernels on one side, and when that is reported as a fusion.
+//! Tests of calls that need fewer kernels on one side, and of when that is reported as a fusion.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -6,7 +6,7 @@ use crate::support::traces;
 use tracetree::analysis::{FusionEvidence, FusionRow, KernelChange};
 use tracetree::{PerSide, Side};
 
-/// A model of `blocks` blocks that all do the same.
+/// A model with `blocks` blocks that all do the same work.
 fn model(blocks: usize, block: impl Fn(&mut HostThread<'_>)) -> String {
     TraceBuilder::cuda()
         .thread("main", |t| {
@@ -24,7 +24,7 @@ fn fusions(baseline: &str, candidate: &str) -> Vec<FusionRow> {
     compare_texts(&texts, |analysis| analysis.fusions().to_vec())
 }
 
-/// The only row, as one line.
+/// The only row of a table, as one line.
 fn only(rows: &[FusionRow]) -> String {
     let [row] = rows else { panic!("one row: {rows:#?}") };
     let change = match row.change {
@@ -77,7 +77,7 @@ fn a_kernel_that_does_not_name_all_ops_is_not_a_fusion() {
     let other = |t: &mut HostThread<'_>| op(t, "my::step", "step_kernel");
     let rows = fusions(&model(3, eager), &model(3, other));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 count, 3 of 3");
-    // A kernel that names only one of the two ops.
+    // This kernel names only one of the two ops.
     let more = |t: &mut HostThread<'_>| {
         op(t, "triton_poi_fused_mul_0", "triton_poi_fused_mul_0");
     };
@@ -123,7 +123,7 @@ fn one_product_as_wide_as_three_fuses_them() {
     let apart = |t: &mut HostThread<'_>| (0..3).for_each(|_| linear(t, 64));
     let rows = fusions(&model(2, |t| linear(t, 192)), &model(2, apart));
     assert!(only(&rows).ends_with("1 | 3 fused in trace1 by shapes, 2 of 2"), "{}", only(&rows));
-    // Three layers instead of one are not a fusion.
+    // Three layers instead of one layer are not a fusion.
     let rows = fusions(&model(2, |t| linear(t, 64)), &model(2, apart));
     assert!(rows.iter().all(|row| row.change == KernelChange::Count), "{rows:#?}");
 }
@@ -137,7 +137,7 @@ fn an_op_fused_into_its_neighbour_is_found_by_the_kernel_name() {
     let epilogue = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_gelu_kernel");
     let rows = fusions(&model(2, separate), &model(2, epilogue));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 fused in trace2 by names, 2 of 2");
-    // If no kernel names it, the missing op is not reported as fused.
+    // If no kernel names the missing op, it is not reported as fused.
     let gone = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_kernel");
     assert_eq!(fusions(&model(2, separate), &model(2, gone)), []);
 }
@@ -171,8 +171,8 @@ fn two_kernels_for_one_op_on_one_side_are_not_a_fusion() {
 
 #[test]
 fn a_kernel_that_keeps_its_name_explains_one_call_and_not_three() {
-    // The kernels of a graph without capture have no ops, so all of them belong to the graph launch,
-    // whether it is matched or not.
+    // The kernels of a graph without a capture have no ops, so all of them belong to the graph
+    // launch, whether it is matched or not.
     let muls = |count: usize| {
         move |t: &mut HostThread<'_>| {
             t.launch("cudaGraphLaunch").graph(|graph| {
@@ -214,11 +214,12 @@ fn without_modules_fusions_into_different_kernels_have_separate_rows() {
     };
     let mut lines: Vec<(String, usize)> = rows.iter().map(line).collect();
     lines.sort();
-    // The large product alone is not enough evidence, but it agrees with the others.
+    // The large product alone is not sufficient evidence, but it agrees with the other products.
     assert_eq!(lines, [("large_gemm".to_owned(), 1), ("small_gemm".to_owned(), 2)]);
 }
 
-/// A program whose backward pass recomputes a forward pass of many ops, and one with a region instead.
+/// A program whose backward pass recomputes a forward pass of many ops, and the same program with a
+/// region instead.
 fn checkpointed(kernel: &str) -> (String, String) {
     let program = |step: &dyn Fn(&mut HostThread<'_>)| {
         TraceBuilder::cuda()

@@ -1,7 +1,7 @@
-//! Changes captures in a known way and counts how many kernels of a replay are attributed to their own
-//! launch.
+//! Changes captures in a known way and counts how many kernels of a replay are attributed to their
+//! own launch.
 //!
-//! Generated traces are always tested; real ones only if `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real traces only if `TRACETREE_TRACES` names their folder.
 
 use crate::support::captures::{CaptureChange, Graphs};
 use crate::support::files::{real_traces, unpacked};
@@ -12,7 +12,8 @@ use crate::support::trace_builder::Platform;
 
 /// Minimum for most changes: nearly all kernels are attributed to their launch.
 const SINGLE: f64 = 0.99;
-/// Minimum if names and some launches are missing: only the order and common words remain as evidence.
+/// Minimum for changes that remove kernel names and some launches, so only the order and common
+/// words remain as evidence.
 const FEW_SIGNS: f64 = 0.80;
 
 const CHANGES: [(&[CaptureChange], f64); 7] = [
@@ -35,10 +36,10 @@ const REAL: [&str; 7] = [
     "training/resnet50_ddp.a100.json.gz",
 ];
 
-/// The change, the share of kernels that are attributed correctly, and the minimum share.
+/// A change, the fraction of kernels that are attributed correctly, and the minimum fraction.
 type Measured = (String, f64, f64);
 
-/// Measures the attribution of a graph's kernels on all changes.
+/// Measures how well a graph's kernels are attributed, for all changes.
 fn measured(name: &str, graphs: &Graphs, seed: u64) -> Vec<Measured> {
     let mut lines = Vec::new();
     for (changes, least) in CHANGES {
@@ -88,7 +89,7 @@ fn known_captures_of_real_traces_are_found() {
     }
 }
 
-/// The real capture and replay of SGLang, changed.
+/// A real capture and replay of SGLang, changed in known ways.
 #[test]
 fn a_real_capture_is_found_despite_changes() {
     let names = [

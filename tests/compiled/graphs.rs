@@ -1,4 +1,5 @@
-//! Captured graphs: their calls below the graph launch, the choice of the capture, and the notes.
+//! Tests of captured graphs: their calls below the graph launch, the choice of the capture, and the
+//! notes.
 
 use crate::support::captures::Graphs;
 use crate::support::laws;
@@ -18,7 +19,8 @@ fn read(name: &str, json: &str) -> Trace {
     Trace::from_reader(name, json.as_bytes(), &ReadOptions::default()).expect("a trace")
 }
 
-/// A module that multiplies, adds and applies an activation. Its launches are only captured.
+/// A module that multiplies, adds and applies an activation. The launches of this module are
+/// captured without running.
 fn captured_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.launch(LAUNCH).nothing());
@@ -27,7 +29,7 @@ fn captured_block(t: &mut HostThread<'_>, name: &str) {
     });
 }
 
-/// The same module, run eagerly.
+/// The module of `captured_block`, run eagerly.
 fn eager_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.kernel("gemm_kernel", 5.0));
@@ -61,7 +63,8 @@ fn replay_blocks(t: &mut HostThread<'_>, blocks: usize) {
     });
 }
 
-/// Replays of one graph per entry of `blocks`, with that many blocks each, below a frame.
+/// Replays of graphs below a frame, one for each entry of `blocks`, which is the graph's number of
+/// blocks.
 fn replays_of(blocks: &[usize]) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.frame("engine.py(7): replay", |t| {
@@ -124,7 +127,8 @@ fn captured_calls_are_marked_and_take_no_time() {
     };
     assert_eq!(host(&tree), host(&bare));
     let captured: Vec<CallId> = tree.calls().filter(|&call| tree.is_captured(call)).collect();
-    // A module, three ops and three launches. The query whether a capture is running is left out.
+    // The captured calls are a module, three ops and three launches. The query for whether a
+    // capture is in progress is omitted.
     assert_eq!(captured.len(), 7);
     assert!(captured.iter().all(|&call| tree.duration(call) == Nanos::ZERO));
     assert!(captured.iter().all(|&call| tree.kind(call) != CallKind::Gpu));
@@ -219,7 +223,7 @@ fn a_capture_of_one_side_only_is_not_a_difference() {
 fn a_kernel_without_a_captured_launch_stays_directly_below_the_graph_launch() {
     let names = ["Block_0"; 12];
     let mut lines = capture_of(&names);
-    // One launch of the last block is not in the capture.
+    // One launch of the last block is missing from the capture.
     let mut recording = Recording::read(lines.as_bytes()).expect("a trace");
     let last = recording.events.iter().rposition(|event| &*event.name == LAUNCH).expect("a launch");
     let marked: Vec<bool> = (0..recording.events.len()).map(|at| at == last).collect();
@@ -259,7 +263,7 @@ fn the_capture_of_another_model_is_not_used() {
     assert!(matches!(fewer.replays()[0].misfit, Some((_, Misfit::OtherKernels(6)))));
 }
 
-/// A capture for a batch of this size.
+/// A capture for a batch of size `size`.
 fn sized(size: u64) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.annotation(&format!("capture_{size}_DECODE"), |t| {
@@ -269,7 +273,7 @@ fn sized(size: u64) -> String {
     TraceBuilder::rocm().thread("main", body).json()
 }
 
-/// A replay in a batch of this size.
+/// A replay in a batch of size `size`.
 fn replay_sized(size: u64) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.annotation(&format!("step[DECODE bs={size}]"), |t| replay_blocks(t, 1));
@@ -308,7 +312,7 @@ fn graphs_of_equal_length_are_distinguished_by_their_order() {
         launches.filter_map(module).map(name).collect::<Vec<_>>()
     };
     assert_eq!(firsts(&[1, 1, 1, 2, 1, 1, 1, 2]), [round, round].concat());
-    // A trace that begins in the middle of a round.
+    // This trace begins in the middle of a round.
     assert_eq!(firsts(&[1, 2, 1, 1, 1, 2]), [&round[2..], &round].concat());
     let tree = with(&replays_of(&[1, 1, 1, 2]), &[&pieces]);
     assert!(note(&tree, "CAPTURE_BY_ORDER").contains("in the order of their capture"));

@@ -1,4 +1,4 @@
-//! Inside graphs and compiled regions: captures, replays, fusions.
+//! Tests of graphs and compiled regions: captures, replays, fusions.
 
 #[path = "../support/mod.rs"]
 mod support;

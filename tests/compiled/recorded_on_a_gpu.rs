@@ -1,5 +1,5 @@
-//! Traces that were recorded on an H100 (`examples/traces/h100`). The effect of each change on the program is
-//! known, and is recounted from the JSON.
+//! Tests on traces that were recorded on an H100 (`examples/traces/h100`). The effect of each
+//! change on the program is known, and is recomputed from the JSON.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -21,7 +21,7 @@ fn compare(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
     });
 }
 
-/// The number of GPU events in the JSON, by name.
+/// Number of GPU events in the JSON, by name.
 fn gpu_events(name: &str) -> BTreeMap<String, usize> {
     let bytes = unpacked(&h100(name)).expect("a trace");
     let document: Value = serde_json::from_slice(&bytes).expect("a JSON document");
@@ -36,7 +36,7 @@ fn gpu_events(name: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// The number of ops on the GPU path that are neither matched nor replaced by a region, by name.
+/// Number of ops on the GPU path that are neither matched nor replaced by a region, by name.
 fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     let tree = analysis.tree(side);
     let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op && tree.is_gpu_path(*call);
@@ -51,7 +51,7 @@ fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// The two names of matched ops that were renamed, with their number.
+/// The pairs of names of matched ops that were renamed, with their counts.
 fn renamed(analysis: &Analysis) -> BTreeMap<(&str, &str), usize> {
     let [a, b] = [Side::Baseline, Side::Candidate].map(|side| analysis.tree(side));
     let mut names = BTreeMap::new();
@@ -79,7 +79,7 @@ fn a_second_run_of_the_same_program_matches_every_call() {
     }
 }
 
-/// These pairs run different kernels but make the same calls, so every op is matched.
+/// The pairs run different kernels but make the same calls, so every op is matched.
 #[test]
 fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     for changed in ["resnet_channels_last", "resnet_tf32_off", "resnet_benchmark"] {
@@ -95,7 +95,8 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// The back ends of attention are one op under two names, forward and backward.
+/// Different attention back ends count as one op under two names, in the forward and in the
+/// backward pass.
 #[test]
 fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {
@@ -124,8 +125,8 @@ fn ops_of_two_attention_backends_are_renames() {
     }
 }
 
-/// The kernels of a trace in the order in which they ran, each with the op that launched it and the module
-/// around it.
+/// The kernels of a trace in the order in which they ran, each with its launching op and enclosing
+/// module.
 fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     let tree = analysis.tree(side);
     let start = |call: CallId| tree.trace().start(tree.event(call).expect("an event"));
@@ -135,14 +136,14 @@ fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     let name = |call: Option<CallId>| call.map_or("", |call| tree.name(call)).to_owned();
     let work = kernels.into_iter().map(|call| {
         let op = tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
-        // CUPTI does not report the kind of memory that a memset in a graph sets: `Memset (Unknown)`.
+        // CUPTI does not report which kind of memory a memset in a graph sets: `Memset (Unknown)`.
         let kernel = tree.name(call).split(" (").next().unwrap_or_default();
         [kernel.to_owned(), name(op), name(tree.module(call))]
     });
     work.collect()
 }
 
-/// Compares an eager run with replays of graphs whose capture is given.
+/// Compares an eager run with graph replays whose capture is given.
 fn with_capture(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
     let capture = CaptureSource::Files(vec![h100(&format!("{new}.capture"))]);
     let options = ComparisonOptions::default().captures(CaptureSource::Nowhere, capture);
@@ -150,8 +151,8 @@ fn with_capture(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
     check(comparison.analysis());
 }
 
-/// On CUDA, captures contain no kernel names, so the eager run is the reference: each kernel of a replay must
-/// be below the op that launches it in the eager run.
+/// On CUDA, captures contain no kernel names, so the eager run is the reference. Each kernel of a
+/// replay must be below the op that launches it in the eager run.
 #[test]
 fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     for (eager, replay) in [
@@ -161,7 +162,7 @@ fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     ] {
         with_capture(eager, replay, |analysis| {
             let [mut one, mut two] = Side::BOTH.map(|side| work(analysis, side));
-            // A region copies its inputs to where its graph reads them.
+            // A region copies its inputs to the addresses from which its graph reads them.
             if eager == "decode_compiled" {
                 two.retain(|[_, op, _]| !op.contains("copy_") && !op.is_empty());
             }
@@ -179,7 +180,8 @@ fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     }
 }
 
-/// How often these ops were fused into one kernel of a compiled region, over all regions.
+/// Number of times that these ops were fused into one kernel of a compiled region, over all
+/// regions.
 fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     let is_claimed = |row: &&FusionRow| {
         matches!(row.change, KernelChange::FusedIn(Side::Candidate, FusionEvidence::Names))
@@ -190,12 +192,12 @@ fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     analysis.fusions().iter().filter(is_claimed).map(|row| row.agreeing).sum()
 }
 
-/// The models are written so that the fusions are known: each layer has its own fused kernels.
+/// The models are written so that the fusions are known: each layer has separate fused kernels.
 #[test]
 fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("decode_eager", "decode_compiled", |analysis| {
-        // Two steps for each of two batch sizes. There are two norms in each of four blocks and one after
-        // them; the first norm has no sum before it.
+        // There are two steps for each of two batch sizes. There are two norms in each of four
+        // blocks and one norm after the blocks; the first norm has no sum before it.
         let (passes, norms) = (4, 9);
         assert_eq!(
             fused(analysis, &["aten::add", "aten::native_layer_norm"]),
@@ -213,7 +215,7 @@ fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("resnet_eager", "resnet_compiled", |analysis| {
         let (steps, blocks) = (2, 4);
         assert_eq!(fused(analysis, &["aten::add", "aten::clamp_min"]), steps * blocks);
-        // No kernel does the work of several layers.
+        // No single kernel does the work of several layers.
         for row in analysis.fusions() {
             let norms = row.ops.baseline.iter().filter(|op| op.contains("batch_norm")).count();
             assert!(norms <= 2, "{row:#?}");
@@ -221,7 +223,8 @@ fn each_layer_of_a_region_has_its_own_fused_kernels() {
     });
 }
 
-/// Each region is matched with the calls of the compiled model, forward and backward.
+/// Each region is matched with the calls of the compiled model, in both the forward and the
+/// backward pass.
 #[test]
 fn time_of_both_sides_of_a_region_is_in_one_row() {
     for (eager, compiled, regions) in [
@@ -240,7 +243,8 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
                     assert!(times.0 > 0 && times.1 > 0, "{compiled}: {name}");
                 }
             }
-            // The optimizer copies gradients that have another layout; everything else is matched.
+            // The optimizer copies gradients that have a different layout; everything else is
+            // matched.
             for side in Side::BOTH {
                 let mut alone = alone(analysis, side);
                 alone.retain(|name, _| !name.contains("AccumulateGrad") && *name != "aten::copy_");
@@ -250,7 +254,8 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
     }
 }
 
-/// A model has one graph per batch size, and each contains all its layers. It is still the same model.
+/// A model has one graph per batch size, and each graph contains all its layers. Both graphs still
+/// belong to the same model.
 #[test]
 fn graphs_of_two_batch_sizes_are_one_model() {
     compare("decode_eager", "decode_graph", |analysis| {
@@ -260,8 +265,8 @@ fn graphs_of_two_batch_sizes_are_one_model() {
     });
 }
 
-/// A call that is matched late as moved may contain calls that were matched before. Every call must still be
-/// in the merged tree exactly once.
+/// A call that is matched late, as moved, may contain calls that were matched before. Every call
+/// must still be in the merged tree exactly once.
 #[test]
 fn a_captured_replay_and_a_compiled_run_are_merged_into_one_tree() {
     with_capture("decode_compiled", "decode_reduce_overhead", |analysis| {

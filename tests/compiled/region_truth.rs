@@ -1,6 +1,7 @@
-//! Runs of ops compiled into regions, or fused, in a known way → how many of them the library finds.
+//! Compiles or fuses runs of ops in a known way and counts how many of the regions and fusions the
+//! library finds.
 //!
-//! Generated traces are always tested; real ones only if `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real traces only if `TRACETREE_TRACES` names their folder.
 
 #![expect(
     clippy::print_stdout,
@@ -21,11 +22,11 @@ use tracetree::trace::{ReadOptions, Trace, Uid};
 use tracetree::tree::CallTree;
 use tracetree::{Analysis, Side};
 
-/// Minimum share of the regions that are matched with exactly what they replaced, and of the fusions that are
-/// reported.
+/// Minimum fraction of the regions that are matched with exactly what they replaced, and of the
+/// fusions that are reported.
 const REGIONS: f64 = 0.99;
 const CLAIMED: f64 = 0.95;
-/// Minimum share of the reported fusions that are true.
+/// Minimum fraction of the reported fusions that are true.
 const TRUE: f64 = 0.98;
 
 const REAL: [&str; 10] = [
@@ -93,7 +94,8 @@ fn faced(diff: &TraceDiff, side: Side) -> Vec<PlantedRegion> {
     found
 }
 
-/// The number of planted regions that are matched with exactly what they replaced, and of all of them.
+/// The number of planted regions that are matched with exactly what they replaced, and the number
+/// of all planted regions.
 fn exact(recording: &Recording, seed: u64, lines: &mut Vec<String>) -> (usize, usize) {
     let Some((changed, planted)) = with_regions(recording, 20, &mut SplitMix::new(seed)) else {
         return (0, 0);
@@ -166,13 +168,13 @@ fn regions_of_real_traces_are_matched_with_what_they_replaced() {
 #[derive(Debug, Default, Clone, Copy)]
 struct Claims {
     planted: usize,
-    /// Planted fusions that are reported.
+    /// Number of planted fusions that are reported.
     claimed: usize,
-    /// All reported fusions.
     claims: usize,
-    /// Reported fusions whose fused side is correct and whose fused kernels are all planted ones.
+    /// Number of reported fusions whose fused side is correct and whose fused kernels are all
+    /// planted.
     right: usize,
-    /// Number of the right ones that also have the right number of replaced kernels.
+    /// Number of correct fusions that also have the correct number of replaced kernels.
     exact: usize,
 }
 

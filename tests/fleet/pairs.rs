@@ -119,7 +119,7 @@ fn folders_without_matching_ranks_are_an_error() {
     assert!(errors.contains("has a counterpart in b"), "{errors}");
     fs::remove_file(place.path().join("b/two.json")).expect("the trace");
     let errors = String::from_utf8_lossy(&diff(&place, &[]).stderr).into_owned();
-    assert!(errors.contains("no trace in this folder"), "{errors}");
+    assert!(errors.contains("b is an empty folder"), "{errors}");
 }
 
 #[test]

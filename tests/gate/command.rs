@@ -1,4 +1,4 @@
-//! `tracetree gate`, `baseline` and `history` as users run them: exit codes, formats, several runs.
+//! Tests `tracetree gate`, `baseline` and `history` as users run them: exit codes, formats, several runs.
 
 use crate::support::traces;
 use serde_json::Value;
@@ -191,7 +191,7 @@ fn a_configured_time_rule_is_inconclusive_with_one_run_unless_it_is_hard() {
     assert_eq!(code(&wide), 0, "{}", text(&wide));
 }
 
-/// The rerun with all start times and durations multiplied by `factor`.
+/// The rerun, with all start times and durations multiplied by `factor`.
 fn slower(folder: &TempDir, factor: u32) -> String {
     let trace = scaled(&rerun(), f64::from(factor));
     write(folder, &format!("slower_{factor}.json"), &trace)
@@ -219,7 +219,7 @@ fn write(folder: &TempDir, name: &str, trace: &Value) -> String {
     path.display().to_string()
 }
 
-/// Runs of one program: the rerun with its times multiplied by each factor.
+/// Several runs of one program: the rerun with its times multiplied by each factor.
 fn runs(folder: &TempDir, name: &str, factors: &[f64]) -> Vec<String> {
     let one = |(at, factor): (usize, &f64)| {
         write(folder, &format!("{name}_{at}.json"), &scaled(&rerun(), *factor))
@@ -320,7 +320,7 @@ fn json_matches_the_published_schema() {
             panic!("{new}: {error:#}");
         }
         assert_eq!(json["exit_code"], code(&output));
-        // The schema must also reject something.
+        // The schema must also reject an invalid document.
         let mut wrong = json.clone();
         wrong["outcome"] = Value::from("maybe");
         assert!(schemas.validate(&wrong, id).is_err());
@@ -376,7 +376,6 @@ fn a_history_shows_where_baselines_changed() {
     assert!(page.contains("<svg") && page.contains("step_wall"), "{page}");
 }
 
-/// Path of a trace in examples/traces/h100.
 fn h100(name: &str) -> String {
     example(&format!("h100/{name}.pt.trace.json.gz"))
 }
@@ -391,7 +390,7 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
     assert!(text(&record).contains("captures of its graphs"), "{}", text(&record));
     assert!(errors(&record).contains("CAPTURE_READ"), "{}", errors(&record));
 
-    // The trace, with its capture in the usual folder next to it.
+    // The trace has its capture in the usual folder next to it.
     let beside = place.path().join("run/capture_traces");
     std::fs::create_dir_all(&beside).expect("a folder");
     std::fs::copy(&capture, beside.join("graph.json.gz")).expect("a copy");
@@ -404,7 +403,7 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
     assert_eq!(code(&without), 0, "{}", text(&without));
     assert!(text(&without).contains("compared at the graph launches"), "{}", text(&without));
 
-    // Eager code has the ops of the capture; without the capture the gate asks for it.
+    // Eager code has the ops of the capture; without the capture, the gate asks for it.
     let bare = run(&place, &["gate", "--base", &eager, "--new", &replay]);
     assert_eq!(code(&bare), 1, "{}", text(&bare));
     assert!(text(&bare).contains("--new-capture"), "{}", text(&bare));
@@ -435,7 +434,7 @@ fn a_finding_names_its_first_call_sites_and_counts_the_others() {
     assert!(finding.contains("--verbose lists 62 call sites"), "{told}");
     let all = run(&folder(), &[&arguments[..], &["--verbose"]].concat());
     assert_eq!(text(&all).matches("\n  at ").count(), 62, "{}", text(&all));
-    // What exceeds a limit, but could not be tested, is in the first line.
+    // The first line lists times that exceed a limit but could not be tested.
     let loader = [h100("train_base"), h100("train_loader")];
     let late = run(&folder(), &["gate", "--base", &loader[0], "--new", &loader[1]]);
     assert_eq!(code(&late), 3);
@@ -443,7 +442,6 @@ fn a_finding_names_its_first_call_sites_and_counts_the_others() {
     assert!(first.contains("time inconclusive: step_wall 10.524 ms"), "{first}");
 }
 
-/// Names of the files in a folder.
 fn files(folder: &TempDir) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
@@ -506,7 +504,7 @@ fn a_full_disk_leaves_the_older_result_unchanged() {
     ] {
         std::fs::write(at(name), "older").expect("written");
         let mut command = Command::new("sh");
-        // The limit of 1 KB per file looks like a full disk to the program.
+        // To the program, the limit of 1 KB per file looks like a full disk.
         command.args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$@\"", "sh"]);
         command.arg(env!("CARGO_BIN_EXE_tracetree")).args(arguments).arg(name);
         let output = command.current_dir(&folder).output().expect("the program runs");

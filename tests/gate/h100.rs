@@ -1,5 +1,5 @@
-//! Gate results for runs recorded on an H100: one program run three times, known changes of it, and replays of
-//! graphs with and without their captures.
+//! Tests gate results for runs recorded on an H100: one program run three times, known changes of this
+//! program, and replays of graphs with and without their captures.
 
 use crate::support::gated::check;
 use crate::support::traces;
@@ -9,7 +9,7 @@ use tracetree::gate::{Captured, Date, FindingSite, Gate, Outcome, Recorder, Reco
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 
-/// The program that was run three times.
+/// Recordings of the program that was run three times.
 const RUNS: [&str; 3] = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];
 
 fn runs(names: &[&str], captures: CaptureSource) -> Recording {
@@ -22,18 +22,17 @@ fn file(name: &str) -> Recording {
     runs(&[name], CaptureSource::Nowhere)
 }
 
-/// A replay with its capture.
+/// A graph replay with its capture.
 fn captured(name: &str) -> Recording {
     runs(&[name], CaptureSource::Files(vec![traces::h100(&format!("{name}.capture"))]))
 }
 
-/// The rules that are violated.
 fn broken(gate: &Gate) -> BTreeSet<&str> {
     let broken = gate.checks.iter().filter(|check| !check.findings.is_empty());
     broken.map(|check| check.rule.as_str()).collect()
 }
 
-/// The classes of the innermost modules of all call sites; `step` outside of modules.
+/// The classes of the innermost modules of all call sites; `step` if a call site is outside of modules.
 fn classes(gate: &Gate) -> BTreeSet<String> {
     let sites = gate.findings.iter().flat_map(|finding| &finding.sites);
     let class = |site: &FindingSite| {
@@ -68,7 +67,7 @@ fn three_runs_of_one_program_pass_in_every_order() {
 fn a_library_change_is_reported_as_kernels_at_the_calling_modules() {
     let before = runs(&RUNS, CaptureSource::Nowhere);
     for (name, rules, modules, sentence) in [
-        // The memory order also affects the mean and the last relu.
+        // The changed memory format also affects the mean and the last relu.
         (
             "resnet_channels_last",
             &["layout_change"][..],
@@ -85,7 +84,7 @@ fn a_library_change_is_reported_as_kernels_at_the_calling_modules() {
             "resnet_benchmark",
             &["kernels_per_call", "new_kernel"],
             &["Conv2d"],
-            "Convolutions run other kernels for the same tensors",
+            "Convolutions run different kernels for the same tensors",
         ),
     ] {
         let gate = check(&before, &file(name));
@@ -106,7 +105,7 @@ fn several_runs_per_side_violate_the_time_rule_if_every_run_takes_longer() {
     let gate = check(&before, &after);
     let expected = BTreeSet::from(["gpu_time", "kernels_per_call", "new_kernel", "step_wall"]);
     assert_eq!(broken(&gate), expected);
-    // With one run the noise is unknown, and less time is not a finding.
+    // Given one run per side, the noise is unknown, and less time is not a finding.
     assert!(!broken(&check(&before, &file("resnet_tf32_off"))).contains("gpu_time"));
     assert!(!broken(&check(&after, &before)).contains("gpu_time"));
 }
@@ -123,7 +122,7 @@ fn a_different_attention_backend_is_a_finding_in_the_attention() {
         assert_eq!(change.what, format!("Attention runs {backend} instead of math kernels"));
         let is_inside = |site: &FindingSite| site.place.words().contains(".Attention_");
         assert!(change.sites.iter().all(is_inside), "{name}: {:?}", change.sites);
-        // In the other direction a fused kernel is lost.
+        // In the other direction, a fused kernel is lost.
         let back = check(&file(name), &before);
         assert!(broken(&back).contains("lost_fusion"), "{name}: {:?}", broken(&back));
     }

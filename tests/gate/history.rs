@@ -1,12 +1,12 @@
-//! Change points compared with those of an independent program, and the history of baselines.
+//! Tests change points against those of an independent program, and the history of baselines.
 
 use serde_json::Value;
 use tracetree::gate::{Search, change_points};
 
-/// Series from Apache Otava's own tests and generated ones with planted shifts, each with the change points that
-/// its release 0.8.0 (`otava.analysis.compute_change_points`) finds. When that release removes a point, it
-/// recomputes the two neighbours to the right but not the one to the left. The data recompute both sides, and
-/// `as_released` says whether the release finds the same points.
+/// Series from Apache Otava's own tests and generated series with planted shifts, each with the change
+/// points that its release 0.8.0 (`otava.analysis.compute_change_points`) finds. When that release
+/// removes a point, it recomputes the two neighbors to the right but not the one to the left. The
+/// expected data recompute both sides, and `as_released` says whether the release finds the same points.
 const ORACLE: &str = include_str!("../data/change_points.json");
 
 fn numbers(values: &Value) -> Vec<f64> {
@@ -15,7 +15,7 @@ fn numbers(values: &Value) -> Vec<f64> {
 }
 
 fn number(value: &Value) -> f64 {
-    // The oracle writes NaN for the mean of an empty range; none of these series has one.
+    // The oracle writes NaN for the mean of an empty range, but no series here has an empty range.
     value.as_f64().expect("a number")
 }
 

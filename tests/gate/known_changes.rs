@@ -1,5 +1,5 @@
-//! Gate and comparison results for a training on an H100 with one known change, recorded by
-//! `examples/traces/record_changes.py`: they show the rule of the change at its call site, and no other.
+//! Tests gate and comparison results for a training program on an H100 with one known change, recorded by
+//! `examples/traces/record_changes.py`. Only the rule of this change must be violated, at its call site.
 
 use crate::support::gated::{self, check, record};
 use crate::support::traces;
@@ -22,7 +22,7 @@ fn findings(variant: &str) -> Vec<String> {
     gated::findings(&gate(variant))
 }
 
-/// The call sites of the only finding, without repetitions, and what changed there.
+/// The distinct call sites of the only finding, and what changed there.
 fn sites(variant: &str) -> Vec<(String, String)> {
     let gate = gate(variant);
     let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
@@ -36,7 +36,7 @@ fn the_same_program_again_passes_and_a_slow_loader_is_a_warning() {
     let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
     assert_eq!((finding.state, &finding.rules[..]), (State::Warned, &["python".to_owned()][..]));
     assert!(finding.what.contains("load: <built-in function sleep>"), "{}", finding.what);
-    // What the sleep costs is for the rules about time, for which one run is not enough.
+    // The cost of a sleep is covered by the rules about time, for which one run is not enough.
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     assert!(
         gate.reasons.iter().all(|reason| reason.starts_with("step_wall")),
@@ -66,7 +66,7 @@ fn a_block_that_is_gone_is_one_finding() {
 fn a_different_batch_is_one_finding_with_the_kernels_that_follow() {
     let found = findings("batch");
     let [only] = &found[..] else { panic!("one finding: {found:?}") };
-    // Twice the bytes are copied to the device.
+    // Twice as many bytes are copied to the device.
     assert!(only.starts_with("new_copy shape_change: Inputs are 2 times as large"), "{only}");
     assert!(sites("batch").len() > 20);
 }
@@ -78,7 +78,7 @@ fn optimizer_and_clipping_changes_are_one_finding_each() {
         findings("foreach_off"),
         ["lost_fusion: AdamW runs one tensor at a time instead of foreach"]
     );
-    // The 41 added casts are of norms that are already on their device, so they copy nothing.
+    // The 41 added casts apply to norms that are already on their device, so they copy nothing.
     let clip = findings("clip");
     let [only] = &clip[..] else { panic!("one finding: {clip:?}") };
     assert!(

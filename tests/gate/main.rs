@@ -1,4 +1,4 @@
-//! Runs checked against a baseline: rules, changes with their call sites, history.
+//! Tests runs against a baseline: rules, changes with their call sites, history.
 
 #[path = "../support/mod.rs"]
 mod support;

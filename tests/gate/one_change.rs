@@ -1,5 +1,5 @@
-//! Gate results for a program with one change: the change is found at its call site, and nothing that only
-//! resembles it or follows from it.
+//! Tests gate results for a program with one change: the change is found at its call site, and nothing else
+//! that resembles or follows from it.
 
 use crate::support::compared;
 use crate::support::gated::{check, findings, record};
@@ -21,7 +21,7 @@ fn told(baseline: &Recording, candidate: &Recording) -> Vec<String> {
     findings(&check(baseline, candidate))
 }
 
-/// Reads a value; a value on the GPU is copied and waited for.
+/// Reads a value. If the value is on the GPU, it is copied and the host waits for it.
 fn item(t: &mut HostThread<'_>, is_on_gpu: bool) {
     t.op("aten::item", |t| {
         t.op("aten::_local_scalar_dense", |t| {
@@ -76,7 +76,7 @@ fn a_change_that_violates_two_rules_is_one_finding_and_explains_its_launches() {
         told(&with_kernels(0, 0), &with_kernels(1, 1)),
         [
             "new_sync new_copy: The host reads a value of a tensor: aten::item per step",
-            "kernels_per_call new_kernel: Matrix products run other kernels for the same tensors at 1 op per step"
+            "kernels_per_call new_kernel: Matrix products run different kernels for the same tensors at 1 op per step"
         ]
     );
 }
@@ -121,7 +121,7 @@ fn different_kernels_follow_from_different_shapes() {
     );
 }
 
-/// A training of `blocks` blocks whose loader makes `casts` casts.
+/// A training program with `blocks` blocks whose loader makes `casts` casts.
 fn training(blocks: usize, casts: usize) -> Recording {
     program(|t| {
         (0..casts).for_each(|_| t.op("aten::_to_copy", |t| t.kernel("cast", 1.0)));
@@ -147,7 +147,7 @@ fn reduced_optimizer_work_follows_from_a_removed_layer() {
     let (before, after) = (training(4, 2), training(3, 2));
     let found = told(&before, &after);
     assert_eq!(found, ["gone_op: 3 instead of 4 Block calls per step"]);
-    // Other work that is gone outside of modules is still reported.
+    // Removed work outside of modules is still reported.
     let less = told(&before, &training(3, 1));
     assert!(less.len() == 2 && less.iter().any(|told| told.contains("aten::_to_copy")), "{less:?}");
 }

@@ -1,4 +1,5 @@
-//! The gate and `diff` name the same changes: of two traces, and of a baseline file and a trace.
+//! Tests that the gate and `diff` report the same changes, for two traces and for a baseline file and a
+//! trace.
 
 use crate::support::gated::{changes, check, record};
 use crate::support::splitmix::SplitMix;
@@ -8,7 +9,7 @@ use tracetree::gate::{Outcome, Recorder, Recording};
 use tracetree::program::CaptureSource;
 use tracetree::{CallTree, Comparison, ComparisonOptions, Trace};
 
-/// Bundled pairs that the gate compares.
+/// Bundled pairs of traces that the gate compares.
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
     let train = ["again", "item", "layer_gone", "batch", "fused_adam", "clip", "loader", "relu"];
     let train = train.map(|name| (h100("train_base"), h100(&format!("train_{name}"))));

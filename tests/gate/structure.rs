@@ -1,4 +1,4 @@
-//! Structural gate results for real pairs, for runs of one program, and for steps of one run.
+//! Tests structural gate results for real pairs, for runs of one program, and for steps of one run.
 
 use crate::support::files::inflated;
 use crate::support::gated::{changes, check, check_structure, record};
@@ -18,7 +18,7 @@ fn cpu(name: &str) -> Option<Recording> {
     Some(file(&real(&format!("cpu/{name}.pt.trace.json.gz"))?))
 }
 
-/// The rules of each finding about the structure, and its distinct call sites.
+/// The rules of each structural finding, and its distinct call sites.
 fn told(gate: &Gate) -> Vec<(String, Vec<String>)> {
     let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
     let one = |finding: &Finding| {
@@ -105,7 +105,7 @@ const STEPPED: [&str; 11] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
-/// Traces whose steps call data-dependent amounts of work: numbers of workers, lengths of bags.
+/// Traces whose steps do different amounts of work depending on their data, such as the number of workers.
 const DATA_DEPENDENT: [&str; 3] = [
     "training/eager.a100.json.gz",
     "training/compiled_graphs.v100.json.gz",
@@ -115,7 +115,7 @@ const DATA_DEPENDENT: [&str; 3] = [
 /// The steps of a trace, each as a separate tree.
 fn steps(name: &str) -> Option<Vec<CallTree>> {
     let tree = CallTree::build(Trace::open(real(name)?).expect("a readable trace"));
-    // A step without calls cannot be cut out.
+    // A step without calls cannot be cut out of the trace.
     let one = |at: usize| {
         let range = at.to_string().parse().expect("a position");
         let selection = Selection { phase: None, steps: Some(range) };
@@ -137,7 +137,7 @@ fn every_step_of_a_run_has_no_finding_against_every_other() {
     }
 }
 
-/// Compares halves, because a single step does not show what varies.
+/// Compares halves of a run, because a single step does not show what varies.
 #[test]
 fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
     for name in STEPPED {
@@ -159,7 +159,8 @@ fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
             }
             for (one, two) in [(&one, &two), (&two, &one)] {
                 let gate = check_structure(one, two);
-                // Some steps may lack calls that each of the others has, which is inconclusive.
+                // Some steps may lack calls that each of the other steps has, which makes the result
+                // inconclusive.
                 assert_ne!(gate.outcome, Outcome::Fail, "{name}: {:#?}", gate.findings);
             }
         }
@@ -238,7 +239,7 @@ fn one_linear_split_into_three_is_new_work_in_each_layer() {
     }
 }
 
-/// The baseline as it is read from the file that is written for it.
+/// The baseline as it is read back from its file.
 fn recorded(side: &Recording) -> Recording {
     Recording::from_baseline("base.ttb", &side.to_baseline()).expect("a baseline")
 }
@@ -288,7 +289,7 @@ fn baselines_are_small_and_contain_no_file_names() {
         ("mi300_h100/timesformer.h100.json.gz", 60_000),
         ("inference/vllm_eager.b200.json.gz", 100_000),
         ("cpu/tfm.pt.trace.json.gz", 40_000),
-        // Its steps differ, so each is recorded.
+        // The steps of this trace differ, so each of them is stored.
         ("training/eager.a100.json.gz", 150_000),
     ] {
         let Some(path) = real(name) else { return };
@@ -301,7 +302,7 @@ fn baselines_are_small_and_contain_no_file_names() {
     }
 }
 
-// Cases that the short form without a baseline file used to pass, or to fail without a reason.
+// Cases that the short form without a baseline file used to pass, or used to fail without a reason.
 
 #[test]
 fn a_trace_without_its_gpu_events_is_inconclusive() {

@@ -1,4 +1,4 @@
-//! `tracetree model-diff` as a user runs it: streams, files and exit codes.
+//! Tests `tracetree model-diff` as a user runs it: streams, files and exit codes.
 #![cfg(feature = "cli")]
 
 use std::path::Path;
@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Stdout and stderr of a run that must exit with `code`.
+/// Runs the command, which must exit with `code`, and returns stdout and stderr.
 fn ends(code: i32, arguments: &[&str]) -> (String, String) {
     let output = run(arguments);
     let (out, err) = (text(&output.stdout), text(&output.stderr));

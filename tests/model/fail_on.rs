@@ -1,9 +1,9 @@
-//! The rows and scenarios that a `--fail-on` condition selects.
+//! Tests which rows and scenarios a `--fail-on` condition selects.
 
 use tracetree::model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
 
-/// MatMulV2 is off by −14.6% and has 40% of the time, BatchMatMulV2 is off by +122% and has 4.5%, and
-/// MemSet is unmodeled.
+/// A comparison in which MatMulV2 is off by −14.6% and has 40% of the time, BatchMatMulV2 is off by +122%
+/// and has 4.5%, and MemSet is unmodeled.
 fn decoder() -> ModelComparison {
     let scenarios =
         read_scenarios("tests/fixtures/model_decoder/scenarios.toml").expect("scenarios");
@@ -13,7 +13,7 @@ fn decoder() -> ModelComparison {
     }
 }
 
-/// The kernel types that fail, or `-` for the scenario.
+/// The kernel types for which a condition fails, or `-` for the scenario.
 fn failing(condition: &str) -> Vec<String> {
     let condition: FailOn = condition.parse().expect("a condition");
     let failures = failures(&[condition], &[&decoder()]).expect("known kernel types");
@@ -26,7 +26,7 @@ fn failing(condition: &str) -> Vec<String> {
 fn a_row_fails_whether_the_prediction_is_too_high_or_too_low() {
     let above = failing("error>20%");
     assert_eq!(above, ["FusedInferAttentionScore", "BatchMatMulV2", "MemSet"]);
-    // Two rows are off by exactly 20%.
+    // The errors of two rows are exactly 20%.
     let at_least = failing("error >= 20");
     assert_eq!(at_least.len(), 5);
     assert_eq!(at_least[2..4], ["QuantBatchMatmulV3", "RmsNorm"]);

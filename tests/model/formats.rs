@@ -1,9 +1,9 @@
-//! One snapshot for each format of a `model-diff` report.
+//! Tests each format of a `model-diff` report with a snapshot.
 
 use crate::support::snapshot::assert_snapshot;
 use tracetree::model::{Format, Outcome, Scenario, read_scenarios, render};
 
-/// The decoder and a scenario whose profile is missing.
+/// The outcomes of the decoder and of a scenario whose profile is missing.
 fn decoder() -> Vec<Outcome> {
     let scenarios =
         read_scenarios("tests/fixtures/model_decoder/scenarios.toml").expect("two scenarios");

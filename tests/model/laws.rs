@@ -1,4 +1,4 @@
-//! Properties of `model-diff` for every input: nothing panics, and the totals add up.
+//! Tests properties of `model-diff` for every input: nothing panics, and the totals add up.
 
 use proptest::prelude::*;
 use tracetree::model::{
@@ -7,7 +7,7 @@ use tracetree::model::{
 };
 use tracetree::trace::Nanos;
 
-/// Rows of a profile: type, stream, start and duration in nanoseconds.
+/// Rows of a profile: type, stream, and start and duration in nanoseconds.
 fn rows() -> impl Strategy<Value = Vec<(usize, usize, u32, u32)>> {
     prop::collection::vec((0..5_usize, 0..3_usize, 0..20_000_u32, 0..5_000_u32), 1..40)
 }

@@ -1,4 +1,4 @@
-//! Comparison of a predicted trace with a measured profile.
+//! Tests the comparison of a predicted trace with a measured profile.
 
 #[path = "../support/mod.rs"]
 mod support;

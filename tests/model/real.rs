@@ -1,7 +1,7 @@
-//! `model-diff` on real files: a trace that TensorCast wrote and profiles of the Ascend profiler.
+//! Tests `model-diff` on real files: a trace written by TensorCast, and profiles of the Ascend profiler.
 //!
-//! `TRACETREE_TRACES` names the folder of sample traces. If it is not set, these tests print a message
-//! and are skipped.
+//! The environment variable `TRACETREE_TRACES` names the folder of sample traces. If this variable
+//! is not set, these tests print a message and are skipped.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tracetree::model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 use tracetree::trace::Nanos;
 
-/// The folder with the real files. Prints a message if it is unknown.
+/// The folder with the real files; prints a message and returns `None` if it is unknown.
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn files() -> Option<PathBuf> {
     let folder =
@@ -30,7 +30,7 @@ fn prefill(folder: &std::path::Path) -> ModelComparison {
     scenario.compare().expect("real files")
 }
 
-/// Whether two figures agree: the reference rounds to one decimal.
+/// Whether two figures agree, given that the reference rounds to one decimal.
 fn agree(ours: Option<f64>, reference: &Value) -> bool {
     let (Some(ours), Some(reference)) = (ours, reference.as_f64()) else { return false };
     (ours - reference).abs() < 0.051
@@ -44,7 +44,7 @@ fn assert_row(row: &Row, reference: &Value) {
     assert_eq!(reference["tc_count"], row.amounts.model_count, "{context}");
     let status = if row.status.label() == "unmodeled" { "TC未建模" } else { row.status.label() };
     assert_eq!(reference["status"], status, "{context}");
-    // The reference counts copies that straddle a microsecond twice: 154 for 128 launches.
+    // The reference counts a launch twice if its rows straddle a microsecond: 154 for 128 launches.
     if row.kernel_type.as_str() == "hcom_allReduce_" {
         assert_eq!(reference["prof_count"], 154);
         return;
@@ -76,7 +76,8 @@ fn a_collective_of_a_real_profile_counts_once() {
     let mut rows = comparison.rows.iter();
     let row = rows.find(|row| row.kernel_type.as_str() == "hcom_allReduce_").expect("the row");
     assert_eq!((row.amounts.profile_count, row.amounts.model_count), (128.0, 128));
-    // The sum of the 128 rows without a stream, which equals that of the 128 rows on stream 35.
+    // The expected time is the sum of the 128 rows without a stream, which equals the sum of the 128 rows on
+    // stream 35.
     assert_eq!(row.amounts.profile, Nanos(49_513_744));
     assert_eq!(row.amounts.error_pct().map(|error| (error * 10.0).round()), Some(-150.0));
     assert_eq!((comparison.profile_rows.copies, comparison.profile_rows.aicpu), (129, 129));

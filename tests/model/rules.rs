@@ -1,4 +1,4 @@
-//! Each rule of `model-diff`, on inputs of a few lines.
+//! Tests each rule of `model-diff` on inputs of a few lines.
 
 use tracetree::model::{
     ForwardPasses, ModelComparison, ModelTrace, OpMapping, Profile, Row, Scenario, Status,
@@ -34,7 +34,7 @@ fn compare(ops: &[String], entries: &str, rows: &str) -> ModelComparison {
     scenario.compare_values(&trace(ops), &mapping(entries), &profile(rows))
 }
 
-/// The comparison of these ops with a profile of one unrelated kernel.
+/// Compares these ops with a profile of one unrelated kernel.
 fn predicted(ops: &[String], entries: &str) -> ModelComparison {
     compare(ops, entries, "2,Other,1.0,1\n")
 }
@@ -67,7 +67,7 @@ fn several_kernels_share_the_time_equally_without_losing_a_nanosecond() {
     let ops: Vec<String> =
         (0..1_000).map(|_| op("a.b", 100, r#""kernel_type": "A, B,C""#)).collect();
     let comparison = predicted(&ops, "");
-    // 1,000 × 100 µs / 3, rounded once and not a thousand times.
+    // The sum 1,000 × 100 µs / 3 is rounded once, not a thousand times.
     assert_eq!(model(&comparison, "A"), (33_333_333, 1_000, Status::Hit));
     assert_eq!(model(&comparison, "C"), (33_333_333, 1_000, Status::Hit));
 }
@@ -103,7 +103,7 @@ fn an_unlisted_fused_all_reduce_counts_without_time() {
     ];
     let comparison = predicted(&ops, "");
     assert_eq!(model(&comparison, "QuantBatchMatmulV3"), (40_000, 1, Status::Hit));
-    // One unlisted with 0 µs and one listed. A miss names no kernels and adds none.
+    // One all-reduce is unlisted and counts 0 µs, one is listed. A miss names no kernels and adds none.
     assert_eq!(model(&comparison, "hcom_allReduce_"), (8_000, 2, Status::Hit));
     assert_eq!(model(&comparison, "x.all_reduce.default"), (5_000, 1, Status::Miss));
 }
@@ -189,7 +189,7 @@ fn the_first_of_several_predicting_processes_is_used_with_a_note() {
     let trace = ModelTrace::from_bytes(text.as_bytes(), "t.json").expect("two processes");
     assert_eq!((trace.process.pid.as_str(), trace.ops[0].name.as_str()), ("1", "a"));
     assert_eq!(trace.notes.get("SEVERAL_MODEL_PROCESSES").map(|note| note.count), Some(1));
-    // An op without a duration counts as 0 µs and adds to a note.
+    // An op without a duration counts as 0 µs and increments the count of a note.
     assert_eq!(trace.notes.get("NO_OP_DURATION").map(|note| note.count), Some(1));
 }
 
@@ -279,7 +279,7 @@ fn positive_and_negative_errors_do_not_cancel_in_the_weighted_error() {
     ];
     let comparison = compare(&ops, "", "2,Up,1,10\n2,Down,1,10\n2,Even,1,20\n");
     assert_eq!(comparison.total.error_pct().map(f64::round), Some(-28.0));
-    // Off by 5 + 5 + 20 of 40.
+    // The errors add up to 5 + 5 + 20 out of 40.
     assert_eq!(comparison.accuracy.weighted_error_pct, Some(75.0));
     let contributors: Vec<(&str, f64)> = comparison
         .accuracy

@@ -1,5 +1,5 @@
-//! The evidence by which calls are matched. Each test covers one piece of it and fails if that piece is
-//! disabled.
+//! Tests of the evidence by which calls are matched. Each test covers one piece of evidence and
+//! fails if that piece is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::{call, calls, relation};
@@ -96,7 +96,7 @@ fn the_running_number_of_a_generated_kernel_is_not_evidence() {
             }
         }
     };
-    // The candidate runs one more kernel at the front, so number 0 becomes number 1.
+    // The candidate runs an additional kernel first, so number 0 becomes number 1.
     let one_more = move |t: &mut HostThread<'_>| {
         t.op(shaped("triton_red_fused_mean_0", 4), |t| t.kernel("triton_red_fused_mean_0", 5.0));
         chain(1)(t);
@@ -199,7 +199,7 @@ fn all_threads_agree_which_steps_are_unmatched() {
                     t.op(shaped("aten::mm", 3), |t| t.kernel("k", 5.0));
                     t.wait_for("autograd", |t| {
                         t.op(shaped("MmBackward0", 3), |t| {
-                            // Makes this step exactly equal to a step at another position.
+                            // This makes the step exactly equal to a step at another position.
                             if number == noisy {
                                 t.call("cudaEventRecord");
                             }
@@ -254,8 +254,8 @@ fn an_op_that_casts_and_calls_itself_is_expanded_even_if_its_lowering_differs() 
     });
 }
 
-/// Adds 400 different ops, more than one layer contains, so that the calls before and after them are
-/// far apart.
+/// Adds 400 different ops, more than one layer contains, so that the calls before and after them
+/// are far apart.
 fn far(t: &mut HostThread<'_>, from: usize) {
     for number in from..from + 400 {
         t.leaf(shaped(&format!("aten::op_{number}"), 3));
@@ -398,7 +398,7 @@ fn swapped_calls_of_one_name_are_matched_by_their_arguments() {
 
 #[test]
 fn each_of_hundreds_of_threads_is_matched_with_its_counterpart() {
-    // Each thread of the candidate has one more call, so no thread is equal on both sides.
+    // Each thread of the candidate has an additional call, so no thread is equal on both sides.
     let threads = |numbers: Vec<usize>, common: usize| {
         let built = numbers.into_iter().fold(TraceBuilder::cuda(), |built, number| {
             built.thread(&format!("worker {number}"), |t| {

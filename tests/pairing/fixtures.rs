@@ -1,4 +1,4 @@
-//! The folders of `tests/fixtures` that each show a phenomenon: their files and snapshots.
+//! Tests of the folders in `tests/fixtures` that each show a phenomenon: their files and snapshots.
 
 use crate::support::compared::compare_files;
 use crate::support::fixtures::FIXTURES;
@@ -54,7 +54,7 @@ fn every_fixture_pair_is_a_phenomenon_with_a_readme() {
     }
 }
 
-/// Traces of one program do not differ, even if recorders of different years wrote them.
+/// Traces of one program do not differ, even if profilers of different years recorded them.
 #[test]
 fn recorders_of_different_years_show_no_differences() {
     for name in ["format_2021", "external_id_era"] {

@@ -1,6 +1,6 @@
-//! Precision and recall of the UID map on traces that were changed in a known way.
+//! Tests precision and recall of the UID map on traces that were changed in a known way.
 //!
-//! Generated traces are always tested; real ones only if `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real traces only if `TRACETREE_TRACES` names their folder.
 
 use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;
@@ -12,27 +12,30 @@ use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{Platform, TraceBuilder};
 use std::path::Path;
 
-/// Minimum precision and recall for a single change. This is also the goal.
+/// Minimum precision and recall for a single change. The minimum for a single change is also the
+/// goal.
 const SINGLE: f64 = 0.998;
 
-/// Minimum for several changes at once: today's level, to catch regressions. The goal is 0.995;
-/// docs/development/measurements.md lists the cases that miss it.
+/// Minimum for several changes at once, set to the current level to catch regressions. The goal is
+/// 0.995; docs/development/alignment-quality.md lists the cases that miss it.
 const SEVERAL: f64 = 0.987;
 
-/// Minimum if work moves to another thread: the frames around the moved work then look like wrappers.
+/// Minimum if work moves to another thread, because the frames around the moved work then look like
+/// wrappers.
 const SPLIT: f64 = 0.995;
 
 /// Minimum for layers that were added to a row in which ops were dropped.
 const LAYERS: f64 = 0.99;
 
-/// Minimum for swapped neighbours: among equal calls, only the position identifies a call.
+/// Minimum for swapped neighbors: among equal calls, only the position identifies a call.
 const NEIGHBOURS: f64 = 0.96;
 
-/// Minimum if the sides have different numbers of steps. Steps that make the same calls are matched by number, and
-/// nothing shows which of them was repeated or removed, so a step may be matched to its neighbour.
+/// Minimum if the sides have different numbers of steps. Steps that make the same calls are matched
+/// by number, and nothing shows which of them was repeated or removed. So a step may be matched to
+/// its neighbor.
 const EQUAL_STEPS: f64 = 0.4;
 
-/// Minimum precision and recall for a change.
+/// Minimum precision and recall required for a change.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other changes are single ones")]
 fn least(change: &Change) -> f64 {
     match change {
@@ -67,12 +70,12 @@ fn generated(platform: Platform) -> Recording {
     Recording::read(training(platform, 3).json().as_bytes()).expect("a built trace is a trace")
 }
 
-/// The hard changes that are found wherever frames show the layers, with the minimum.
+/// The hard changes that are handled well if frames show the layers, with the minimum for each.
 fn with_frames() -> Vec<(Change, f64)> {
     vec![(Change::MoreLayersDrop(5.0), LAYERS)]
 }
 
-/// One line for each change and mode on which the alignment of a recording misses its minimum.
+/// One line for each change and mode for which the alignment of a recording misses its minimum.
 fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
     let all = Change::all().into_iter().map(|change| {
@@ -146,8 +149,8 @@ fn a_change_preserves_the_nesting_of_the_other_events() {
     }
 }
 
-/// The number of true pairs whose parents are not a true pair. Added and removed events are skipped when
-/// looking for the parents.
+/// The number of true pairs whose parents are not a true pair. Added and removed events are skipped
+/// when looking for the parents.
 fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
     let truth = Truth::between(baseline, candidate);

@@ -1,4 +1,4 @@
-//! Matching the calls of two traces, on generated, changed and real traces.
+//! Tests of matching the calls of two traces, on generated, changed and real traces.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
-//! Matching the calls of two traces: each test covers a phenomenon, mostly with a folder in
-//! `tests/fixtures`.
+//! Tests of matching the calls of two traces. Each test covers a phenomenon, most of which have a
+//! folder in `tests/fixtures`.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::find::{call, calls, relation};
@@ -13,8 +13,8 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&TraceDiff) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| look(analysis.diff()))
 }
 
-/// The call names at each point of difference (baseline, candidate; empty if a side has none), and the
-/// name of the lowest common node.
+/// The call names at each point of difference (baseline, candidate; empty if a side has no call),
+/// and the name of the lowest common node.
 fn points(diff: &TraceDiff) -> Vec<[String; 3]> {
     let name = |node: MergedNode, side: Side| {
         node.call(side).map_or_else(String::new, |call| diff.tree(side).name(call).to_owned())

@@ -1,4 +1,4 @@
-//! Calls that the user matches with `--match`.
+//! Tests of calls that the user matches with `--match`.
 
 use crate::support::compared::{shaped, trace};
 use crate::support::find::{call, calls};
@@ -72,7 +72,7 @@ fn a_pin_that_cannot_be_kept_is_an_error() {
         r#"module("Block_0") = module("Block_1")"#,
     ]);
     assert!(twice.contains("an earlier --match"), "{twice}");
-    // Each is inside of the counterpart of the other.
+    // Each pinned call is inside the counterpart of the other.
     let crossed = message(&[
         r#"module("Block_0") = op("aten::mm")"#,
         r#"module("Block_1") = module("Block_1")"#,

@@ -1,5 +1,5 @@
-//! Matching of equal calls by their position, the amount of their work and their neighbours. Each test
-//! covers one piece of that evidence and fails if that piece is disabled.
+//! Tests of matching equal calls by their position, the amount of their work and their neighbors.
+//! Each test covers one piece of this evidence and fails if that piece is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::calls;
@@ -7,8 +7,8 @@ use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
-/// For each baseline call of this name, the index of its counterpart among the candidate's calls of this
-/// name.
+/// For each baseline call with this name, the index of its counterpart among the candidate's calls
+/// with this name.
 fn partners(diff: &TraceDiff, name: &str) -> Vec<Option<usize>> {
     let theirs = calls(diff.tree(Side::Candidate), name);
     let mine = calls(diff.tree(Side::Baseline), name).into_iter();
@@ -65,8 +65,9 @@ fn of_similar_siblings_the_equal_one_is_matched_and_not_a_larger_one() {
 
 #[test]
 fn the_position_of_a_call_is_after_everything_inside_the_call_before_it() {
-    // The second `sigmoid` is swapped with the large call before it, and the first one is removed. The
-    // removed one would be nearer if the position of a call were the start of the call before it.
+    // The second `sigmoid` is swapped with the large call before it, and the first `sigmoid` is
+    // removed. The removed call would be nearer if the position of a call were the start of the
+    // previous call.
     let block = |t: &mut HostThread<'_>, before: bool, behind: bool| {
         large(t, "linear", 12);
         if before {
@@ -132,7 +133,7 @@ fn a_call_swapped_with_a_whole_pass_is_still_its_neighbour() {
         if swapped {
             op(t, "zero_grad");
         }
-        // More siblings than a frame usually has, so that some of them are far away.
+        // There are more siblings than a frame usually has, so some of them are far away.
         for number in 0..40 {
             op(t, &format!("optimizer_{number}"));
         }
@@ -364,20 +365,20 @@ fn instance_numbers_decide_only_between_modules_with_nearly_equal_contents() {
         });
         partner
     };
-    // One call of twenty is removed; then half of them are.
+    // First one call of twenty is removed, then half of them are.
     assert_eq!(partner_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
     assert_eq!(partner_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
 }
 
-/// An op for each letter.
+/// Adds one op for each letter.
 fn row(letters: &'static str) -> impl Fn(&mut HostThread<'_>) {
     move |t| letters.chars().for_each(|letter| op(t, &letter.to_string()))
 }
 
 #[test]
 fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
-    // A single x that moved to the front would explain these rows as well as a y and a z that moved a
-    // little.
+    // A single x that moved to the front would explain these rows as well as a y and a z that moved
+    // a little.
     look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
         for name in ["aten::x", "x"] {
             assert_eq!(partners(diff, name), in_order(4), "{name}");
@@ -473,8 +474,8 @@ fn equal_calls_keep_their_order_if_several_were_swapped() {
 
 #[test]
 fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
-    // The second of seven x has moved to the front, and another x past a y. If all x kept their order,
-    // six of them would have moved.
+    // The second of seven x moved to the front, and another x moved past a y. If all x kept their
+    // order, six of them would have moved.
     look(row("xyxyxyxyxyxyxye"), row("xxyxyxyyxxyyxye"), |diff| {
         let moved = relations(diff, "aten::x").into_iter();
         assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);
@@ -546,7 +547,7 @@ fn a_swapped_call_that_lost_its_contents_is_found_in_a_long_row() {
                 op(t, "beside");
             }
             row(LETTERS)(t);
-            // A second call, so that the name is not unique.
+            // This second call makes sure that the name is not unique.
             large(t, "relu", 8);
         }
     };
@@ -654,6 +655,26 @@ fn frames_around_calls_that_moved_to_another_thread_stay_matched() {
         let diff = analysis.diff();
         for name in ["loop.py(5): run", "loop.py(9): step", "aten::a", "aten::i"] {
             assert_eq!(partners(diff, name), [Some(0)], "{name}");
+        }
+    });
+}
+
+#[test]
+fn ranges_under_two_names_are_matched_by_the_calls_in_them() {
+    let program = |names: [&'static str; 2]| {
+        move |t: &mut HostThread<'_>| {
+            op(t, "embedding");
+            t.op(names[0], |t| ["mm", "add"].map(|name| op(t, name)).into_iter().collect());
+            op(t, "norm");
+            t.op(names[1], |t| ["bmm", "sub"].map(|name| op(t, name)).into_iter().collect());
+        }
+    };
+    look(program(["attention", "mlp"]), program(["range one", "range two"]), |diff| {
+        for (name, renamed) in [("attention", "range one"), ("mlp", "range two")] {
+            let range = calls(diff.tree(Side::Baseline), name)[0];
+            let partner = diff.partner(Side::Baseline, range).expect("a counterpart");
+            assert_eq!(diff.tree(Side::Candidate).name(partner), renamed);
+            assert_eq!(diff.relation(Side::Baseline, range), Relation::Renamed);
         }
     });
 }

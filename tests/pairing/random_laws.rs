@@ -1,7 +1,7 @@
-//! Laws of every comparison, checked on random traces and on random changes of them.
+//! Tests laws of every comparison, on random traces and random changes of them.
 //!
-//! `tests/analysis/laws.rs` checks the same laws on example traces and real ones. The trees here are
-//! small and unusual, and a failing case shrinks to one that a person can read.
+//! `tests/analysis/laws.rs` checks the same laws on example traces and real ones. The trees here
+//! are small and unusual, and a failing case shrinks to one that a person can read.
 
 use crate::support::laws;
 use crate::support::random_trace::{Shown, pair, strangers, trace};
@@ -18,7 +18,7 @@ fn read(trace: &Shown) -> Trace {
         .expect("a built trace is a trace")
 }
 
-/// Checks the laws of a pair.
+/// Checks the laws of a comparison for a pair.
 fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     let traces = PerSide::new(read(baseline), read(candidate));
     let trees = traces.map(CallTree::build);
@@ -34,7 +34,8 @@ fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     Ok(())
 }
 
-/// Every run checks the same cases. To hunt for failures by hand, change the seed or add cases.
+/// The test configuration: a fixed seed, so every run checks the same cases. To search for failures
+/// by hand, change the seed or add cases.
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: 400,

@@ -1,6 +1,6 @@
-//! Real traces of a program before and after one change: each pair differs in that change and in nothing
-//! else. The pairs that are not in this repository are compared only if `TRACETREE_TRACES` names their
-//! folder.
+//! Tests on real traces of a program before and after one change. The traces of each pair differ
+//! only in that change. Pairs that are not in this repository are compared only if
+//! `TRACETREE_TRACES` names their folder.
 
 use crate::support::compared::compare_files;
 use crate::support::find::calls;
@@ -67,7 +67,7 @@ fn a_rerun_shows_no_structural_difference() {
     }
 }
 
-/// Names and counts of the outermost calls that only this side has.
+/// Names and counts of the outermost calls that only one side has.
 fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let mut names = BTreeMap::new();
     for point in diff.differences() {
@@ -80,7 +80,7 @@ fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// Names and counts of the ops, at any depth, that only this side has.
+/// Names and counts of the ops, at any depth, that only one side has.
 fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let tree: &CallTree = diff.tree(side);
     let mut names = BTreeMap::new();
@@ -153,8 +153,8 @@ fn an_extra_layer_leaves_the_old_ones_matched_with_themselves() {
 fn unfused_projections_differ_under_the_attention_layers() {
     cpu("tfm", "tfm_unfused_qkv", |analysis| {
         let mut found = points_by_module(analysis.diff());
-        // The backward pass has no modules. Its points of difference are those of the same three layers
-        // and steps, and the additions of the gradients of the three projections.
+        // The backward pass has no modules. The points of difference there belong to the same three
+        // layers and steps, plus the additions of the gradients of the three projections.
         let backward = found.remove("").expect("points on the backward thread");
         let expected = |name: &str| name.starts_with("autograd::engine::") || name == "aten::add_";
         assert!(backward.iter().all(|name| expected(name)), "{backward:?}");
@@ -177,7 +177,7 @@ fn layer(number: usize) -> &'static str {
     ["nn.Module: Layer_0", "nn.Module: Layer_1", "nn.Module: Layer_2"][number]
 }
 
-/// Names of the calls at the points of difference, by the module around them (`""` for none).
+/// Names of the calls at the points of difference, by their enclosing module (`""` for none).
 fn points_by_module(diff: &TraceDiff) -> BTreeMap<&str, Vec<&str>> {
     let mut points: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for point in diff.differences() {

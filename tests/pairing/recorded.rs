@@ -1,9 +1,9 @@
-//! The UID maps of recordings in `examples/traces` that were changed in known ways, compared with
-//! snapshots.
+//! Compares the UID maps of changed recordings in `examples/traces` with snapshots.
 //!
-//! The minimums in `ground_truth` are so loose that they are met even if one rule is lost. Here every changed match shows up: a line
-//! has the number of matched host calls, of correct ones among them and of possible ones, the CRC-32 of
-//! the map, the change and the mode. If more matches are correct than before, accept the snapshot.
+//! The minimums in `ground_truth` are so loose that they are met even if one rule is lost. Here, in
+//! contrast, every changed match shows up. A line contains the numbers of matched host calls, of
+//! correct ones and of possible ones, the CRC-32 of the map, the change and the mode. If more
+//! matches are correct than before, accept the snapshot.
 
 use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;
@@ -12,7 +12,7 @@ use crate::support::recording::Recording;
 use crate::support::snapshot::assert_snapshot;
 use std::path::Path;
 
-/// Seed of all changes.
+/// Seed of all random changes.
 const SEED: u64 = 1;
 
 fn check(name: &str, file: &str) {

@@ -1,5 +1,5 @@
-//! Repeated layers with renamed ops: matches found below the first layer are copied to the others, but
-//! only where nothing distinguishes the layers.
+//! Tests of repeated layers with renamed ops. Matches found below the first layer are copied to
+//! later layers, but only if nothing distinguishes the layers.
 
 use crate::support::compared::{compare_texts, shaped};
 use crate::support::find::calls;
@@ -16,7 +16,7 @@ const NAMES: [[&str; 2]; 4] = [
 ];
 const LAYERS: usize = 8;
 
-/// A layer of four renamed ops and two that keep their name.
+/// A layer with four renamed ops and two ops that keep their name.
 fn layer(t: &mut HostThread<'_>, side: usize, inside: impl Fn(&mut HostThread<'_>)) {
     let [all, scores, weigh, project] = NAMES.map(|names| names[side]);
     t.op(shaped(all, 64), |t| {
@@ -34,8 +34,8 @@ fn layer(t: &mut HostThread<'_>, side: usize, inside: impl Fn(&mut HostThread<'_
     t.op(shaped("aten::add", 64), |t| t.kernel("add", 5.0));
 }
 
-/// Aligns both sides and checks all layers. `inside` gets the side and the layer and may add calls to one
-/// op of that layer.
+/// Aligns both sides and checks all layers. `inside` receives the side and the layer, and may add
+/// calls to one op of that layer.
 fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     let traces = [0, 1].map(|side| {
         let builder = TraceBuilder::cuda().thread("main", |t| {
@@ -49,7 +49,7 @@ fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     compare_texts(&PerSide::new(one, two), |analysis| all_in_their_layers(analysis.diff()));
 }
 
-/// Every op of every layer and its kernels have their counterparts in the same layer.
+/// Checks that every op of every layer, and its kernels, have their counterparts in the same layer.
 fn all_in_their_layers(diff: &TraceDiff) {
     let kernels = ["gemm_a", "gemm_b", "gemm_c", "bias", "divide", "aten::div"];
     for [mine, theirs] in NAMES.into_iter().chain(kernels.map(|name| [name; 2])) {

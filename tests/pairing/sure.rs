@@ -1,4 +1,5 @@
-//! Ranges that one side marks, layers that changed in a row that grew, and how sure a match is.
+//! Tests of ranges that only one side marks, of changed layers in a row that grew, and of the
+//! confidence of matches.
 
 use crate::support::compared::{align_threads as look, compare_files, shaped};
 use crate::support::files::real_traces;
@@ -11,7 +12,7 @@ fn work(t: &mut HostThread<'_>, name: &str) {
     t.op(shaped(name, 4), |t| t.kernel("kernel", 5.0));
 }
 
-/// The confidence of the matches of all calls of this name, in order; `None` for unmatched ones.
+/// The confidence of the matches of all calls with this name, in order; `None` for unmatched calls.
 fn confidences(diff: &TraceDiff, side: Side, name: &str) -> Vec<Option<Confidence>> {
     let calls = calls(diff.tree(side), name).into_iter();
     calls.map(|call| diff.confidence(side, call)).collect()
@@ -118,7 +119,7 @@ fn a_dropped_call_is_not_one_of_many_added_ones() {
     look(program(false, 0), program(true, 10), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").1, None);
     });
-    // One added call may well be the one that is missing elsewhere.
+    // The added call may well be the one that is missing elsewhere.
     look(program(false, 0), program(true, 1), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").0, Relation::Moved);
     });
@@ -139,7 +140,7 @@ fn equal_calls_of_which_one_is_gone_may_be_exchanged() {
             let found = confidences(diff, side, "aten::add");
             let groups: Vec<Option<u32>> =
                 found.iter().flatten().map(|confidence| confidence.group()).collect();
-            // Between `mm` and `gelu` there is a choice, after `gelu` there is none.
+            // Between `mm` and `gelu` several matches are possible; after `gelu` only one is.
             assert_eq!(groups, [Some(0), Some(0), None, None], "{side:?}");
             assert_eq!(found.iter().flatten().last(), Some(&Confidence::Firm));
             for name in ["aten::mm", "aten::gelu"] {
@@ -189,7 +190,7 @@ fn renamed_and_moved_calls_are_at_most_likely() {
     });
 }
 
-/// The files of the specification, which are only in the collection of real traces.
+/// This test uses the files of the specification, which are only in the collection of real traces.
 #[test]
 fn ranges_and_layers_of_the_collection_are_matched_in_order() {
     let Some(folder) = real_traces() else {

@@ -1,4 +1,4 @@
-//! Steps of inference engines are compared by their batches, in any order.
+//! Tests that steps of inference engines are compared by their batches, in any order.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
@@ -34,7 +34,7 @@ fn requests_in_another_order_are_compared_with_their_like() {
                 assert_eq!(one.0, two.0, "{name}: {row:?}");
                 assert!(row.evidence != Some(StepEvidence::SameBatch) || one == two, "{row:?}");
             }
-            // As many as the classes of both traces allow.
+            // Number of steps that the batch classes of both traces allow to match.
             let mut counts: BTreeMap<_, PerSide<usize>> = BTreeMap::new();
             for side in Side::BOTH {
                 all[side].iter().for_each(|batch| counts.entry(batch.0).or_default()[side] += 1);
@@ -68,7 +68,7 @@ fn every_call_of_a_compared_step_is_matched_within_its_pair() {
             matched += 1;
             assert_eq!(two.step(other), Some(partner[&step]));
         }
-        // Contexts of other lengths are padded by other ops.
+        // Contexts of different lengths are padded by different ops.
         assert!(ops > 1000 && matched * 100 > ops * 99, "{matched} of {ops}");
         assert!(analysis.changes().firm_share().is_some_and(|share| share > 0.9));
     });

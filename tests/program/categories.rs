@@ -1,4 +1,4 @@
-//! The kind of work of every GPU event, and the tables built from it.
+//! Tests of the kind of work of every GPU event, and of the tables built from it.
 
 use crate::support::compared::{compare_files, compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -37,7 +37,7 @@ fn kind_with(options: AnalysisOptions, body: impl FnOnce(&mut HostThread<'_>)) -
     })
 }
 
-/// A kernel below nested ops, outermost first.
+/// A kernel below nested ops, which are listed outermost first.
 fn below(ops: &'static [&'static str], kernel: &'static str) -> impl FnOnce(&mut HostThread<'_>) {
     move |t| match ops {
         [op, rest @ ..] => t.op(*op, below(rest, kernel)),
@@ -140,15 +140,15 @@ fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
         kind(|t| t.op("LayerNormFunctionBackward", |t| t.kernel("k", 1.0))),
         "normalization by autograd"
     );
-    // A node that moves no data says nothing about a kernel.
+    // A node that moves no data is not evidence about a kernel.
     let view = "autograd::engine::evaluate_function: SplitBackward0";
     assert_eq!(kind(|t| t.op(view, |t| t.kernel("gemm", 1.0))), "gemm by kernel_name");
     let norm = |t: &mut HostThread<'_>| t.module("RMSNorm_3", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Block_0", norm)), "normalization by module");
-    // An outer module says nothing about the work of the modules inside it.
+    // An outer module is not evidence about the work of the modules inside it.
     let inner = |t: &mut HostThread<'_>| t.module("Mystery_0", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Linear_0", inner)), "unclassified by none");
-    // A range named by the user is not an op.
+    // A range that the user named is not an op.
     assert_eq!(kind(|t| t.op("attention part", |t| t.kernel("k", 1.0))), "unclassified by none");
 }
 
@@ -284,7 +284,7 @@ fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
     }
 }
 
-/// Totals of all tallies of a table: events and time on each side.
+/// Totals over all tallies of a table: events and time on each side.
 fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
     let mut sums: PerSide<(u64, Nanos)> = PerSide::default();
     for tally in tallies {
@@ -317,7 +317,7 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
     PerSide::from_fn(|side| (tally.count(side), tally.total(side)))
 }
 
-/// The lines of the three tables, for the mirror law.
+/// The lines of the three tables, for checking the mirror law.
 fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [
@@ -337,7 +337,6 @@ fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     ]
 }
 
-/// The verdicts on the kernels, by name.
 fn verdicts(analysis: &Analysis) -> BTreeMap<String, Verdict> {
     let rows = analysis.by_kernel();
     let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
@@ -430,7 +429,7 @@ fn stacks_are_those_at_the_launch_of_a_kernel() {
                     t.op("aten::mm", |t| t.kernel("gemm", 900.0));
                     t.op("aten::mm", |t| t.kernel("gemm", 900.0));
                 });
-                // The kernels still run while this frame is open.
+                // The kernels are still running while this frame is open.
                 t.frame("log.py(1): write", |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)));
             });
         })
@@ -547,7 +546,7 @@ fn a_kernel_without_ops_is_classified_by_the_ops_of_the_other_side() {
     });
 }
 
-/// Communication time: the sum over the categories, and the sum over the steps.
+/// Communication time, computed as the sum over the categories and as the sum over the steps.
 fn communication(analysis: &Analysis) -> [PerSide<Nanos>; 2] {
     let is_it = |name: &str| name == "communication";
     let mut by_category: PerSide<Nanos> = PerSide::default();

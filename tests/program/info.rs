@@ -1,4 +1,5 @@
-//! `tracetree info`: what is in a trace, as a value, a line, a list of fields and JSON.
+//! Tests of `tracetree info`: the contents of a trace as a value, a line, a list of fields and
+//! JSON.
 #![cfg(feature = "cli")]
 
 use crate::support::compared::trace;
@@ -75,7 +76,7 @@ fn phases_come_from_annotations() {
     };
     assert_eq!(phases(&["step[IDLE bs=0]", "step[MIXED bs=2]"]), ["mixed", "idle"]);
     assert_eq!(phases(&["step[EXTEND bs=2]", "step[DECODE bs=2]"]), ["prefill", "decode"]);
-    // A forward pass on its own is not training.
+    // A forward pass alone is not training.
     assert_eq!(phases(&["forward"]), [""; 0]);
     assert_eq!(phases(&["forward", "backward"]), ["train.forward", "train.backward"]);
     assert_eq!(phases(&["forward", "optimizer"]), ["train.forward", "train.optimizer"]);
@@ -108,7 +109,7 @@ fn the_platform_is_decided_from_all_evidence() {
     assert_eq!(vendor(run(TraceBuilder::cuda())), Vendor::Nvidia);
     assert_eq!(vendor(run(TraceBuilder::rocm())), Vendor::Amd);
     assert_eq!(vendor(TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm"))), Vendor::Cpu);
-    // A version header of the other vendor does not decide on its own.
+    // A version header of the other vendor is not decisive alone.
     let misled = run(TraceBuilder::rocm()).header("cuda_runtime_version", json!(12040));
     assert_eq!(vendor(misled), Vendor::Amd);
 }
@@ -398,7 +399,7 @@ fn a_network_is_named_after_its_module_even_if_backward_work_takes_most_of_the_t
     let model = model_of_thread(thread);
     assert_eq!(model.root.as_deref(), Some("ResNet"));
     assert_eq!(model.architecture.map(|found| found.what), Some(Architecture::Convolutional));
-    // A sampler next to graph replays is not the network.
+    // A sampler that runs next to graph replays is not the network.
     let sampled = model_of_thread(|t| {
         t.module("Sampler_0", |t| t.kernel("a_kernel", 1.0));
         t.launch("cudaGraphLaunch").graph(|graph| graph.kernel("k", 200.0));

@@ -1,9 +1,9 @@
-//! The kind of work of more than a thousand kernels, checked against hand-assigned labels in
+//! Tests the kind of work of more than a thousand kernels against hand-assigned labels in
 //! `tests/data/kernels.csv`.
 //!
-//! The columns of that file are the name of the kernel; the ops above its launch, outermost first; the
-//! label; the GPU time in µs that the row represents in recorded traces; and whether the kernel comes
-//! from a recording or from public documentation.
+//! The columns of that file are the name of the kernel; the ops above its launch, outermost first;
+//! the label; the GPU time in µs that the row represents in recorded traces; and whether the kernel
+//! comes from a recording or from public documentation.
 
 use crate::support::compared::{compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -34,7 +34,8 @@ fn below(t: &mut HostThread<'_>, ops: &[&str], kernel: &str) {
     }
 }
 
-/// The kind that a kernel gets as the only one in its trace, and the source of that decision.
+/// The kind of work that a kernel is assigned as the only kernel of its trace, and the source of
+/// that decision.
 fn kind(row: &Judged) -> (String, &'static str) {
     let ops: Vec<&str> = row.ops.split(" > ").filter(|op| !op.is_empty()).collect();
     let json = TraceBuilder::cuda().thread("main", |t| below(t, &ops, &row.kernel)).json();
@@ -48,8 +49,8 @@ fn kind(row: &Judged) -> (String, &'static str) {
     })
 }
 
-/// The total weight of the misclassified rows of one source, and of all its rows. Prints the
-/// misclassified ones.
+/// The total weight of the misclassified rows of one source, and the total weight of all its rows.
+/// Prints the misclassified rows.
 #[expect(clippy::print_stdout, reason = "which rows are wrong is what the list is kept for")]
 fn wrong(source: &str, weight: fn(&Judged) -> f64) -> (f64, f64) {
     let (mut wrong, mut all) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! Layers: detection among modules and in graph replays, matching, and totals that add up.
+//! Tests of layers: detection among modules and in graph replays, matching, and totals that add up.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -10,8 +10,8 @@ use tracetree::trace::{Nanos, ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// A block of two modules: one kernel of `micros` µs in the first, and two kernels, of `micros` and
-/// twice `micros` µs, in the second.
+/// A block of two modules: one kernel of `micros` µs in the first module, and two kernels, of
+/// `micros` and twice `micros` µs, in the second.
 fn block(t: &mut HostThread<'_>, number: usize, micros: f64) {
     t.module(&format!("Block_{number}"), |t| {
         t.module(&format!("Attention_{number}"), |t| {
@@ -45,7 +45,7 @@ fn model(blocks: &[f64]) -> String {
     builder.unlinked_kernel("warm_up", 4.0).json()
 }
 
-/// Stack, layer number on each side, and time on each side in µs, of one row.
+/// A row as stack, layer number on each side, and time on each side in µs.
 type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 
 fn rows(analysis: &Analysis) -> Vec<Shown> {
@@ -90,7 +90,7 @@ fn host(category: &str, name: &str, (start, end): (u32, u32), args: &str) -> Str
     )
 }
 
-/// An op with a kernel of 5 µs.
+/// An op that launches a kernel of 5 µs.
 fn launching(start: u32, correlation: u32) -> Vec<String> {
     let link = format!(r#""correlation": {correlation}"#);
     let kernel = format!(
@@ -149,8 +149,8 @@ fn one_slow_layer_is_an_outlier_on_its_side() {
 
 #[test]
 fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
-    // The scaled median deviation of 7, 8, …, 13 and one larger value is 1.4826 × 2; 3.5 times that is
-    // 10.4.
+    // The scaled median deviation of 7, 8, …, 13 and one larger value is 1.4826 × 2; 3.5 times that
+    // is 10.4.
     let is_out = |last: f64| {
         let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
         let text = model(&times);
@@ -346,7 +346,8 @@ fn stacks(text: &str) -> Vec<(String, usize)> {
     })
 }
 
-/// The kernels of a replayed diffusion transformer, whose two kinds of blocks have most kernels in common.
+/// The kernels of a replayed diffusion transformer, whose two kinds of blocks have most kernels in
+/// common.
 fn diffusion_kernels() -> Vec<&'static str> {
     let double =
         ["norm", "mod", "gemm_qkv", "rope", "norm", "mod", "gemm_qkv", "attn", "gemm_out", "gelu"];

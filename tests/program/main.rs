@@ -1,4 +1,4 @@
-//! One trace → what its program does: tree, steps, layers, kinds of work.
+//! Tests of what the program in a trace does: tree, steps, layers, kinds of work.
 
 #[path = "../support/mod.rs"]
 mod support;

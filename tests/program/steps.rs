@@ -1,4 +1,4 @@
-//! Steps and phases: attribution of launched work, totals that add up, and selections.
+//! Tests of steps and phases: attribution of launched work, totals that add up, and selections.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::find::call;
@@ -19,7 +19,7 @@ fn places(analysis: &Analysis) -> Vec<[Option<u32>; 2]> {
     places.iter().map(|place| Side::BOTH.map(|side| Some(place[side]?.0))).collect()
 }
 
-/// A step of one op with one kernel of `micros` µs.
+/// A step with one op, which launches one kernel of `micros` µs.
 fn step(t: &mut HostThread<'_>, number: u32, micros: f64) {
     t.step(number, |t| t.op("aten::mm", |t| t.kernel("gemm", micros)));
 }
@@ -76,7 +76,7 @@ fn if_one_trace_has_more_steps_they_are_matched_by_their_calls() {
     });
 }
 
-/// Recorded traces of one program: two steps in the baseline, five in the candidate.
+/// The two recorded traces are of one program: the baseline has two steps, the candidate five.
 #[test]
 fn rows_with_a_step_on_both_sides_belong_to_matched_steps() {
     let paths = PerSide::new("train_base", "train_five_steps").map(traces::h100);
@@ -177,7 +177,7 @@ fn communication_is_exposed_only_while_nothing_computes() {
     });
 }
 
-/// The phase of the only call of each of these names.
+/// The phase of the only call with each of these names.
 fn phases_of(text: &str, names: &[&str]) -> Vec<Phase> {
     let trace = trace("a trace", text);
     let tree = CallTree::build(trace);
@@ -328,7 +328,7 @@ fn a_selection_by_phase_keeps_only_that_phase() {
     assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [Phase::TrainForward]);
 }
 
-/// Steps and phases add up to the same time.
+/// Checks that steps and phases add up to the same time.
 fn adds_up(analysis: &Analysis) {
     let (steps, phases) = (analysis.step_rows(), analysis.phase_rows());
     for side in Side::BOTH {
@@ -362,7 +362,7 @@ fn adds_up(analysis: &Analysis) {
     }
 }
 
-/// Swapping the sides swaps the figures.
+/// Checks that swapping the sides swaps the figures.
 fn mirrors(one: &Analysis, other: &Analysis) {
     let figures = |rows: Vec<StepRow>| rows.into_iter().map(|row| (row.place, row.figures));
     let turned = figures(other.step_rows()).map(|(place, figures)| (place, figures.swap()));

@@ -1,4 +1,4 @@
-//! One trace → its call tree: nesting, launches, modules, steps, forward and backward.
+//! Tests of call trees: nesting, launches, modules, steps, forward and backward.
 
 use crate::support::compared::trace;
 use crate::support::find::{below, call, calls, path};
@@ -93,7 +93,7 @@ fn an_overhang_of_at_most_a_microsecond_is_timer_noise() {
     assert!(tree.notes().get("BROKEN_NESTING").is_none());
 }
 
-/// Ops with equal start and duration, each nested in the previous one.
+/// A tree of ops with equal start and duration, each nested in the previous one.
 fn equal_ops(count: usize) -> CallTree {
     CallTree::build(of_events((0..count).map(|_| op("aten::add", 100.0, 50.0))))
 }
@@ -114,7 +114,7 @@ fn calls_nested_too_deep_do_not_count_host_time_twice() {
     let tree = equal_ops(2_000);
     let total: Nanos = tree.calls().map(|call| tree.self_time(call)).sum();
     assert_eq!(total, Nanos(50_000));
-    // A call after the deep ones is still directly below the thread.
+    // A call after the deep calls is still directly below the thread.
     let mut events: Vec<Value> = (0..600).map(|_| op("aten::add", 100.0, 50.0)).collect();
     events.push(op("aten::mul", 160.0, 7.0));
     let tree = CallTree::build(of_events(events));

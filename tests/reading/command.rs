@@ -1,4 +1,5 @@
-//! Damaged, truncated and oversized traces on the command line: what is reported and what is rejected.
+//! Tests of damaged, truncated and oversized traces on the command line: what is reported and what
+//! is rejected.
 #![cfg(feature = "cli")]
 
 use std::io::Write;
@@ -6,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 
-/// A trace with an event that has a trailing comma, and a truncated one.
+/// A trace with an event that has a trailing comma, and a truncated trace.
 const DAMAGED: &str = r#"{"traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1,},
 {"ph": "X", "cat": "cpu_op", "name": "aten::m"#;
@@ -17,13 +18,13 @@ fn run(arguments: &[&str], input: &[u8]) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // A program that rejects the input closes the pipe before all of it is written.
+    // A program that rejects the input closes the pipe before everything is written.
     let _ = stdin.write_all(input);
     drop(stdin);
     child.wait_with_output().expect("the program ends")
 }
 
-/// The exit code, and the text on stderr.
+/// The exit code of a run, and its text on stderr.
 fn told(arguments: &[&str], input: &[u8]) -> (Option<i32>, String) {
     let output = run(arguments, input);
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

@@ -1,4 +1,4 @@
-//! Small texts with one kind of damage each, and inputs that would exhaust memory.
+//! Tests of small texts with one kind of damage each, and of inputs that would exhaust memory.
 
 use std::io::{Read, Write};
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
@@ -105,7 +105,8 @@ fn truncation_is_reported_whatever_else_is_damaged() {
 
 #[test]
 fn truncation_after_a_repair_keeps_all_whole_events() {
-    // After a repair, the reader first uses small windows. Here there are more than two of them.
+    // After a repair, the reader uses small windows at first. The text is longer than two of these
+    // windows.
     let broken = r#"{"ph": "X", "cat": "cpu_op", "name": "say "hi"", "ts": 1, "dur": 1}"#;
     for count in [100, 150, 200, 250] {
         let events: Vec<String> = (0..count).map(|ts| op("a", ts)).collect();
@@ -303,7 +304,7 @@ fn strict(text: &[u8]) -> Result<usize, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A sound text with `count` ops.
+/// An intact text with `count` ops.
 fn many(count: u32) -> String {
     let ops: Vec<String> = (1..=count).map(|ts| op("n", ts)).collect();
     format!(r#"{{"schemaVersion": 1, "traceEvents": [{}], "traceName": "t"}}"#, ops.join(",\n"))
@@ -444,7 +445,8 @@ fn one_event_per_line_is_read_with_and_without_a_list_before() {
 fn a_lost_stretch_counts_the_events_in_it() {
     let text = many(100);
     let start = text.match_indices("{\"ph\"").nth(50).expect("an event").0;
-    // The brackets between two events are missing, and so is the colon of a key in the first one.
+    // The brackets between two events are missing, and so is a colon after a key in the first
+    // event.
     let broken = text[start..].replacen("}},\n{", "", 1).replacen("\"cat\":", "\"cat\"", 1);
     let trace = trace(&format!("{}{broken}", &text[..start]));
     assert_eq!((trace.len(), trace.total_events()), (98, 100));
@@ -463,7 +465,7 @@ fn the_note_on_a_truncated_file_says_what_is_known_about_its_size() {
     encoder.write_all(text.as_bytes()).expect("written");
     let mut packed = encoder.finish().expect("packed");
     let body = packed.len() / 2;
-    // The second half of the packed data is replaced by other bytes.
+    // The second half of the compressed data is replaced by other bytes.
     packed.truncate(body);
     packed.extend_from_slice(&[0xff; 4000]);
     let damaged = Trace::from_reader("t", &packed[..], &ReadOptions::default()).expect("a trace");
@@ -608,7 +610,7 @@ fn in_damaged_text_events_in_a_member_after_the_list_are_reported_as_lost() {
 
 #[test]
 fn a_key_split_between_two_blocks_is_read_as_a_whole() {
-    // An event in a damaged member is found wherever the first block ends.
+    // An event in a damaged member is found, wherever the first block ends.
     let text = |blanks: usize| {
         let blanks = " ".repeat(blanks);
         format!(r#"{{"traceEvents": [], "y": [{{1], {blanks}{}, {}]}}"#, op("a", 1), op("b", 2))

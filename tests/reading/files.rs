@@ -1,7 +1,8 @@
-//! Every file of `malformed/` and `odd/` gives the expected result: a trace with notes, or one clear error.
+//! Tests that every file of `malformed/` and `odd/` gives the expected result: a trace with notes,
+//! or one clear error.
 //!
-//! `TRACETREE_TRACES` names the folder of these files. If it is not set, the tests print a message and are
-//! skipped.
+//! `TRACETREE_TRACES` names the folder of these files. If this variable is not set, the tests print
+//! a message and are skipped.
 
 use std::path::PathBuf;
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
@@ -28,7 +29,8 @@ fn note(trace: &Trace, code: &str) -> (u64, String) {
     trace.notes().get(code).map_or((0, String::new()), |note| (note.count, note.message.clone()))
 }
 
-/// Checks a repaired trace: elements, kept events, number of repairs, and text of the note.
+/// Checks a repaired trace: number of elements, of kept events and of repairs, and the text of the
+/// note.
 #[track_caller]
 fn assert_repaired(name: &str, elements: u64, kept: usize, repairs: u64, message: &str) {
     let Some(trace) = trace(name) else { return };
@@ -58,7 +60,8 @@ fn assert_strict_refuses(name: &str, refuses: bool) {
     }
 }
 
-/// The name of the first event. Most files of `malformed/` have the damaged event in front of the good ones.
+/// The name of the first event in a file. In most files of `malformed/`, the damaged event comes
+/// before the intact ones.
 #[track_caller]
 fn first_name(name: &str) -> Option<String> {
     let trace = trace(name)?;

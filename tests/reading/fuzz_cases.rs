@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, and the cases found by fuzzing, satisfy the laws.
+//! Tests that the seeds of the fuzz targets, and the cases found by fuzzing, satisfy the laws.
 
 use crate::support::laws;
 use std::path::Path;

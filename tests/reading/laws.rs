@@ -1,12 +1,13 @@
-//! Laws of the reader on damaged text: it never panics, and its result depends neither on the block size nor
-//! on compression.
+//! Tests laws of the reader on damaged text: it never panics, and its result depends neither on the
+//! block size nor on compression.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::io::Write;
 use tracetree::trace::{ReadOptions, Trace};
 
-/// A small trace with an event of every kind, as Kineto writes them, in compact and in multi-line form.
+/// A small trace with an event of every kind, as Kineto writes them, in compact and in multi-line
+/// form.
 const TEXT: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
 /// The whole trace, or the error, as text.
@@ -63,7 +64,6 @@ fn the_sound_text_reads_equally_in_every_block_size() {
     assert_eq!(outcome(&gzip(TEXT.as_bytes()), 600), whole);
 }
 
-/// One change of the text.
 #[derive(Debug, Clone)]
 enum Change {
     Replace(usize, u8),
@@ -73,7 +73,7 @@ enum Change {
     Cut(usize),
 }
 
-/// Bytes and texts that mean something to a reader of JSON.
+/// Bytes and texts that are meaningful to a JSON reader.
 const PIECES: [&str; 24] = [
     "\"",
     "\\",
@@ -138,7 +138,7 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// The text with its events six times, with the changes applied to its last third.
+/// The text with its events repeated six times, with the changes applied to its last third.
 fn damaged_later(changes: &[Change]) -> Vec<u8> {
     let text = repeated(6);
     let at = text.len() * 2 / 3;
@@ -147,7 +147,8 @@ fn damaged_later(changes: &[Change]) -> Vec<u8> {
     [&text.as_bytes()[..at], &tail].concat()
 }
 
-/// Checks that a text is read equally in blocks of this size, plain and compressed, and in large blocks.
+/// Checks that a text is read equally in blocks of this size, plain and compressed, and in large
+/// blocks.
 fn reads_alike(bytes: &[u8], block_size: usize) -> Result<(), TestCaseError> {
     let whole = outcome(bytes, 1 << 16);
     prop_assert_eq!(&outcome(bytes, block_size), &whole);
@@ -199,7 +200,8 @@ proptest! {
     fn strict_rejects_every_text_that_is_not_json(changes in prop::collection::vec(change(), 1..3)) {
         let bytes = damaged_later(&changes);
         let strict = Trace::from_reader("t", &bytes[..], &ReadOptions::default().strict());
-        // Raw values, because `1e999` is JSON although it does not fit in a double.
+        // The values are compared in raw form, because `1e999` is JSON although it does not fit in
+        // a double.
         let is_json = serde_json::from_slice::<Box<serde_json::value::RawValue>>(&bytes).is_ok();
         prop_assert!(is_json || strict.is_err());
     }

@@ -1,4 +1,5 @@
-//! Bytes → events: sound, damaged and hostile files, and what is reported about them.
+//! Tests of reading events from bytes: intact, damaged and hostile files, and what is reported
+//! about them.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,11 +1,11 @@
-//! The events of a profile of XLA, decoded without the library: only fields and numbers.
+//! Decodes the events of an XLA profile without the library: only fields and numbers.
 
 use std::collections::BTreeMap;
 
-/// An event: start and end in ns, both rounded down.
+/// Start and end of an event in ns, both rounded down.
 pub(crate) type Times = (i64, i64);
 
-/// The name of a kind of event, its plane, and the times of the events, in file order.
+/// For each event in file order: the name of its kind, its plane, and its times.
 pub(crate) fn events(bytes: &[u8]) -> Vec<(String, String, Times)> {
     let mut events = Vec::new();
     for plane in messages(bytes, 1) {
@@ -67,7 +67,7 @@ fn number(message: &[u8], field: u64) -> u64 {
     fields(message).iter().rev().find(|(own, ..)| *own == field).map_or(0, |(_, value, _)| *value)
 }
 
-/// Number, value and bytes of each field.
+/// Number, value and bytes of each field in a message.
 fn fields(message: &[u8]) -> Vec<(u64, u64, Option<&[u8]>)> {
     let (mut found, mut rest) = (Vec::new(), message);
     while !rest.is_empty() {

@@ -1,4 +1,5 @@
-//! Files of Nsight Systems and XLA: totals by another road, the laws of comparisons, and damage.
+//! Tests of Nsight Systems and XLA files: independently computed totals, the laws of comparisons,
+//! and damage.
 
 use crate::protobuf;
 use crate::support::{files, laws, splitmix::SplitMix, traces};
@@ -8,7 +9,7 @@ use tracetree::trace::{Category, Nanos, ReadOptions, Recorder, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{Analysis, Side, TraceDiff};
 
-/// 12 ms of one forward pass on two GPUs, cut from a real export.
+/// A file with 12 ms of one forward pass on two GPUs, cut from a real export.
 fn nsight() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recorders/nsight.sqlite.gz")
 }
@@ -21,7 +22,7 @@ fn read(bytes: &[u8]) -> tracetree::Result<Trace> {
     Trace::from_reader("t", bytes, &ReadOptions::default())
 }
 
-/// Number and time of the events of a category, in ns.
+/// Number and total time of the events in a category, in ns.
 fn total(trace: &Trace, category: Category) -> (usize, i64) {
     let events: Vec<_> = trace.events().filter(|id| trace.category(*id) == category).collect();
     (events.len(), events.iter().map(|id| trace.duration(*id).0).sum())
@@ -45,7 +46,8 @@ fn launches_link_within_their_process() {
     let tree = CallTree::build(Trace::open(nsight()).expect("an export"));
     let names = |call| tree.name(call).to_owned();
     let unlinked = tree.roots().find(|root| names(*root) == "(launch not in trace)");
-    // GPU events without a call of the same globalPid >> 24 and correlationId, counted with SQL.
+    // The expected number was counted with SQL: GPU events without a call that has the same
+    // globalPid >> 24 and correlationId.
     let below = tree.size(unlinked.expect("kernels that were launched earlier")) - 1;
     assert_eq!(below, 31);
 }
@@ -188,7 +190,7 @@ fn kernels_have_the_times_of_the_reference() {
 #[test]
 fn comparisons_of_all_recorders_satisfy_the_laws() {
     let unpacked = |path: PathBuf| files::unpacked(&path).expect("a trace");
-    // Against the other program, and against a trace of Kineto.
+    // The trace is compared with the other program, and with a Kineto trace.
     let pair =
         [unpacked(jax("jax_cpu_base")), unpacked(jax("jax_cpu_relu"))].join(&b"\n====\n"[..]);
     laws::hold_for_comparing(&pair);
@@ -214,7 +216,8 @@ fn damage_is_an_error_or_a_bounded_trace() {
             }
             match read(&bytes) {
                 Ok(trace) => {
-                    // At most 48 scopes, a program and an op around each event, of two bytes or more.
+                    // The bound allows for at most 48 scopes, a program and an op around each
+                    // event, which takes at least two bytes.
                     assert!(trace.len() < 25 * bytes.len());
                     if round % 10 == 1 {
                         CallTree::build(trace);

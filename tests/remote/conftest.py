@@ -1,4 +1,4 @@
-"""A server of objects, with somebody between it and the command who sees, changes and refuses what passes."""
+"""An object store, and a proxy between it and the command that records, changes and refuses requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BEFORE, AFTER = ((EXAMPLES / f"resnet.{name}.json.gz").read_bytes() for name in 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command asked for."""
+    """An HTTP request that the command sent to the object store."""
 
     method: str
     path: str
@@ -42,30 +42,30 @@ class Request:
 
 @dataclass
 class Refusal:
-    """An answer in the place of the server's."""
+    """An error response that the proxy sends instead of the server's response."""
 
     status: int
     code: str
 
 
 class Fault(enum.Enum):
-    """What can happen to an answer."""
+    """A connection fault that the proxy causes."""
 
-    #: The connection is closed without an answer.
+    #: The connection is closed without a response.
     CLOSED = enum.auto()
-    #: The connection is closed in the middle of the answer.
+    #: The connection is closed in the middle of the response.
     CUT = enum.auto()
-    #: The request reaches the server, but the answer is lost.
+    #: The request reaches the server, but the response is lost.
     LOST = enum.auto()
 
 
-#: Is shown each request before the server; may act, wait, or answer itself.
+#: Receives each request before the server does, and may act, wait, or respond in place of the server.
 Watcher = Callable[[Request], "Refusal | Fault | None"]
 
 
 @dataclass
 class Storage:
-    """A bucket, and what was asked of it."""
+    """A bucket, and the requests it received."""
 
     client: Any
     endpoint: str
@@ -87,7 +87,7 @@ class Storage:
         return {key.removeprefix(prefix): self.get(key) for key in self.keys(prefix)}
 
     def asked(self, method: str, part: str) -> list[Request]:
-        """The requests so far whose path contains ``part``."""
+        """Returns the requests so far whose path contains ``part``."""
         return [request for request in self.requests if request.method == method and part in request.path]
 
     def environment(self, **others: str) -> dict[str, str]:
@@ -114,7 +114,7 @@ class Done:
 
 
 class Between(BaseHTTPRequestHandler):
-    """Passes a request on to the server."""
+    """Forwards requests to the server, unless the watcher interferes."""
 
     protocol_version = "HTTP/1.1"
     storage: Storage
@@ -149,7 +149,7 @@ class Between(BaseHTTPRequestHandler):
         for name, value in headers.items():
             if name.lower() not in ("content-length", "connection", "transfer-encoding"):
                 self.send_header(name, value)
-        # What a HEAD would have answered.
+        # The length that a response to HEAD would have.
         self.send_header("Content-Length", next(iter(length.values()), str(len(body))))
         self.end_headers()
         if self.command != "HEAD":
@@ -159,7 +159,7 @@ class Between(BaseHTTPRequestHandler):
         try:
             super().handle()
         except (BrokenPipeError, ConnectionResetError):
-            pass  # The command was killed.
+            pass  # The command was killed during the request.
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -169,7 +169,7 @@ class Between(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[int]:
-    """An S3-compatible server; its port."""
+    """Starts an S3-compatible server, and returns its port."""
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     moto.start()
     yield moto.get_host_and_port()[1]
@@ -198,7 +198,7 @@ def storage(server: int) -> Iterator[Storage]:
 
 @pytest.fixture
 def job(storage: Storage) -> Storage:
-    """Four ranks before and after a change; the file of one of them is not a trace after it."""
+    """Four ranks before and after a change; after it, the file of one rank is not a trace."""
     for rank in range(4):
         storage.put(f"before/rank_{rank}.json.gz", BEFORE)
         storage.put(f"after/rank_{rank}.json.gz", AFTER if rank != 3 else b'{"no": "trace"}')

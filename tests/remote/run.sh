@@ -1,10 +1,10 @@
 #!/bin/sh
-# The command with the feature `remote` -> its tests against an S3-compatible server (moto) on this machine.
+# Tests the command, built with the feature `remote`, against a local S3-compatible server (moto).
 #
 #   run.sh COMMAND [PYTEST ARGUMENTS]
 #
-# Needs Python 3.10 or newer and a package index; what is installed stands in target/remote. PYTHON names the
-# interpreter.
+# Needs Python 3.10 or newer and a package index. Packages are installed into target/remote. Set PYTHON to choose
+# the interpreter.
 set -eu
 
 command=$(realpath "${1:?"name the command: cargo build --features remote makes target/debug/tracetree"}")

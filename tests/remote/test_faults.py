@@ -1,4 +1,4 @@
-"""A fleet on a store that throttles, fails, cuts answers and stalls: no pair ends the others, and nothing is lost."""
+"""A fleet on a store that throttles, fails, truncates responses and stalls: each pair is compared or reported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def trace(rank: int, duration: int) -> bytes:
 
 @pytest.fixture
 def fleet(storage: Storage, tmp_path: Path) -> Storage:
-    """Many small ranks, and a plan."""
+    """A bucket with many small ranks, and a plan."""
     for rank in range(RANKS):
         storage.put(f"before/rank_{rank}.json", trace(rank, 100))
         storage.put(f"after/rank_{rank}.json", trace(rank, 100 + rank % 7))
@@ -68,7 +68,7 @@ def test_a_pair_takes_three_requests_and_many_are_on_their_way_at_once(fleet: St
     fleet.watch = watch
     fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), RAYON_NUM_THREADS="1")
     asked = collections.Counter(request.method for request in fleet.requests)
-    # Two traces and a shard for each pair; the plan and one listing.
+    # Each pair reads two traces and writes a shard; the run also reads the plan and lists the shards once.
     assert asked == {"GET": 2 * RANKS + 2, "PUT": RANKS}
     assert most > 20, "one core waits for one request at a time"
 
@@ -95,7 +95,7 @@ def test_a_run_with_a_bad_shard_and_a_bad_trace_adds_up(fleet: Storage) -> None:
         is_bad = (request.method == "PUT" and bad in request.path) or "after/rank_9.json" in request.path
         return Refusal(500, "InternalError") if is_bad else None
 
-    # The plan of the run has the same keys. Heads of traces are read for it, so that the fault begins later.
+    # The run makes a plan with the same keys; planning reads the heads of all traces, so these are spared.
     fleet.watch = lambda request: watch(request) if request.range != "bytes=0-262143" else None
     done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("out"))
     assert f"{RANKS} planned = {RANKS - 2} ok + 2 failed + 0 unmatched" in done.told
@@ -129,7 +129,7 @@ def test_missing_shards_are_no_success(fleet: Storage) -> None:
 
 
 class Chaos:
-    """Faults of a fifth of all requests, each at most twice in a row for a key. The same seed gives the same faults."""
+    """Makes a fifth of all requests fail, at most twice in a row per key; the same seed causes the same faults."""
 
     def __init__(self, seed: int, stalls: int = 0) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
@@ -164,7 +164,7 @@ class Chaos:
                 time.sleep(0.5)
                 return None
             case _:
-                # Longer than the command waits for an answer.
+                # The stall is longer than the command waits for a response.
                 time.sleep(40)
                 return Fault.CLOSED
 

@@ -1,4 +1,4 @@
-"""The command on a bucket: what it reads, what it writes, and what it says where that fails."""
+"""The command on a bucket: which objects it reads and writes, and its messages on failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from conftest import AFTER, BEFORE, BUCKET, EXAMPLES, Refusal, Request, Storage
 
 MIB = 1024 * 1024
-#: Spaces after a trace mean nothing, but the file is still read to its end.
+#: Spaces after a trace are ignored, but the file is still read to its end.
 PLAIN = b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}'
 LARGE = PLAIN + b" " * (20 * MIB)
 
@@ -26,7 +26,7 @@ def s3(key: str) -> str:
 
 
 def whole(contents: dict[str, bytes]) -> dict[str, bytes]:
-    """Shards, each of which is a whole Parquet file."""
+    """Returns the shards, after checking that each is a complete Parquet file."""
     shards = {name: content for name, content in contents.items() if name.startswith("shards/")}
     for name, content in shards.items():
         assert content[:4] == content[-4:] == b"PAR1", name
@@ -56,7 +56,7 @@ def test_a_large_object_is_read_range_by_range(storage: Storage) -> None:
     storage.run("info", s3("large.json"))
     first, *others = storage.asked("GET", "large.json")
     assert first.range == "bytes=0-262143"
-    # They are on their way at once.
+    # The remaining ranges are requested concurrently, so their order varies.
     last = f"bytes=17039360-{len(LARGE) - 1}"
     assert sorted(request.range for request in others) == [last, "bytes=262144-8650751", "bytes=8650752-17039359"]
     etag = storage.client.head_object(Bucket=BUCKET, Key="large.json")["ETag"]
@@ -66,7 +66,7 @@ def test_a_large_object_is_read_range_by_range(storage: Storage) -> None:
 def test_memory_does_not_grow_with_the_object(storage: Storage) -> None:
     def peak(content: bytes) -> int:
         storage.put("trace.json", content)
-        # The peak memory of a forked process includes that of its parent, so a small process starts the command.
+        # The peak memory of a forked process includes that of its parent, so a small process runs the command.
         small = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=2);" \
                 "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)"
         command = [sys.executable, "-c", small, os.environ["TRACETREE"], "info", s3("trace.json")]
@@ -74,7 +74,7 @@ def test_memory_does_not_grow_with_the_object(storage: Storage) -> None:
         return int(done.stdout)
 
     small, large = peak(PLAIN), peak(PLAIN + b" " * (160 * MIB))
-    # Three ranges of 8 MiB on their way, the one that is read, and what the system keeps of them.
+    # Three ranges of 8 MiB are in flight while one is read, and the system keeps some of their memory.
     assert large - small < 64, (small, large)
 
 
@@ -171,7 +171,7 @@ def test_a_fleet_in_a_bucket_is_the_fleet_in_a_folder(job: Storage, tmp_path: Pa
     job.run("fleet", "run", tmp_path / "before", tmp_path / "after", "-o", tmp_path / "out")
     files = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*") if path.is_file()}
     contents = job.contents("out/")
-    # The names of the shards depend on the paths.
+    # The shard names depend on the paths of the traces.
     tables = {name for name in files if not name.startswith("shards/")}
     assert {name for name in contents if not name.startswith("shards/")} == tables
     assert len(whole(contents)) == len(files - tables) == 4
@@ -209,7 +209,7 @@ def test_a_shard_is_written_where_there_is_none_and_never_over_one(job: Storage)
     job.watch = watch
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert job.get(faster[0]) == b"of somebody who was faster"
-    # That file is not a shard, so the next run writes it again.
+    # The content written by somebody else is not a shard, so the next run writes the shard again.
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert len(whole(job.contents("out/"))) == 1
 
@@ -261,7 +261,7 @@ def test_half_a_shard_is_no_shard(job: Storage) -> None:
 
 @pytest.fixture
 def rules(tmp_path: Path) -> Path:
-    """Rules that make a plan of 20 MiB: what is larger than 16 MiB is written in parts."""
+    """A rule file that makes the plan 20 MiB large: objects over 16 MiB are uploaded in parts."""
     path = tmp_path / "categories.toml"
     path.write_text("# " + "x" * (20 * MIB) + "\n")
     return path

@@ -1,4 +1,5 @@
-//! Compares the columns of all tables with the pages in `docs/reference`, which are generated from them.
+//! Compares the columns of all tables with the pages in `docs/reference`, which are generated from
+//! these columns.
 //!
 //! `UPDATE_DOCS=1 cargo test --all-features --test report columns` updates the pages.
 
@@ -7,7 +8,6 @@ use tracetree::fleet::Fleet;
 use tracetree::tables::{ColumnInfo, ColumnType, Table, TableKind};
 use tracetree::{Comparison, ComparisonOptions, Side};
 
-/// All tables.
 fn tables() -> Vec<Table> {
     let comparison = Comparison::open(
         "examples/traces/resnet.rocm.json.gz",
@@ -21,7 +21,8 @@ fn tables() -> Vec<Table> {
     tables
 }
 
-/// The columns of a table as a Markdown table. Columns of both sides with the same meaning share a line.
+/// The columns of a table as a Markdown table. Columns of both sides with the same meaning share a
+/// line.
 fn described(table: &Table) -> String {
     let mut text = String::from("| column | unit | meaning |\n|---|---|---|\n");
     let mut columns = table.columns().iter().peekable();
@@ -55,7 +56,7 @@ fn unit(column: &ColumnInfo) -> &str {
     }
 }
 
-/// The page with the columns of `table` inserted between its marks, if it has them.
+/// The page with the columns of `table` inserted between its marks, if the page has such marks.
 fn with_columns(page: &str, table: &Table) -> Option<String> {
     let mark = format!("<!-- columns: {} -->\n", table.name());
     let (before, rest) = page.split_once(&mark)?;

@@ -1,4 +1,4 @@
-//! `tracetree diff` as a user runs it: which files it writes, what it prints, what it opens.
+//! Tests of `tracetree diff` as users run it: which files it writes, what it prints, what it opens.
 #![cfg(feature = "cli")]
 
 use crate::folder::FILES;
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tracetree::PerSide;
 
-/// A folder with both traces of a pair.
+/// A folder that contains both traces of a pair.
 fn folder_of(pair: &PerSide<String>) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("a.json"), &pair.baseline).expect("a trace");
@@ -31,7 +31,7 @@ fn run(folder: &TempDir, arguments: &[&str]) -> Output {
     output
 }
 
-/// The files of the report that `--emit` selects; asserts that all tables are there.
+/// The report files that `--emit` selects. All tables must be present.
 fn written(folder: &TempDir) -> BTreeSet<String> {
     let names: BTreeSet<String> = fs::read_dir(folder.path().join("report"))
         .expect("a report")
@@ -123,7 +123,7 @@ fn the_summary_fits_its_width_and_has_no_colour_in_a_pipe() {
     for pair in [model_pair(), hostile_pair()] {
         let folder = folder_of(&pair);
         let text = String::from_utf8(run(&folder, &["-v"]).stdout).expect("UTF-8");
-        // Output to a pipe is not shortened, so a long name has its own line.
+        // Output to a pipe is not shortened, so a long name is on a separate line.
         let fits = |line: &str| line.chars().count() <= 100 || line.starts_with("void kernel<long");
         assert!(text.lines().all(fits), "{text}");
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");

@@ -1,4 +1,4 @@
-//! `folded.txt` and `flamegraph.svg`: attributed time by stack, as other tools read it.
+//! Tests of `folded.txt` and `flamegraph.svg`: attributed time by stack, as other tools read it.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis, write};
 use crate::support::trace_builder::TraceBuilder;

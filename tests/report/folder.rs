@@ -1,4 +1,4 @@
-//! A comparison → the files of the report folder: columns, contents, and files that are kept.
+//! Tests of the files in a report folder: columns, contents, and files that are kept.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::phenomena::Phenomenon;
@@ -45,7 +45,7 @@ fn text(folder: &TempDir, file: &str) -> String {
     fs::read_to_string(folder.path().join(file)).expect("a file of the report")
 }
 
-/// The rows of a table, each as column → cell.
+/// The rows of a table, each as a map from column to cell.
 fn table(folder: &TempDir, file: &str) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_path(folder.path().join(file)).expect("a table");
     reader.deserialize().map(|row| row.expect("a row with all columns")).collect()
@@ -167,7 +167,8 @@ fn the_summary_has_a_version_and_exact_totals() {
     assert_eq!(summary["notes"][0]["code"], "LAUNCH_NOT_CAPTURED");
 }
 
-/// A batch of 4 tokens: an op with kernels of these times, and one op with one kernel for each name in `alone`.
+/// A batch of 4 tokens: an op with kernels of these times, and an op with one kernel for each name
+/// in `alone`.
 fn batch(times: &[f64], alone: &[&str]) -> String {
     let builder = TraceBuilder::cuda().thread("main", |t| {
         t.annotation("step[DECODE bs=4]", |t| {
@@ -249,7 +250,7 @@ fn a_file_in_the_way_stays_and_no_other_file_is_left() {
     assert_eq!(names(parent.path()), BTreeSet::from(["report".to_owned()]));
 }
 
-/// Files cannot be moved into a mounted folder from outside, either.
+/// The linked folder is like a mounted one: files cannot be renamed into it from outside.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_report_can_be_written_to_a_linked_folder_on_another_file_system() {
@@ -334,7 +335,7 @@ fn text_that_a_spreadsheet_would_evaluate_gets_an_apostrophe_unless_raw_is_reque
     }
 }
 
-/// A trace whose ops are nested `depth` deep.
+/// A trace whose ops are nested `depth` levels deep.
 fn deep(depth: usize) -> String {
     let op = |at: usize| {
         format!(

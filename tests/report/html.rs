@@ -1,4 +1,5 @@
-//! `report.html` and `fleet.html`: their text, and what they show and do in a real Chromium.
+//! Tests of `report.html` and `fleet.html`: their text, and what they show and do in a real
+//! Chromium.
 
 use crate::support::ranks::Ranks;
 use crate::support::reports::{hostile_pair, model_pair, write};
@@ -24,7 +25,7 @@ fn page_of(pair: &PerSide<String>) -> String {
     fs::read_to_string(target.join("report.html")).expect("a page")
 }
 
-/// The JSON value that the page embeds.
+/// The JSON value that a page embeds.
 fn data_of(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").expect("embedded data");
     let (json, _) = rest.split_once("</script>").expect("the end of the data");
@@ -34,7 +35,7 @@ fn data_of(page: &str) -> Value {
 #[test]
 fn a_page_is_complete_in_itself() {
     let page = page_of(&model_pair());
-    // A person can follow the link to Perfetto; the page loads nothing.
+    // The reader may follow the link to Perfetto, but the page itself loads nothing.
     let loaded = page.replace("<a href=\"https://ui.perfetto.dev/\"", "");
     let loaded = loaded.replace("createElementNS(\"http://www.w3.org/2000/svg\"", "");
     for outside in ["http://", "https://", "@import", "src=\"", "url("] {
@@ -74,7 +75,7 @@ fn the_embedded_tree_adds_up_to_the_totals() {
     assert!(total(2) > 0 && total(2) == rows("time2"));
 }
 
-/// A hundred thousand ops with distinct names, with kernels below them.
+/// Two traces with a hundred thousand ops that have distinct names, with kernels below them.
 fn huge_pair() -> PerSide<String> {
     let build = |factor: f64| {
         TraceBuilder::cuda()
@@ -110,9 +111,9 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
         .map(|entry| entry[1].as_i64().expect("a count"))
         .sum();
     let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
-    // The thread, and for each op the op, the inner op, the launch and the kernel.
+    // The nodes are the thread and, for each op, the op, its inner op, the launch and the kernel.
     assert_eq!(kept + hidden, 1 + 4 * 60_000);
-    // The timeline keeps 1,500 matches on the host and 1,500 on the GPU, and the leading causes.
+    // The timeline keeps 1,500 matches on the host, 1,500 on the GPU, and the leading causes.
     let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
     assert!((3_000..=6_100).contains(&drawn), "{drawn} slices");
     let (_, told) = page.split_once("call one other; ").expect("what is omitted");
@@ -122,7 +123,8 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     assert_eq!(number(left_out) + drawn, number(all));
 }
 
-/// Two steps of a generated trace: the timeline shows the selected one with the numbers it was generated with.
+/// Two steps of a generated trace: the timeline shows the selected step with the numbers from which
+/// it was generated.
 #[test]
 fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     let data = data_of(&page_of(&model_pair()));
@@ -142,7 +144,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
         let lane = column("lane")[at].as_u64().expect("a lane") as usize;
         lanes[lane]["side"].as_u64().expect("a side")
     };
-    // Work launched by the step before also runs in this step and is marked.
+    // Work that the previous step launched also runs in this step and is marked.
     let relations = timeline["slices"]["relation"].as_str().expect("letters").as_bytes();
     let is_of_step = |at: usize| relations[at] != b'o';
     let times = |name: &str, side: u64| -> Vec<i64> {
@@ -188,7 +190,7 @@ fn write_browser_reports(folder: &Path) {
     write_fleets(folder);
 }
 
-/// Writes a fleet with planted faults, and one whose names are not names of ranks.
+/// Writes a fleet with planted faults, and a fleet whose names are not names of ranks.
 fn write_fleets(folder: &Path) {
     let traces = tempfile::tempdir().expect("a temporary folder");
     Ranks(16).write(traces.path()).expect("traces");
@@ -216,8 +218,8 @@ fn write_fleet(traces: &Path, folder: &Path) {
     fleet.write(folder, &files).expect("a page");
 }
 
-/// Path queries with the uids that each matches in both traces. The page's own parser of the grammar must find
-/// the same ones.
+/// Writes path queries with the uids that each of them matches in both traces. The page's own
+/// parser of the grammar must find the same uids.
 fn write_answers(pair: &PerSide<String>, file: &Path) {
     let queries = [
         r#"module("Conv2d_0") / op("aten::conv2d")"#,
@@ -251,7 +253,8 @@ fn write_answers(pair: &PerSide<String>, file: &Path) {
     fs::write(file, Value::from(answers).to_string()).expect("a writable folder");
 }
 
-/// Real pairs: different devices, and eager against compiled; if the traces are available.
+/// Writes reports on real pairs, if the traces are available: different devices, and eager against
+/// compiled.
 fn write_real_reports(folder: &Path) {
     let pairs = [
         ("timesformer", "mi300_h100/timesformer.mi300", "mi300_h100/timesformer.h100"),
@@ -275,7 +278,7 @@ fn the_page_works_in_a_browser() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/run.sh");
     let run = match Command::new("sh").arg(script).arg(folder.path()).output() {
         Ok(run) => run,
-        // Without a shell there is no browser test either.
+        // Without a shell, the browser test cannot run either.
         Err(error) => return skipped(&error.to_string()),
     };
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
@@ -290,7 +293,7 @@ fn is_required() -> bool {
     std::env::var_os("TRACETREE_BROWSER").is_some_and(|value| value == "required")
 }
 
-/// Writes directly to the terminal that nothing was tested, because test output is captured.
+/// Prints directly to the terminal that nothing was tested, because test output is captured.
 fn skipped(reason: &str) {
     let _ = writeln!(std::io::stderr(), "html: no browser test: {}", reason.trim());
 }
@@ -302,7 +305,7 @@ fn a_page_runs_only_its_own_script_and_has_no_inline_style_or_handler() {
         let policy = &policy[..policy.find('"').expect("an end")];
         assert!(!policy.contains("unsafe") && policy.contains("default-src 'none'"), "{policy}");
         assert_eq!(policy.matches("'sha256-").count(), 2, "{policy}");
-        // The page's data are not markup; they are parsed as text.
+        // The page's data are not markup, because they are parsed as text.
         let (head, rest) = page.split_once("<script type=\"application/json\"").expect("data");
         let (_, tail) = rest.split_once("</script>").expect("an end");
         let (markup, _) = tail.split_once("<script>").expect("a script");

@@ -1,4 +1,4 @@
-//! `diff_stats_kernels.csv` and `diff_stats.csv` join by `row_id`, event by event.
+//! Tests that `diff_stats_kernels.csv` and `diff_stats.csv` join by `row_id`, event by event.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;

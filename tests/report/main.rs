@@ -1,4 +1,4 @@
-//! Tables and pages: the contents of the files of a report.
+//! Tests of tables and pages: the contents of report files.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
-//! `report.md`: its contents, names that stay plain text, and a size that fits into an issue.
+//! Tests of `report.md`: its contents, names that stay plain text, and a size that fits into an
+//! issue.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -45,7 +46,7 @@ fn top_bounds_the_table_of_names() {
     assert!(names(20) > 1);
 }
 
-/// The text without code spans: the text that Markdown would interpret.
+/// A text without its code spans: the part that Markdown would interpret.
 fn outside_of_code(text: &str) -> String {
     let mut outside = String::new();
     for line in text.lines() {
@@ -161,7 +162,7 @@ fn the_parts_are_in_the_order_of_the_page() {
     };
     let order = [
         "Changed for certain",
-        "Same program, other speed",
+        "Same program, different speed",
         "What to do",
         "Where the time went",
         "Inputs",

@@ -1,4 +1,5 @@
-//! `perfetto.json.gz`, parsed and checked against the traces that it was made from.
+//! Tests of `perfetto.json.gz`, which is parsed and checked against the traces from which it was
+//! made.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::TraceBuilder;
@@ -34,7 +35,7 @@ fn parse(pair: &PerSide<String>, slices: usize) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The slices of calls; steps and annotations have no relation.
+/// The slices that are calls; steps and annotations have no relation.
 fn slices(file: &Value) -> Vec<&Value> {
     let events = file["traceEvents"].as_array().expect("events");
     let is_call = |event: &&Value| event["ph"] == "X" && !event["args"]["relation"].is_null();
@@ -176,9 +177,9 @@ fn a_limit_keeps_the_slices_with_the_most_time_and_their_parents() {
 struct Recount {
     annotations: usize,
     steps: usize,
-    /// GPU events that start after the runtime call that launched them.
+    /// Number of GPU events that start after the runtime call that launched them.
     launched: usize,
-    /// Correlation of the event at each position.
+    /// Correlation id of the event at each position.
     correlations: Vec<Option<i64>>,
 }
 
@@ -209,11 +210,12 @@ fn recount(text: &str) -> Recount {
     }
 }
 
-/// Checks steps, annotations and arrows of the file against the traces' own JSON.
+/// Checks the steps, annotations and arrows of the file against the traces' own JSON.
 fn check_marks(file: &Value, texts: &PerSide<String>) {
     let counts = texts.as_ref().map(|text| recount(text));
     let events = file["traceEvents"].as_array().expect("events");
-    // Old traces have whole-microsecond times: several calls of a thread can start at the same moment.
+    // Old traces have whole-microsecond times, so several calls of a thread can start at the same
+    // time.
     let mut by_place: BTreeMap<(u64, u64, String), Vec<&Value>> = BTreeMap::new();
     for slice in slices(file) {
         by_place.entry(place(slice)).or_default().push(slice);
@@ -283,7 +285,7 @@ fn steps_annotations_and_launches_of_real_traces_are_in_the_file() {
 
 #[test]
 fn no_name_ends_with_a_space() {
-    // The profiler writes `stream 7 `.
+    // The profiler writes this tid with a trailing blank: `stream 7 `.
     let pair = model_pair();
     assert!(pair.candidate.contains("stream 7 \""), "{}", pair.candidate);
     let file = parse(&pair, usize::MAX);

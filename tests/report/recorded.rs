@@ -1,8 +1,9 @@
-//! Pairs of traces → all files written for them, byte for byte as before.
+//! Tests that all files written for a pair of traces are unchanged, byte for byte.
 //!
-//! A wrong table can satisfy every law, but not this test. `snapshots/reports` has the number of lines, the CRC-32
-//! and the beginning of each file. If a change is intended, write the reports of both versions
-//! (`tracetree diff … -o`), read the output of `diff -r`, then accept the snapshots.
+//! A wrong table can satisfy every law, but not this test. `snapshots/reports` contains the number
+//! of lines, the CRC-32 and the beginning of each file. If a change is intended, write the reports
+//! of both versions (`tracetree diff … -o`), read the output of `diff -r`, then accept the
+//! snapshots.
 
 use crate::support::files::real_traces;
 use crate::support::fixtures::FIXTURES;
@@ -15,7 +16,7 @@ use tracetree::report::{write_csv, write_markdown, write_merged_tree};
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, PerSide};
 
-/// Pairs in `examples/traces`: name of the snapshot, baseline, candidate.
+/// Pairs in `examples/traces`, as name of the snapshot, baseline, candidate.
 const EXAMPLES: [(&str, &str, &str); 14] = [
     ("lowering", "resnet.rocm", "resnet.cuda"),
     ("on_the_host", "cnn_eager.pt.trace", "cnn_compiled.pt.trace"),
@@ -115,7 +116,7 @@ fn commands_print_the_same_for_recordings_as_before() {
     assert_snapshot("reports", "printed", &lines);
 }
 
-/// Every table, the tree and the text of a pair.
+/// Every table, the merged tree and the printed text of a pair.
 fn written(baseline: impl Into<PathBuf>, candidate: impl Into<PathBuf>) -> Vec<(String, Vec<u8>)> {
     let paths = PerSide::new(baseline.into(), candidate.into());
     let options = ComparisonOptions::default();

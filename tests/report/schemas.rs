@@ -1,5 +1,5 @@
-//! The published schemas in `docs/reference/schemas` describe what is written. The schema of a gate is checked in
-//! `tests/gate`.
+//! Tests that the published schemas in `docs/reference/schemas` describe what is written. The
+//! schema of a gate is checked in `tests/gate`.
 
 use serde_json::Value;
 use std::fs;
@@ -9,7 +9,8 @@ use tempfile::TempDir;
 use tracetree::report::{Report, SCHEMA_VERSION};
 use tracetree::{Comparison, ComparisonOptions};
 
-/// Pairs with different contents: changes, no changes, warnings, no GPU, a compiled region, a graph.
+/// Pairs with different contents: changes, no changes, warnings, no GPU, a compiled region, a
+/// graph.
 const PAIRS: [(&str, &str); 6] = [
     ("h100/resnet_eager.pt.trace", "h100/resnet_tf32_off.pt.trace"),
     ("h100/train_base.pt.trace", "h100/train_again.pt.trace"),
@@ -28,7 +29,7 @@ fn schema(name: &str) -> Value {
     serde_json::from_str(&text.expect("a published schema")).expect("JSON")
 }
 
-/// Checks values against a JSON Schema; the same values with another version must be rejected.
+/// Checks values against a JSON Schema. The same values with a different version must be rejected.
 fn check(name: &str, values: &[Value]) {
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();
@@ -47,7 +48,7 @@ fn check(name: &str, values: &[Value]) {
     }
 }
 
-/// The report folders of all pairs, and of several runs per side.
+/// Report folders for all pairs, and for several runs per side.
 fn reports() -> Vec<TempDir> {
     let of = |comparison: tracetree::Result<Comparison>| {
         let folder = TempDir::new().expect("a temporary folder");
@@ -102,7 +103,7 @@ fn fleets_match_their_schema() {
     check("fleet.schema.json", &[document]);
 }
 
-/// The schema of a table names its columns in their order, and each cell has the type of its column.
+/// The schema of a table lists its columns in order, and each cell has the type of its column.
 #[test]
 fn changes_match_their_table_schema() {
     let schema = schema("changes.table.json");

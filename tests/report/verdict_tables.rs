@@ -1,5 +1,5 @@
-//! Verdicts in the tables of one report: they never contradict each other, and never claim more than
-//! was tested.
+//! Tests of the verdicts in the tables of one report: they never contradict each other, and never
+//! claim more than was tested.
 
 use crate::support::compared::compare_files;
 use crate::support::traces;
@@ -13,7 +13,7 @@ use tracetree::{PerSide, Side};
 /// The attributed events of one line of a table, per side.
 type Events = [Vec<CallId>; 2];
 
-/// A table and its verdict on a set of events.
+/// A table, and its verdict on a set of events.
 type Told = (&'static str, Judgement);
 
 fn add(told: &mut BTreeMap<Events, Vec<Told>>, mut events: Events, told_by: Told) {

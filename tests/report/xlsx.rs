@@ -1,4 +1,5 @@
-//! `report.xlsx`, read back: the figures equal those in the CSV files, and names are text.
+//! Tests of `report.xlsx`, which is read back: the figures equal those in the CSV files, and names
+//! are text.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, write};
 use calamine::{Data, Ods, Reader, Xlsx, open_workbook};
@@ -105,7 +106,8 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     near(&first[3], causes[0]["difference_us"].as_f64().expect("a difference") / 1e3);
     let rows = csv_rows(&folder, "diff_stats.csv").len() as f64 - 1.0;
     near(&line_of(&cover, "diff_stats")[2], rows);
-    // Values that are numbers elsewhere are numbers here, too: no text cell contains only digits.
+    // Values that are numbers in other files are numbers here, too: no text cell contains only
+    // digits.
     for (row, column, cell) in cover.used_cells() {
         if let Data::String(text) = cell {
             assert!(text.parse::<f64>().is_err(), "{text} at {row}, {column} is a text");
@@ -209,7 +211,7 @@ fn libreoffice_opens_it_without_a_warning_and_reads_the_same() {
         let _ = writeln!(std::io::stderr(), "xlsx: no LibreOffice here: no conversion is tested");
         return;
     };
-    // A missing Java is not a fault of the file.
+    // A missing Java installation is not a fault of the file.
     let warnings: Vec<&str> = messages
         .lines()
         .filter(|line| line.to_lowercase().contains("warn") && !line.contains("javaldx"))

@@ -1,4 +1,5 @@
-//! A recording, a change and a seed → how well the library matches the recording with its changed copy.
+//! Changes a recording in a known way and measures how well the library matches it with its changed
+//! copy.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};
@@ -10,10 +11,10 @@ use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{Result, Side};
 
-/// Maximum number of calls in a printed path.
+/// Maximum number of call names in a printed path.
 const NAMES: usize = 5;
 
-/// Whether Python frames take part.
+/// Whether Python frames take part in the alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// Frames are kept as recorded.
@@ -23,7 +24,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The modes that differ for this recording.
+    /// The modes whose traces differ for this recording.
     pub fn of(recording: &Recording) -> &'static [Mode] {
         if recording.has_python() {
             &[Mode::WithPython, Mode::WithoutPython]
@@ -32,7 +33,7 @@ impl Mode {
         }
     }
 
-    /// A short name for tables.
+    /// A short name of the mode, for tables.
     pub fn label(self) -> &'static str {
         match self {
             Mode::WithPython => "python",
@@ -48,7 +49,7 @@ impl Mode {
     }
 }
 
-/// A recording and its changed copy, with the truth and the library's result.
+/// A recording and its changed copy, with the true matching and the library's result.
 #[derive(Debug)]
 pub struct Trial {
     /// The recording, in the requested mode.
@@ -57,29 +58,29 @@ pub struct Trial {
     pub candidate: Recording,
     /// The true counterparts.
     pub truth: Truth,
-    /// The library's UID map.
+    /// The UID map that the library found.
     pub map: Vec<Pair>,
-    /// The pairs of the map that the library calls firm.
+    /// The pairs of the map that the library marks as firm.
     pub firm: Vec<(u32, u32)>,
     trees: [Arc<CallTree>; 2],
 }
 
-/// How far firm matches can be trusted.
+/// Counts that show how far firm matches can be trusted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calibration {
-    /// Pairs in the map.
+    /// Number of pairs in the map.
     pub pairs: usize,
-    /// Pairs that the library calls firm.
+    /// Number of pairs that the library marks as firm.
     pub firm: usize,
-    /// Firm pairs that are wrong.
+    /// Number of firm pairs that are wrong.
     pub wrong: usize,
 }
 
 impl Trial {
-    /// Changes the recording and aligns both; `None` if the change does not apply.
+    /// Changes the recording and aligns both traces; `None` if the change does not apply.
     ///
     /// # Errors
-    /// If the library cannot read one of the two, which [`Recording::write`] wrote.
+    /// Fails if the library cannot read one of the traces that [`Recording::write`] wrote.
     pub fn run(
         recording: &Recording,
         change: &Change,
@@ -98,7 +99,7 @@ impl Trial {
         Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm, trees }))
     }
 
-    /// How much of the truth is found if some passes of the alignment do not run.
+    /// Scores for how much of the truth is found if some passes of the alignment are skipped.
     pub fn scores_without(&self, passes: impl IntoIterator<Item = Pass>) -> Scores {
         let [baseline, candidate] = self.trees.clone();
         let options = DiffOptions::default().without(passes.into_iter().collect());
@@ -106,12 +107,12 @@ impl Trial {
         self.truth.score(pairs(&diff))
     }
 
-    /// How much of the truth the map found.
+    /// Scores for how much of the truth the map found.
     pub fn scores(&self) -> Scores {
         self.truth.score(self.map.iter().copied())
     }
 
-    /// The number of pairs in the map, of firm ones, and of firm ones that are wrong.
+    /// The numbers of pairs in the map, of firm pairs, and of wrong firm pairs.
     pub fn calibration(&self) -> Calibration {
         let map: Vec<(u32, u32)> =
             self.map.iter().filter_map(|&(one, two)| Some((one?, two?))).collect();
@@ -119,8 +120,8 @@ impl Trial {
         Calibration { pairs: map.len(), firm: self.firm.len(), wrong }
     }
 
-    /// The first `count` wrong entries of the map, each as text of three lines: the event, its counterpart in
-    /// the map, and the true one.
+    /// The first `count` wrong entries of the map, each as three lines of text: the event, its
+    /// counterpart in the map, and the true counterpart.
     pub fn wrong(&self, count: usize) -> Vec<String> {
         let forests = (Forest::of(&self.baseline.events), Forest::of(&self.candidate.events));
         let candidate = |uid| path(&self.candidate, &forests.1, uid);
@@ -146,7 +147,7 @@ impl Trial {
     }
 }
 
-/// The uid of the event, and the names of its nearest ancestors and of the event, outermost first.
+/// The uid of an event, then the names of its nearest ancestors, outermost first, and of the event.
 fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
     let at = uid as usize;
     let above = std::iter::successors(Some(at), |&at| forest.parents[at]);
@@ -160,7 +161,7 @@ fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
 /// The library's UID map between two traces.
 ///
 /// # Errors
-/// If one of them is not a trace.
+/// Fails if one of the texts is not a trace.
 pub fn uid_map(baseline: &[u8], candidate: &[u8]) -> Result<Vec<Pair>> {
     Ok(pairs(&compared(baseline, candidate)?))
 }

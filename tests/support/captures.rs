@@ -1,8 +1,8 @@
-//! Graphs with known captures → how many kernels of a replay are attributed to the captured launch that they
-//! come from.
+//! Measures how many kernels of a replay are attributed to the right launch, for graphs whose
+//! captures are known.
 //!
-//! Any trace with launches can serve as the capture of a graph if its GPU events are removed, and as a replay
-//! if its calls are removed. It is then known which launch each kernel comes from.
+//! Any trace with launches can be used as a capture if its GPU events are removed, and as a replay
+//! if its calls are removed. The launch of each kernel is then known.
 
 use super::recording::{Event, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -18,11 +18,12 @@ use tracetree::tree::{CallTree, LaunchKind, TreeOptions};
 pub struct Graphs {
     pub capture: Recording,
     pub replay: Recording,
-    /// For each GPU event of the replay, by its origin, the origin of its launch in the capture.
+    /// The true launch of each GPU event of the replay. GPU events and launches are given by their
+    /// origin.
     pub truth: FxHashMap<u32, u32>,
 }
 
-/// A change of a capture or replay, compared with the reference pair.
+/// A change of a capture or replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureChange {
     /// No change.
@@ -35,12 +36,14 @@ pub enum CaptureChange {
     TwoStreams,
 }
 
-/// Latency between a launch and its kernels, and how far kernels of a second stream run ahead, in ns.
+/// Latency between a launch and its kernels, and how far kernels of a second stream run ahead, in
+/// ns.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
 
 impl Graphs {
-    /// The thread of a trace with the most launches, as one graph; `None` if there are no launches.
+    /// The thread of a trace with the most launches, as one graph; `None` if the trace has no
+    /// launches.
     pub fn of_eager(eager: &Recording) -> Option<Graphs> {
         let launches: FxHashMap<i64, &Event> = eager
             .events
@@ -51,7 +54,7 @@ impl Graphs {
         let mut lanes: FxHashMap<_, usize> = FxHashMap::default();
         launches.values().for_each(|launch| *lanes.entry(&launch.lane).or_default() += 1);
         let lane = lanes.into_iter().max_by_key(|&(lane, count)| (count, lane.clone()))?.0.clone();
-        // Keep one event for each launch, and one launch for each event.
+        // Keeps one event for each launch, and one launch for each event.
         let mut used: FxHashSet<i64> = FxHashSet::default();
         let launch_of = |event: &Event| {
             let launch = launches.get(&event.correlation.filter(|_| event.kind == Kind::Gpu)?)?;
@@ -75,8 +78,8 @@ impl Graphs {
         })
     }
 
-    /// A recorded capture and replay of one graph. There must be as many launches as kernels, in the same
-    /// order.
+    /// A recorded capture and replay of one graph. The recordings must have as many launches as
+    /// kernels, in the same order.
     pub fn recorded(capture: Recording, replay: Recording) -> Graphs {
         let mark = |name: &str| capture.events.iter().find(|event| event.name.contains(name));
         let mark = |name: &str| mark(name).expect("one graph is captured");
@@ -104,7 +107,7 @@ impl Graphs {
         Graphs { capture, replay, truth }
     }
 
-    /// A copy with one change.
+    /// A copy of the graphs with one change.
     #[must_use]
     pub fn changed(&self, change: CaptureChange, random: &mut SplitMix) -> Graphs {
         let mut changed = self.clone();
@@ -166,7 +169,8 @@ impl Graphs {
         }
     }
 
-    /// The tree of the replay with the calls of its capture. `more` are offered as captures, too.
+    /// The tree of the replay, with the calls of its capture. The recordings in `more` are offered
+    /// as captures, too.
     pub fn tree(&self, more: &[&Recording]) -> CallTree {
         let read = |name: &str, recording: &Recording| {
             let bytes = recording.write();
@@ -181,15 +185,17 @@ impl Graphs {
         captures.add_to(&tree, TreeOptions::default())
     }
 
-    /// The number of GPU events of replayed graphs that are in the right position, and of all of them. The
-    /// right position is below their own launch, or directly below the graph launch if the capture lacks it.
+    /// The number of correctly placed GPU events of replayed graphs, and the number of all of them.
+    /// The correct place is below the event's own launch or, if the capture lacks that launch,
+    /// directly below the graph launch.
     pub fn right(&self, tree: &CallTree) -> (usize, usize) {
         let trace = tree.trace();
         let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;
         let kernels: Vec<usize> = (0..self.replay.events.len()).filter(is_gpu).collect();
         let sort =
             |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
-        // If equal kernels follow each other, the trace does not show which of them has lost its launch.
+        // If equal kernels follow each other, the trace does not show which of them lost its
+        // launch.
         let rows = kernels.chunk_by(|&one, &two| sort(one) == sort(two));
         let right = rows.map(|row| {
             let mut expected: Vec<Option<u32>> = row
@@ -236,7 +242,7 @@ fn captured(
     }
     let first = capture.events.iter().map(|event| event.start).min().unwrap_or(0);
     let last = capture.events.iter().map(|event| event.end).max().unwrap_or(0);
-    // The shift makes room for the begin call, which must not start before zero.
+    // The shift makes space for the begin call, which must not start before zero.
     for event in &mut capture.events {
         event.start += 10_000 - first;
         event.end += 10_000 - first;

@@ -1,4 +1,4 @@
-//! Two traces → their comparison, passed to a closure.
+//! Compares two traces and passes their comparison to a closure.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
@@ -11,7 +11,7 @@ use tracetree::{PerSide, Result};
 /// Reads a trace from its text.
 ///
 /// # Panics
-/// If the text is not a trace.
+/// Panics if the text is not a trace.
 pub fn trace(name: &str, text: &str) -> Trace {
     read(name, text).expect("a trace")
 }
@@ -20,10 +20,10 @@ fn read(name: &str, text: &str) -> Result<Trace> {
     Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
 }
 
-/// The analysis of two traces given as text. `names` are their source names.
+/// The analysis of two traces given as text. `names` are the source names of the traces.
 ///
 /// # Errors
-/// If one of them is not a trace.
+/// Fails if one of the texts is not a trace.
 pub fn analyse_texts(names: PerSide<&str>, texts: &PerSide<String>) -> Result<Analysis> {
     let baseline = read(names.baseline, &texts.baseline)?;
     let candidate = read(names.candidate, &texts.candidate)?;
@@ -38,7 +38,7 @@ fn analyse(traces: PerSide<Trace>, options: AnalysisOptions) -> Analysis {
 /// Compares two traces given as text.
 ///
 /// # Panics
-/// If one of them is not a trace.
+/// Panics if one of the texts is not a trace.
 pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis) -> T) -> T {
     let names = PerSide::new("baseline", "candidate");
     look(&analyse_texts(names, texts).expect("two traces"))
@@ -47,7 +47,7 @@ pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis) ->
 /// Compares two files.
 ///
 /// # Panics
-/// If one of them cannot be read.
+/// Panics if one of the files cannot be read.
 pub fn compare_files<T>(paths: PerSide<impl AsRef<Path>>, look: impl FnOnce(&Analysis) -> T) -> T {
     let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
     compare_with(traces, AnalysisOptions::default(), look)
@@ -75,7 +75,7 @@ pub fn align_threads(
     compare_texts(&texts, |analysis| look(analysis.diff()));
 }
 
-/// A trace of this many steps with the same work, on one thread.
+/// A trace with this many steps that do the same work, on one thread.
 pub fn steps_of(count: u32, body: impl Fn(&mut HostThread<'_>)) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 3..3 + count {

@@ -1,8 +1,9 @@
-//! A sound trace, damaged in a way that a seed decides → whether the reader lost anything silently.
+//! Damages an intact trace in a way that a seed determines, and checks that the reader loses
+//! nothing silently.
 //!
-//! The damage is done to the bytes, so it is known which elements of `traceEvents` it did not touch. Those
-//! must be in the trace, or the trace must report that events are lost. serde_json decides whether a damaged
-//! text is still JSON, and how many elements it then has.
+//! Only bytes are changed, so it is known which elements of `traceEvents` the damage did not touch.
+//! Untouched elements must be in the trace, or the trace must report that events are lost.
+//! serde_json decides whether a damaged text is still JSON, and how many elements it then has.
 
 use super::splitmix::SplitMix;
 use serde_json::value::RawValue;
@@ -12,19 +13,19 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracetree::trace::{Nanos, ReadOptions, Trace};
 
-/// What identifies an event: name, start and duration.
+/// Identifies an event by its name, start and duration.
 type Key = (String, Nanos, Nanos);
 
-/// A sound trace whose elements are known.
+/// An intact trace whose elements are known.
 pub struct Sample {
     text: Vec<u8>,
     elements: Vec<Element>,
-    /// Number of events of the trace that depend on others.
+    /// Number of events that depend on other events.
     dependent: usize,
 }
 
-/// One element of `traceEvents`: its bytes, and the event that the trace keeps of it, unless that event
-/// depends on others.
+/// An element of `traceEvents`: its bytes, and the event that the trace keeps. An event that
+/// depends on other events is not kept here.
 struct Element {
     range: Range<usize>,
     key: Option<Key>,
@@ -37,8 +38,8 @@ struct Document<'a> {
 }
 
 impl Sample {
-    /// The sample of a sound text. `None` if serde_json and the reader disagree about it, or if it contains
-    /// no events.
+    /// A sample from an intact text. Returns `None` if serde_json and the reader disagree about the
+    /// text, or if it contains no events.
     pub fn new(text: Vec<u8>) -> Option<Sample> {
         let trace = read(&text, &ReadOptions::default().strict())?;
         let elements: Vec<Element> = elements(&text)?
@@ -56,7 +57,7 @@ impl Sample {
         (agree && !elements.is_empty()).then_some(Sample { text, elements, dependent })
     }
 
-    /// Damages the text as `kind` says.
+    /// Damages the text in the way that `kind` describes.
     pub fn damaged(&self, kind: Kind, random: &mut SplitMix) -> Damaged {
         let mut edits = kind.edits(self, random);
         edits.sort_by_key(|edit| edit.range.start);
@@ -84,7 +85,8 @@ impl Sample {
     }
 }
 
-/// Whether an edit of these bytes changes the element; text between two elements belongs to none.
+/// Whether an edit of these bytes changes the element. Text between two elements belongs to no
+/// element.
 fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     if edit.is_empty() {
         element.start < edit.start && edit.start < element.end
@@ -93,14 +95,14 @@ fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     }
 }
 
-/// Whether an event depends on no other. The duration of a begin event (`B`), for example, comes from another
-/// event.
+/// Whether an event does not depend on other events. For example, the duration of a begin event
+/// (`B`) comes from another event.
 fn is_complete(element: &[u8]) -> bool {
     let event: Option<serde_json::Value> = serde_json::from_slice(element).ok();
     event.is_some_and(|event| event["ph"] == "X")
 }
 
-/// The byte ranges of the elements of `traceEvents` (or of a list at the top) in a text that is JSON.
+/// The byte ranges of the elements of `traceEvents` (or of a top-level list) in a JSON text.
 fn elements(text: &[u8]) -> Option<Vec<Range<usize>>> {
     let text = std::str::from_utf8(text).ok()?;
     let events = match text.trim_start().as_bytes().first()? {
@@ -119,7 +121,7 @@ fn key(trace: &Trace, event: tracetree::trace::EventId) -> Key {
     (trace.name(event).to_owned(), trace.start(event), trace.duration(event))
 }
 
-/// The number of elements in a text, counted by the `ph` key that each one has.
+/// The number of elements in a text, counted by the `ph` key that each element has.
 fn phases(text: &[u8]) -> usize {
     text.windows(5).filter(|window| *window == b"\"ph\":").count()
 }
@@ -144,7 +146,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All ways.
+    /// All ways to damage a text.
     pub const ALL: [Kind; 14] = [
         Kind::Byte,
         Kind::Control,
@@ -162,7 +164,7 @@ impl Kind {
         Kind::Append,
     ];
 
-    /// A description for people.
+    /// A description of the damage for people.
     pub fn label(self) -> &'static str {
         match self {
             Kind::Byte => "one byte changed",
@@ -217,13 +219,13 @@ impl Kind {
     }
 }
 
-/// Bytes that are replaced.
+/// A range of bytes, and their replacement.
 struct Edit {
     range: Range<usize>,
     text: Vec<u8>,
 }
 
-/// A stretch of 1 to 8,192 bytes, drawn so that all orders of magnitude are about equally frequent.
+/// A random range of 1 to 8,192 bytes. All orders of magnitude are about equally frequent.
 fn stretch(text: &[u8], random: &mut SplitMix) -> Range<usize> {
     let most = 1 << random.below(14);
     let length = 1 + random.below(most);
@@ -241,7 +243,7 @@ fn exchanged(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     vec![Edit { range: one, text: second }, Edit { range: other, text: first }]
 }
 
-/// Drops the first of these bytes after a random position.
+/// Drops the first occurrence of these bytes after a random position.
 fn dropped(text: &[u8], bytes: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     let from = random.below(text.len());
     let at = (from..text.len()).find(|&at| bytes.contains(&text[at]));
@@ -268,31 +270,31 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of elements that the damage touched.
     touched: usize,
-    /// Number of untouched elements after the first change that a trace does not keep. The trace may report
-    /// them as lost.
+    /// Number of untouched elements after the first edit that a trace does not keep. The trace may
+    /// report these elements as lost.
     unkept: usize,
-    /// Number of elements in inserted text.
+    /// Number of elements in text that was inserted.
     added: usize,
-    /// Number of edits. Each may leave a fragment between two elements.
+    /// Number of edits of the text. Each edit may leave a fragment between two elements.
     edits: usize,
-    /// Number of events that depend on others and so may or may not be in the trace.
+    /// Number of events that depend on other events and therefore may or may not be in the trace.
     dependent: usize,
 }
 
 /// The outcome of reading a damaged text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is still JSON, and all its elements were counted.
+    /// The text is still JSON, and all its elements were counted.
     Sound,
-    /// Rejected with an error.
+    /// The reader rejected the text with an error.
     Refused,
-    /// Read with reported repairs, and no whole event is lost.
+    /// The reader reported repairs, and no whole event is lost.
     Repaired,
     /// Whole events are lost, and the loss is reported.
     Told,
-    /// Whole events are lost and no note says so, or the damage is not noted at all.
+    /// Whole events are lost without a note, or the damage is not noted at all.
     Silent,
-    /// A number of the trace or its notes is wrong.
+    /// A number in the trace or its notes is wrong.
     WrongCount,
     /// `--strict` accepts text that is not JSON.
     NotStrict,
@@ -313,7 +315,7 @@ impl Outcome {
         Outcome::Panic,
     ];
 
-    /// Whether the reader is at fault.
+    /// Whether the outcome is an error of the reader.
     pub fn is_failure(self) -> bool {
         matches!(self, Outcome::Silent | Outcome::WrongCount | Outcome::NotStrict | Outcome::Panic)
     }
@@ -339,7 +341,8 @@ pub fn judge(damaged: &Damaged) -> (Outcome, String) {
         Err(error) => (Outcome::Refused, error.to_string()),
         Ok(trace) => match count {
             Some(count) => sound(&trace, count),
-            // Two lists of events: the reader reads both, and serde_json rejects the duplicate key.
+            // The text has two lists of events: the reader reads both, and serde_json rejects the
+            // duplicate key.
             None if is_json(&damaged.bytes) => (Outcome::Sound, "two lists".to_owned()),
             None => mended(&trace, damaged),
         },
@@ -350,7 +353,8 @@ fn is_json(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| serde_json::from_str::<&RawValue>(text).is_ok())
 }
 
-/// The outcome for JSON: there must be as many elements as serde_json counts, and nothing may be lost.
+/// The outcome for JSON text. The trace must have as many elements as serde_json counts, and
+/// nothing may be lost.
 fn sound(trace: &Trace, count: u64) -> (Outcome, String) {
     let is_lossless =
         ["LOST_EVENTS", "TRUNCATED"].iter().all(|code| trace.notes().get(code).is_none());
@@ -362,8 +366,8 @@ fn sound(trace: &Trace, count: u64) -> (Outcome, String) {
     (outcome, format!("{} of {count} elements; {:?}", trace.total_events(), trace.notes()))
 }
 
-/// The outcome for text that is not JSON: whole events must be in the trace or reported as lost, and the
-/// damage must be noted.
+/// The outcome for text that is not JSON. Whole events must be in the trace or reported as lost,
+/// and the damage must be noted.
 fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (missing, extra) = differences(trace, &damaged.whole);
     let message = format!(
@@ -376,8 +380,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
     let is_told = lost + cut > 0;
     let changed = damaged.touched + damaged.added;
-    // Text between two elements may look like another element, and lost elements may be ones that a trace
-    // does not keep.
+    // Text between two elements may look like another element, and lost elements may be of a kind
+    // that a trace does not keep.
     let is_too_much = extra > changed + damaged.dependent
         || (missing == 0 && lost as usize > changed + damaged.edits + damaged.unkept);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
@@ -392,7 +396,7 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     (outcome, message)
 }
 
-/// The number of events of `whole` that the trace lacks, and the number of its other events.
+/// The number of events in `whole` that the trace lacks, and the number of its remaining events.
 fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
     let mut counts: HashMap<Cow<'_, Key>, i64> = HashMap::new();
     for key in whole {
@@ -406,11 +410,11 @@ fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
     (missing as usize, -extra as usize)
 }
 
-/// A trace with an event of every kind, for [`hold_for_choices`].
+/// A trace with an event of every kind, used by [`hold_for_choices`].
 const EVERY_KIND: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Damages a small trace as the bytes choose (the kind of damage, then positions and lengths) and checks that
-/// reading it loses nothing silently.
+/// Damages a small trace as determined by `bytes` (the kind of damage, then positions and lengths)
+/// and checks that reading it loses nothing silently.
 pub fn hold_for_choices(bytes: &[u8]) {
     let Some((&kind, choices)) = bytes.split_first() else { return };
     let sample = Sample::new(EVERY_KIND.as_bytes().to_vec()).expect("a sound trace");

@@ -1,4 +1,4 @@
-//! Reading and packing of trace files, and the folder of real traces.
+//! Reads and compresses trace files, and finds the folder of real traces.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,18 +9,18 @@ pub fn real_traces() -> Option<PathBuf> {
     std::env::var_os("TRACETREE_TRACES").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Reads a file; gzip is unpacked.
+/// Reads a file and decompresses it if it is gzip.
 ///
 /// # Errors
-/// If the file cannot be read or unpacked.
+/// Fails if the file cannot be read or decompressed.
 pub fn unpacked(path: &Path) -> std::io::Result<Vec<u8>> {
     inflated(&fs::read(path)?)
 }
 
-/// Unpacks the bytes if they are gzip; returns other bytes unchanged.
+/// Decompresses the bytes if they are gzip; returns other bytes unchanged.
 ///
 /// # Errors
-/// If they cannot be unpacked.
+/// Fails if the bytes cannot be decompressed.
 pub fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(bytes.to_vec());
@@ -30,9 +30,9 @@ pub fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     Ok(plain)
 }
 
-/// The bytes, packed with gzip.
+/// Compresses the bytes with gzip.
 pub fn gzipped(bytes: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer.write_all(bytes).expect("memory takes all bytes");
-    packer.finish().expect("memory takes all bytes")
+    packer.write_all(bytes).expect("writing to memory cannot fail");
+    packer.finish().expect("writing to memory cannot fail")
 }

@@ -1,22 +1,23 @@
-//! The fixtures of `tests/fixtures` that each show one phenomenon of lowering, and the code that builds their
-//! traces.
+//! The folders of `tests/fixtures` that each show one phenomenon of lowering, and the code that
+//! generates their traces.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 
 /// A pair of traces that differ by one phenomenon.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixture {
-    /// Its folder in `tests/fixtures`, which is its name.
+    /// The fixture's folder in `tests/fixtures`, which is also its name.
     pub folder: &'static str,
-    /// The baseline as JSON text.
+    /// Generates the baseline as JSON text.
     pub baseline: fn() -> String,
-    /// The candidate as JSON text.
+    /// Generates the candidate as JSON text.
     pub candidate: fn() -> String,
-    /// Names of the lowest common ops of all GPU events of both sides, sorted; `-` for none.
+    /// Names of the lowest common ops of all GPU events on both sides, sorted; `-` for events
+    /// without one.
     pub lowest_common: &'static [&'static str],
 }
 
-/// All of them, by folder.
+/// All fixtures, sorted by folder.
 pub const FIXTURES: [Fixture; 8] = [
     Fixture {
         folder: "autograd_thread",
@@ -72,7 +73,7 @@ fn conv(name: &str) -> Op {
     Op::new(name).dims(&[&[4, 3, 224, 224], &[768, 3, 16, 16], &[768]])
 }
 
-/// The calls around a backend's convolution.
+/// A trace with the calls around a backend's convolution.
 fn convolution(trace: TraceBuilder, backend: impl FnOnce(&mut HostThread<'_>)) -> String {
     let below = |t: &mut HostThread<'_>| t.op(conv("aten::_convolution"), backend);
     let trace = trace.thread("main", |t| {
@@ -159,7 +160,8 @@ fn backward_in_one() -> String {
     })
 }
 
-/// Forward on the main thread, backward on another one, whose id differs between the sides.
+/// A trace with forward on the main thread and backward on a second thread, whose id differs
+/// between the sides.
 fn training(
     trace: TraceBuilder,
     before: &[&str],
@@ -207,7 +209,8 @@ fn relu_after(trace: TraceBuilder) -> String {
     trace.thread("main", |t| t.op("aten::relu", |t| t.kernel("relu_kernel", 3.0))).json()
 }
 
-/// One launch of many kernels. Some names differ between the sides, and CUDA has one more kernel.
+/// A trace with one launch of many kernels. Some kernel names differ between the sides, and CUDA
+/// has one more kernel.
 fn graph(trace: TraceBuilder, api: &str, product: &str) -> String {
     let trace = trace.thread("main", |t| {
         t.op("decode::forward", |t| {

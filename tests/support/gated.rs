@@ -15,12 +15,13 @@ pub fn check(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default(), Date::today())
 }
 
-/// Like [`check`], but with only the rules about structure: with one run per side, times cannot be tested.
+/// Same as [`check`], but only with the rules about structure: given a single run per side, times
+/// cannot be tested.
 pub fn check_structure(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())
 }
 
-/// The rules and the sentence of each finding about the structure.
+/// Rule and sentence of each finding about the structure.
 pub fn findings(gate: &Gate) -> Vec<String> {
     let of_structure =
         gate.findings.iter().filter(|finding| finding.limit.is_empty() || finding.kind.is_empty());

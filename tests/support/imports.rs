@@ -1,28 +1,28 @@
-//! Source code → which file takes which names from which other file.
+//! Determines which source file uses which names of which other file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Two files, as user and used, and the names that tie them.
+/// Pairs of files (user, used), and the names that connect them.
 pub(crate) type Ties = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// The files of a crate, each named by its module, such as `src/tree/nest`.
 #[derive(Default)]
 pub(crate) struct Modules {
     code: BTreeMap<String, String>,
-    /// What a name that a module imports stands for, as a path in that module.
+    /// The path in a module that each imported name refers to.
     imported: BTreeMap<(String, String), String>,
 }
 
 /// A path in the code of a module, such as `super::nest::Planter`.
 struct Mention {
     path: String,
-    /// The name that a `use` gives it; `None` outside of a `use`.
+    /// The name that a `use` introduces; `None` outside of a `use`.
     name: Option<String>,
     is_reexport: bool,
 }
 
 impl Modules {
-    /// The files with these paths and texts.
+    /// The modules of files, given by path and text.
     pub(crate) fn of(files: impl IntoIterator<Item = (String, String)>) -> Modules {
         let mut modules = Modules::default();
         for (path, text) in files {
@@ -44,8 +44,9 @@ impl Modules {
         modules
     }
 
-    /// Which file uses which. A name that a module re-exports is a tie to the file that defines it. A file may
-    /// use the modules above it, because methods of a type are often spread over the folder below it.
+    /// Which file uses which other file. If a module re-exports a name, the user is connected to
+    /// the file that defines the name. A file may use its parent modules, because methods of a type
+    /// are often spread over the folder below it.
     pub(crate) fn ties(&self) -> Ties {
         let mut ties = Ties::new();
         for (module, code) in &self.code {
@@ -73,7 +74,8 @@ impl Modules {
         starts.flat_map(|start| mentions_from(code, &start)).collect()
     }
 
-    /// The module that defines what a path in `module` leads to, and its name there.
+    /// The module that defines the item that a path in `module` refers to, and the item's name
+    /// there.
     fn resolve(&self, module: &str, path: &str) -> (String, String) {
         let (first, rest) = path.split_once("::").unwrap_or((path, ""));
         let (above, own) = module.rsplit_once('/').unwrap_or(("", module));
@@ -94,7 +96,7 @@ impl Modules {
 
 fn mentions_from(code: &str, start: &str) -> Vec<Mention> {
     let begins = code.match_indices(start).map(|(at, _)| at);
-    // `pub(in crate::diff)` uses nothing.
+    // A visibility such as `pub(in crate::diff)` uses nothing.
     let begins = begins.filter(|&at| {
         !code[..at].ends_with(|c| is_word(c) || c == ':') && !code[..at].ends_with("(in ")
     });

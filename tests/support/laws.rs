@@ -1,7 +1,7 @@
-//! Laws for a trace read from any bytes, and for its comparison with another trace.
+//! Laws that hold for a trace read from any bytes, and for its comparison with a second trace.
 //!
-//! The fuzz targets check these laws on randomly changed bytes, and `tests/reading/fuzz_cases.rs` on the
-//! cases kept from them.
+//! The fuzz targets check these laws on randomly changed bytes, and `tests/reading/fuzz_cases.rs`
+//! checks them on cases found by fuzzing.
 
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::report::summarise;
@@ -12,20 +12,21 @@ use tracetree::{Analysis, PerSide, Side};
 /// Text that separates the baseline from the candidate in the bytes of one case.
 const SEPARATOR: &[u8] = b"\n====\n";
 
-/// The candidate for a case that contains only one trace. It has an event of every kind.
+/// The candidate for a fuzz case that contains a single trace. The candidate has an event of every
+/// kind.
 const PARTNER: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// The limit is much lower than for files, because a case is small.
+/// Reading options whose limit is much lower than for files, because a fuzz case is small.
 fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }
 
-/// Messages about damaged compressed data. How much is unpacked before the damage depends on how much is
-/// unpacked at once.
+/// Error messages about damaged compressed data. How much is decompressed before the damage depends
+/// on the size of the read buffer.
 const DAMAGED: [&str; 2] = ["the gzip data is damaged", "packed data cut off"];
 
-/// Reading never panics, and its result does not depend on the block size. `strict` rejects damage but
-/// changes nothing else.
+/// Reading never panics, and its result does not depend on the block size. `strict` rejects damage
+/// but has no other effect.
 pub fn hold_for_reading(bytes: &[u8]) {
     let whole = outcome(bytes, &options(), 1 << 16);
     let in_small_blocks = outcome(bytes, &options(), 600);
@@ -48,8 +49,9 @@ fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
     }
 }
 
-/// The laws of a comparison: of the two traces in `bytes` (or of one and [`PARTNER`]), of each with itself,
-/// and of the first with a part of itself. Bytes that are not a trace are ignored.
+/// Checks the laws of a comparison: of the two traces in `bytes` (or of one and [`PARTNER`]), of
+/// each trace with itself, and of the first trace with a part of itself. Bytes that are not a trace
+/// are ignored.
 pub fn hold_for_comparing(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (first, second) = match at {
@@ -72,7 +74,8 @@ fn read(bytes: &[u8]) -> Option<Trace> {
     Trace::from_reader("t", bytes, &options()).ok()
 }
 
-/// Every call except the roots is in the subtree of its parent, and every event has at most one call.
+/// Checks that every call except the roots is in the subtree of its parent, and that every event
+/// has at most one call.
 fn hold_for_a_tree(tree: &CallTree) {
     for call in tree.calls() {
         if let Some(parent) = tree.parent(call) {
@@ -86,7 +89,7 @@ fn hold_for_a_tree(tree: &CallTree) {
     assert_eq!(roots, tree.len());
 }
 
-/// A trace against itself has no difference.
+/// Checks that a trace does not differ from itself.
 fn hold_for_identity(tree: &CallTree) {
     let diff = TraceDiff::new(tree.clone(), tree.clone());
     assert_eq!(diff.differences(), vec![]);
@@ -95,7 +98,7 @@ fn hold_for_identity(tree: &CallTree) {
     }
 }
 
-/// The laws for any two trees.
+/// Checks the laws that hold for any two trees.
 pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
     let mirrored = TraceDiff::new(trees.candidate.clone(), trees.baseline.clone());
@@ -108,7 +111,7 @@ pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
     all_results_hold_all_time(&one);
 }
 
-/// All tables can be built, and the times of the layers add up to the totals.
+/// Checks that all tables can be built, and that the times of the layers add up to the totals.
 fn all_results_hold_all_time(analysis: &Analysis) {
     let total = analysis.account().totals.map(|totals| totals.time);
     let in_layers = Side::BOTH.map(|side| {
@@ -123,7 +126,7 @@ fn all_results_hold_all_time(analysis: &Analysis) {
     summarise(analysis);
 }
 
-/// Swapping the sides leads to the same matches.
+/// Checks that swapping the sides leads to the same matches.
 pub fn mirror(diff: &TraceDiff, mirrored: &TraceDiff) {
     for side in Side::BOTH {
         for call in diff.tree(side).calls() {
@@ -132,7 +135,7 @@ pub fn mirror(diff: &TraceDiff, mirrored: &TraceDiff) {
     }
 }
 
-/// Every event of both trees is in the uid map exactly once.
+/// Checks that every event of both trees is in the uid map exactly once.
 pub fn once_in_the_map(diff: &TraceDiff) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
@@ -155,8 +158,8 @@ pub fn once_in_the_map(diff: &TraceDiff) {
     }
 }
 
-/// The nearest matched ancestors of two calls with relation *same* are counterparts. Threads are exempt,
-/// because they may be split.
+/// Checks that the nearest matched ancestors of two calls with relation *same* are counterparts.
+/// Threads are exempt, because they may be split.
 pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     for call in diff.tree(Side::Baseline).calls() {
         let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
@@ -183,11 +186,12 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     }
 }
 
-/// Busy and idle time add up to the wall time of each side and the causes to its difference, to the
-/// nanosecond. The mirrored comparison has the same figures with the sides swapped.
+/// Checks that busy and idle time add up to the wall time of each side and that the causes add up
+/// to its difference, to the nanosecond. The mirrored comparison has the same figures with the
+/// sides swapped.
 ///
 /// # Panics
-/// If one of these does not hold.
+/// Panics if one of these laws does not hold.
 pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
     let source = analysis.tree(Side::Candidate).trace().source().to_owned();
     for (analysis, what) in [(analysis, "as given"), (mirrored, "mirrored")] {
@@ -203,10 +207,10 @@ pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
     assert_eq!(cause_times(analysis, false), cause_times(mirrored, true), "{source}");
 }
 
-/// A trace does not differ from itself.
+/// Checks that the comparison of a trace with itself has no causes.
 ///
 /// # Panics
-/// If it has a cause.
+/// Panics if the comparison has a cause.
 pub fn no_cause(analysis: &Analysis) {
     assert_eq!(analysis.causes().list(), []);
 }
@@ -233,8 +237,8 @@ fn idle_rows(analysis: &Analysis, turn: bool) -> Vec<IdleRow> {
     rows
 }
 
-/// The times of the causes as pairs (baseline, candidate), in ascending order. With `turn`, the two times
-/// of each pair are swapped.
+/// The times of the causes as pairs (baseline, candidate), in ascending order. If `turn` is set,
+/// the two times of each pair are swapped.
 fn cause_times(analysis: &Analysis, turn: bool) -> Vec<(i64, i64)> {
     let times = analysis.causes().list().iter().map(|cause| cause.time);
     let times = times.map(|time| if turn { time.swap() } else { time });

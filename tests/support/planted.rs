@@ -1,4 +1,5 @@
-//! A recording → the same program compiled, together with what each region and each fused kernel replaced.
+//! Compiles or fuses parts of a recording, and records what each region and each fused kernel
+//! replaced.
 
 use super::recording::{Event, Forest, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -10,22 +11,23 @@ use std::sync::Arc;
 /// A region that replaced a run of ops, as positions in `traceEvents`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlantedRegion {
-    /// The region, in the changed recording.
+    /// Position of the region in the changed recording.
     pub region: u32,
-    /// The calls that it replaced, in the original recording.
+    /// Positions of the replaced calls in the original recording.
     pub replaced: Vec<u32>,
 }
 
 /// How a run of ops is fused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fuse {
-    /// One kernel that is named after the ops.
+    /// Into one kernel that is named after the ops.
     Named,
-    /// One kernel with an unrelated name, on the inputs of the run.
+    /// Into one kernel with an unrelated name, on the inputs of the run.
     Otherwise,
-    /// One attention kernel for two products and a softmax.
+    /// Two products and a softmax into one attention kernel.
     Attention,
-    /// One product for three that share an input. Here the original recording is the fused one.
+    /// Three products that share an input into one product. In this case, the original recording is
+    /// the fused one.
     Products,
 }
 
@@ -34,11 +36,12 @@ pub enum Fuse {
 pub struct PlantedFusion {
     /// Name of the fused kernel.
     pub kernel: String,
-    /// The number of kernels that it replaces.
+    /// Number of kernels that the fused kernel replaces.
     pub kernels: usize,
 }
 
-/// A copy of a recording while it is changed. Removed events stay in it until [`Draft::finish`].
+/// A copy of a recording that is being changed. Removed events stay in the copy until
+/// [`Draft::finish`].
 struct Draft<'a> {
     events: &'a [Event],
     forest: Rc<Forest>,
@@ -56,7 +59,7 @@ impl<'a> Draft<'a> {
         Draft { events: &recording.events, forest, changed, gone, next_correlation }
     }
 
-    /// Removes these calls with everything below them.
+    /// Removes the given calls and everything below them.
     fn take_out(&mut self, run: &[usize]) {
         for &at in run {
             for below in self.forest.subtree(at) {
@@ -65,8 +68,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds an op over a span, with one launch and one kernel like those of the call `like`. Returns its
-    /// position in the draft.
+    /// Adds an op with a given span, with one launch and one kernel like those of the call `like`.
+    /// Returns the position of the op in the draft.
     fn add_op(&mut self, like: usize, op: &str, kernel: &str, span: (i64, i64)) -> usize {
         let below = self.forest.subtree(like);
         let of_kind = |kind| below.iter().map(|&at| &self.events[at]).find(|e| e.kind == kind);
@@ -87,7 +90,7 @@ impl<'a> Draft<'a> {
         at
     }
 
-    /// Adds a copy of a call with everything below it, with new correlation ids.
+    /// Adds a copy of a call and everything below it, with new correlation ids.
     fn add_copy(&mut self, root: usize) {
         let mut ids: BTreeMap<i64, i64> = BTreeMap::new();
         for at in self.forest.subtree(root) {
@@ -104,7 +107,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The changed recording, and a function from positions in the draft to positions in it.
+    /// Returns the changed recording, and a function that converts positions in the draft to
+    /// positions in the recording.
     fn finish(mut self) -> (Recording, impl Fn(usize) -> u32) {
         let mut gone = self.gone;
         gone.resize(self.changed.events.len(), false);
@@ -124,7 +128,7 @@ fn kernels(events: &[Event], forest: &Forest, root: usize) -> Vec<usize> {
     forest.subtree(root).into_iter().filter(|&at| is_kernel(&events[at])).collect()
 }
 
-/// Names of the innermost ops that launch the kernels below a run, without name space.
+/// Names, without namespace, of the innermost ops that launch the kernels below a run.
 fn launching_ops(events: &[Event], forest: &Forest, run: &[usize]) -> BTreeSet<String> {
     let ops = run.iter().flat_map(|&at| kernels(events, forest, at)).filter_map(|kernel| {
         let mut above = std::iter::successors(forest.parents[kernel], |&at| forest.parents[at]);
@@ -145,7 +149,7 @@ fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
         launches.count() > 0 && !kernels(events, forest, at).is_empty()
     };
     let works = |at: &usize| {
-        // Accumulating gradients and collectives happen outside of compiled code.
+        // Gradient accumulation and collectives happen outside of compiled code.
         let is_compiled = !["AccumulateGrad", "c10d::", "nccl", "record_param_comms"]
             .iter()
             .any(|part| events[*at].name.contains(part));
@@ -169,9 +173,9 @@ fn is_product(name: &str) -> bool {
     ["mm", "linear", "conv", "matmul"].iter().any(|part| name.contains(part))
 }
 
-/// Replaces runs of two to eight ops with one region each. Products stay as they are; the ops between them
-/// become one kernel that is named after them, as Inductor does. At least one op remains between two
-/// regions.
+/// Replaces runs of two to eight ops with one region each. Matrix products stay as they are; the
+/// ops between them become one kernel that is named after them, as in Inductor. At least one op
+/// remains between two regions.
 pub fn with_regions(
     recording: &Recording,
     most: usize,
@@ -190,7 +194,7 @@ pub fn with_regions(
     let numbers: Vec<usize> = (0..windows.len()).collect();
     let mut chosen = random.sample(&numbers, most);
     chosen.sort_unstable();
-    // Runs below another region are compiled with that region.
+    // Runs below another region are compiled as part of that region.
     let tops: BTreeSet<usize> = chosen.iter().flat_map(|&at| windows[at].iter().copied()).collect();
     chosen.retain(|&at| {
         let mut above = std::iter::successors(draft.forest.parents[windows[at][0]], |&above| {
@@ -220,7 +224,7 @@ pub fn with_regions(
             let ops: Vec<String> =
                 launching_ops(draft.events, &draft.forest, group).into_iter().collect();
             let name = format!("triton_poi_fused_{}_{at}", ops.join("_"));
-            // Strictly inside the region, even if the group is all of it.
+            // The span is strictly inside the region, even if the group covers the whole region.
             let inset = ((end - one.start) / 8).max(i64::from(end - one.start > 2));
             let span = (one.start + inset, end - inset);
             draft.add_op(group[0], &name, &name, span);
@@ -237,8 +241,8 @@ pub fn with_regions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Fuses all runs of some sorts, each of which occurs at least twice. The changed recording is the fused one,
-/// except for [`Fuse::Products`].
+/// Fuses all runs of certain kinds, each of which occurs at least twice. The changed recording is
+/// the fused one, except with [`Fuse::Products`].
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,
@@ -252,7 +256,8 @@ pub fn with_fusions(
     for run in runs(draft.events, &draft.forest) {
         for window in windows(draft.events, &run, how) {
             let names = window.iter().map(|&at| draft.events[at].name.to_string()).collect();
-            // Without inputs there is no evidence for which ops an op with an unrelated name replaces.
+            // Without inputs there is no evidence of which ops an op with an unrelated name
+            // replaces.
             if how == Fuse::Otherwise && !takes_tensors(&draft, window[0]) {
                 continue;
             }
@@ -319,7 +324,7 @@ pub fn with_fusions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Whether the trace contains the input shapes of the first op that launches below a call.
+/// Whether the trace contains the input shapes of the first op that launches GPU work below a call.
 fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     let op = &draft.events[innermost(draft.events, &draft.forest, call)];
     let dims = op.args.get("Input Dims").or_else(|| op.args.get("Input dims"));
@@ -328,7 +333,8 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     })
 }
 
-/// The first op that launches work below a call. Its inputs come from outside the call.
+/// The first op that launches GPU work below a call. The inputs of this op come from outside the
+/// call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let op = |kernel: usize| {
         let mut above = std::iter::successors(Some(kernel), |&at| forest.parents[at]);
@@ -364,7 +370,7 @@ fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     }
     let letters: usize = run.iter().map(|&at| events[at].name.len()).sum();
     let length = 2 + letters % 3;
-    // One op remains between two windows.
+    // At least one op remains between two windows.
     let chunks = run.chunks(length + 1).map(|chunk| chunk[..chunk.len().min(length)].to_vec());
     chunks.filter(|window| window.len() == length).collect()
 }
@@ -389,7 +395,7 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
             chosen.push((at, width, *kernel));
         }
     }
-    // Each part gets a third of the time.
+    // Each part gets a third of the product's time.
     for (at, width, _) in chosen {
         let below = draft.forest.subtree(at);
         let (start, end) = (draft.events[at].start, draft.events[at].end);
@@ -427,7 +433,8 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// The output width of a linear op, if it is divisible by three and differs from all other dimensions.
+/// The output width of a linear op, if the width is divisible by three and differs from all other
+/// dimensions.
 fn width(event: &Event) -> Option<i64> {
     let dims = event.args.get("Input Dims").or_else(|| event.args.get("Input dims"))?;
     let dims: Vec<Vec<i64>> = serde_json::from_value(dims.clone()).ok()?;
@@ -437,7 +444,7 @@ fn width(event: &Event) -> Option<i64> {
         .then_some(width)
 }
 
-/// The same arguments with a third of the width.
+/// The arguments of an op with a third of its output width.
 fn narrowed(args: &serde_json::Map<String, Value>, width: i64) -> super::recording::Args {
     fn walk(value: &mut Value, width: i64) {
         match value {

@@ -1,4 +1,5 @@
-//! Files of the repository → what people read in them: comments, Markdown prose and texts of the program.
+//! Extracts the text that people read in the files of the repository: comments, Markdown prose and
+//! strings of the program.
 
 #![allow(unreachable_pub, reason = "a test and an example include this file")]
 use std::fs;
@@ -36,13 +37,13 @@ pub enum Kind {
 /// Consecutive lines that are read together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// Where it comes from.
+    /// Where the passage comes from.
     pub kind: Kind,
-    /// Line numbers, from 1, and what they say.
+    /// Line numbers, from 1, and the text of each line.
     pub lines: Vec<(usize, String)>,
 }
 
-/// How comments and strings are written.
+/// The syntax of comments and strings in a language.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syntax {
     Rust,
@@ -86,7 +87,7 @@ fn is_known(path: &Path) -> bool {
     matches!(extension(path), "rs" | "md" | "py" | "pyi" | "toml" | "js" | "mjs" | "css" | "html")
 }
 
-/// The passages of a file. The program's tests have no literals that a user reads, so theirs are ignored.
+/// The passages of a file. String literals in tests are ignored, because users do not read them.
 pub fn passages(path: &Path, text: &str) -> Vec<Passage> {
     let mut all = match extension(path) {
         "md" => markdown(text.lines().enumerate().map(|(at, line)| (at + 1, line)), Kind::Prose),
@@ -135,7 +136,7 @@ fn markdown<'a>(lines: impl Iterator<Item = (usize, &'a str)>, kind: Kind) -> Ve
         let is_fence = text.starts_with("```") || text.starts_with("~~~");
         let item = ["- ", "* ", "#", "|", "> "].iter().any(|start| text.starts_with(start))
             || text.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
-        // The columns of tables are read in the sources that they are generated from.
+        // The columns of tables are read in the sources from which they are generated.
         generated = text.starts_with("<!-- columns:") || generated && text != "<!-- end -->";
         // Examples in docstrings end at an empty line.
         prompt = text.starts_with(">>>") || prompt && !text.is_empty();
@@ -155,7 +156,7 @@ fn markdown<'a>(lines: impl Iterator<Item = (usize, &'a str)>, kind: Kind) -> Ve
     all
 }
 
-/// What a page template says outside its tags, expressions, styles and scripts.
+/// The text of a page template outside its tags, expressions, styles and scripts.
 fn template(text: &str) -> Vec<Passage> {
     let mut plain = String::new();
     let mut rest = text;
@@ -184,12 +185,12 @@ fn template(text: &str) -> Vec<Passage> {
     lines.flat_map(|line| markdown(std::iter::once(line), Kind::Prose)).collect()
 }
 
-/// A comment or literal as it is written.
+/// A comment or literal as written in the source.
 struct Piece {
     kind: Kind,
     line: usize,
     text: String,
-    /// Whether it is the first thing on its line.
+    /// Whether the piece is the first non-blank text on its line.
     first: bool,
 }
 
@@ -236,8 +237,8 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     let mut all = Vec::new();
     let mut at = 0;
     let mut line = 1;
-    // Whether only white space is before on the line, and the character before: a regular
-    // expression does not follow a value.
+    // Whether the line so far contains only white space, and the previous character. A regular
+    // expression cannot follow a value.
     let (mut first, mut before) = (true, '(');
     while let Some(next) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -271,7 +272,7 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     all
 }
 
-/// The kind and length of the text that starts here, if any. Text without a kind is skipped.
+/// The kind and length of the piece that starts here, if any. Text without a kind is skipped.
 type Found = Option<(Option<Kind>, usize)>;
 
 fn slashes(rest: &str) -> Found {
@@ -329,7 +330,7 @@ fn script_literal(rest: &str, after_value: bool) -> Found {
     is_expression.then(|| (None, quoted(rest, "/")))
 }
 
-/// The length of a literal whose quotes may be escaped in it.
+/// The length of a literal, whose quotes may be escaped.
 fn quoted(rest: &str, quotes: &str) -> usize {
     let mut at = quotes.len();
     while let Some(next) = rest[at..].chars().next() {

@@ -1,7 +1,8 @@
-//! proptest's choices → random traces, and pairs of a trace and a randomly changed copy.
+//! Generates random traces, and pairs of a trace and a randomly changed copy, from choices of
+//! proptest.
 //!
-//! There are few names, so calls repeat and the alignment has to decide. Trees are small, so shrinking ends
-//! with a trace that a person can read.
+//! The traces have few distinct names, so calls repeat and the alignment has to decide. Trees are
+//! small, so shrinking ends with a trace that a person can read.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};
@@ -17,7 +18,7 @@ pub enum Call {
     Frame(u8, Vec<Call>),
     /// An op, with one of a few shapes.
     Op(u8, u8, Vec<Call>),
-    /// A launch of this many kernels, or a query if there are none.
+    /// A launch of this many kernels; a query if the number is zero.
     Launch(u8, u8),
 }
 
@@ -76,7 +77,7 @@ pub fn trace() -> impl Strategy<Value = Shown> {
     })
 }
 
-/// A random change: one of the known ones, or several.
+/// A random change: a known one, or several known ones.
 pub fn change() -> impl Strategy<Value = Change> {
     prop::sample::select(Change::all())
 }
@@ -102,7 +103,7 @@ fn write_all(calls: &[Call], t: &mut HostThread<'_>, platform: Platform) {
     }
 }
 
-/// Recurses as deep as [`call`] nests.
+/// Writes a call and the calls below it; recurses as deep as [`call`] nests.
 fn write(call: &Call, t: &mut HostThread<'_>, platform: Platform) {
     match call {
         Call::Frame(name, below) => {
@@ -123,7 +124,7 @@ fn write(call: &Call, t: &mut HostThread<'_>, platform: Platform) {
     }
 }
 
-/// A frame of one file, or one of a few instances of one module class.
+/// The name of a frame in one file, or of one of a few instances of a module class.
 fn frame_name(name: u8) -> String {
     match name {
         0..3 => format!("train.py({}): f{}", 10 * name, name % 2),

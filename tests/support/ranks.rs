@@ -1,9 +1,9 @@
-//! The ranks of a training job before and after a change: two folders of traces, with faults planted in the
-//! second.
+//! Generates the ranks of a training job before and after a change: two folders of traces, with
+//! faults planted in the second folder.
 //!
-//! The ranks are divided equally among four roles (pipeline stages). A step computes two blocks and one op
-//! that only the rank's role has, reduces over the ranks of the role, then over all ranks. A collective ends
-//! at the same time everywhere, so a rank that computes longer waits less.
+//! The ranks are divided equally among four roles (pipeline stages). A step computes two blocks and
+//! one op that only the rank's role has, reduces over the ranks of the role, then over all ranks. A
+//! collective ends at the same time everywhere, so a rank that computes longer waits less.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::json;
@@ -11,10 +11,10 @@ use std::fs;
 use std::io::Result;
 use std::path::Path;
 
-/// Recorded steps.
+/// Number of recorded steps.
 const STEPS: u32 = 3;
 
-/// Times in µs.
+/// Kernel times in µs.
 const GEMM: f64 = 100.0;
 const SLOW_GEMM: f64 = 200.0;
 const RELU: f64 = 20.0;
@@ -22,20 +22,21 @@ const OWN: f64 = 100.0;
 const SLOW_OWN: f64 = 150.0;
 const REDUCE: f64 = 30.0;
 
-/// For each role, the op that only this role has.
+/// For each role, the op that no other role has.
 const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "aten::nll_loss"];
 
-/// A fleet of this many ranks, a multiple of four and at least 16.
+/// A fleet with this many ranks: a multiple of four, and at least 16.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranks(pub usize);
 
 impl Ranks {
-    /// The rank whose matrix products take twice as long after the change. The others of its role wait.
+    /// The rank whose matrix products take twice as long after the change. The other ranks in the
+    /// straggler's role wait for it.
     pub fn straggler(self) -> usize {
         self.0 / 4 + 3
     }
 
-    /// The role (of 0 to 3) whose own op takes half as long again on all its ranks.
+    /// The role (0 to 3) whose own op takes 50% longer on all its ranks.
     pub fn slow_role(self) -> usize {
         2
     }
@@ -60,19 +61,19 @@ impl Ranks {
         4 * rank / self.0
     }
 
-    /// The numbers of the ranks of a role, as tables write them.
+    /// The numbers of the ranks of a role, as tables print them.
     pub fn of_role(self, role: usize) -> String {
         format!("{}-{}", role * self.0 / 4, (role + 1) * self.0 / 4 - 1)
     }
 
-    /// The ranks whose programs were compared and found identical, written as in findings.
+    /// The ranks whose programs were compared and found identical, in the form used in findings.
     pub fn unchanged(self) -> String {
-        // Ranks 1 and 2 are the missing one and the one without a collective.
+        // Ranks 1 and 2 are the missing rank and the rank that skips a collective.
         let truncated = self.truncated();
         format!("0 3-{} {}-{}", truncated - 1, truncated + 1, self.0 - 1)
     }
 
-    /// Writes `before` and `after` below `folder`.
+    /// Writes the folders `before` and `after` below `folder`.
     pub fn write(self, folder: &Path) -> Result<()> {
         for (name, is_after) in [("before", false), ("after", true)] {
             fs::create_dir_all(folder.join(name))?;
@@ -131,7 +132,7 @@ impl Ranks {
     }
 
     fn gemm(self, rank: usize, step: u32, is_after: bool) -> f64 {
-        // Small differences, so that not all ranks and steps take exactly equally long.
+        // Small differences make sure that not all ranks and steps take exactly equally long.
         let scatter = 0.1 * ((7 * rank + 3 * step as usize + usize::from(is_after)) % 5) as f64;
         let is_slow = is_after && rank == self.straggler();
         scatter + if is_slow { SLOW_GEMM } else { GEMM }

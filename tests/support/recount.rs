@@ -1,23 +1,24 @@
-//! The raw JSON of a trace → its wall time, computed independently of the library: without trees or rows,
-//! one gap at a time.
+//! Computes the wall time of a trace from its raw JSON, independently of the library: without trees
+//! or rows, one gap at a time.
 
 use super::files::unpacked;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-/// Wall time of the steps of one trace, all in ns.
+/// The recomputed wall time of the steps of one trace, in ns.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recount {
     /// Number of steps.
     pub steps: i64,
-    /// From the start of the first step to the end of the last step or GPU event.
+    /// Time from the start of the first step to the end of the last step or GPU event.
     pub wall: i64,
-    /// Length of the union of all GPU events in it.
+    /// Length of the union of all GPU events in the wall time.
     pub busy: i64,
-    /// Gaps by `host`, `latency`, `queue` and `tail`; waiting for the GPU counts as host.
+    /// Idle time by kind: `host`, `latency`, `queue` and `tail`; waiting for the GPU counts as
+    /// host.
     pub idle: BTreeMap<&'static str, i64>,
-    /// The host's part by the name of the innermost call.
+    /// Idle time of kind `host`, by the name of the innermost call.
     pub host: BTreeMap<String, i64>,
 }
 
@@ -28,7 +29,8 @@ struct Call {
     name: String,
 }
 
-/// ns from µs. Whole numbers are converted exactly, because ns since the epoch are too large for a double.
+/// Converts a time in µs to ns. Whole numbers are converted exactly, because ns since the epoch are
+/// too large for a double.
 fn nanos(value: &Value) -> i64 {
     match value.as_i64() {
         Some(micros) => micros * 1000,
@@ -101,7 +103,8 @@ fn count(
     sums
 }
 
-/// Walks the span from boundary to boundary and attributes each part to the shortest open call.
+/// Walks over a time span from boundary to boundary and attributes each part to the shortest open
+/// call.
 fn innermost(calls: &[Call], from: i64, until: i64, sums: &mut BTreeMap<String, i64>) {
     let over = |call: &&Call| call.start < until && call.end > from && call.start < call.end;
     let over: Vec<&Call> = calls.iter().filter(over).collect();

@@ -1,4 +1,4 @@
-//! Hand-made traces and the reports on them, for tests of the contents of a report.
+//! Hand-made traces and reports on them, for tests of report contents.
 
 use super::compared::analyse_texts;
 use super::trace_builder::{HostThread, Op, TraceBuilder};
@@ -8,8 +8,8 @@ use tracetree::analysis::Analysis;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Result};
 
-/// Names that would have an effect in a page, a drawing, a table, a workbook or a terminal if they were
-/// not escaped.
+/// Names that would affect a page, a drawing, a table, a workbook or a terminal if they were not
+/// escaped.
 pub const HOSTILE: [&str; 8] = [
     "</script><script>window.hacked = 1</script>",
     "<img src=x onerror=\"window.hacked = 2\">'\"&amp;<b>",
@@ -21,7 +21,7 @@ pub const HOSTILE: [&str; 8] = [
     "]]><svg onload='window.hacked = 3'>",
 ];
 
-/// Two traces of a small model over two steps: a rename, and kernels on one side only.
+/// Two traces of a small model with two steps: a rename, and kernels on one side only.
 pub fn model_pair() -> PerSide<String> {
     let baseline = TraceBuilder::rocm()
         .thread("python3", |t| {
@@ -63,7 +63,8 @@ fn model(t: &mut HostThread<'_>, factor: f64, convolution: &str) {
     });
 }
 
-/// Two traces whose ops, kernels, modules and threads have [`HOSTILE`] names, and a very long one.
+/// Two traces whose ops, kernels, modules and threads have [`HOSTILE`] names, including a very long
+/// name.
 pub fn hostile_pair() -> PerSide<String> {
     let build = |factor: f64| {
         TraceBuilder::cuda()
@@ -83,10 +84,10 @@ pub fn hostile_pair() -> PerSide<String> {
     PerSide::new(build(1.0), build(2.0))
 }
 
-/// Writes a report with these formats from the JSON texts of two traces.
+/// Writes a report in the given formats from the JSON texts of two traces.
 ///
 /// # Errors
-/// If a text is not a trace or the folder cannot be written.
+/// Fails if a text is not a trace or the folder cannot be written.
 pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()> {
     let options = ReportOptions { emits: emits.to_vec(), ..ReportOptions::default() };
     with_analysis(pair, |analysis| {
@@ -97,7 +98,7 @@ pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()
 /// Runs `use_it` on the analysis of the JSON texts of two traces.
 ///
 /// # Errors
-/// If a text is not a trace. Errors of `use_it` are returned unchanged.
+/// Fails if a text is not a trace. Errors of `use_it` are returned unchanged.
 pub fn with_analysis<T>(
     pair: &PerSide<String>,
     use_it: impl FnOnce(&Arc<Analysis>) -> Result<T>,

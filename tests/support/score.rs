@@ -1,11 +1,11 @@
-//! Two recordings with known counterparts and a UID map → how much of the map is correct.
+//! Scores how much of a UID map between two recordings with known counterparts is correct.
 //!
-//! Indistinguishable events may be matched to each other's counterpart. Two events of one trace are alike if
-//! their subtrees are equal (names without instance numbers, arguments, kernel names) and they are in the
-//! same stretch: below the same parent or below alike parents, and between the same two *firm* siblings,
-//! which are those that the map matches exactly. A call and a call inside it with the same name and arguments
-//! are alike, too: if one of the two is removed, nothing says which. Pairs are therefore counted between
-//! classes of alike events:
+//! Indistinguishable events may be matched to each other's counterpart. Two events of one trace are
+//! alike if their subtrees are equal (names without instance numbers, arguments, kernel names) and
+//! they are in the same stretch. Being in the same stretch means being below the same or alike
+//! parents, and between the same two *firm* siblings, which are those that the map matches exactly.
+//! A call and a call inside it with the same name and arguments are alike, too: if one of the two
+//! is removed, nothing shows which one. So pairs are counted between classes of alike events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -22,31 +22,31 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// A matched pair or an unmatched event, as positions in `traceEvents` (baseline, candidate).
 pub type Pair = (Option<u32>, Option<u32>);
 
-/// How much of the truth a map found, for one group of events.
+/// Measures how much of the truth a map found, for one group of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Pairs in the truth.
+    /// Number of pairs in the truth.
     pub true_pairs: usize,
-    /// Pairs in the map.
+    /// Number of pairs in the map.
     pub pairs: usize,
-    /// Pairs of the map that are correct.
+    /// Number of pairs in the map that are correct.
     pub right: usize,
-    /// Pairs of the map that are exactly in the truth; alike events do not count.
+    /// Number of pairs in the map that are exactly in the truth; alike events do not count.
     pub exact: usize,
 }
 
 impl Score {
-    /// Share of the map's pairs that are correct; 1 if it has none.
+    /// Fraction of the map's pairs that are correct; 1 if the map has no pairs.
     pub fn precision(&self) -> f64 {
         share(self.right, self.pairs)
     }
 
-    /// Share of the true pairs that the map found; 1 if there are none.
+    /// Fraction of the true pairs that the map found; 1 if there are no true pairs.
     pub fn recall(&self) -> f64 {
         share(self.right, self.true_pairs)
     }
 
-    /// Share of the true pairs that the map has exactly; 1 if there are none.
+    /// Fraction of the true pairs that the map contains exactly; 1 if there are no true pairs.
     pub fn exactness(&self) -> f64 {
         share(self.exact, self.true_pairs)
     }
@@ -55,13 +55,13 @@ impl Score {
 /// The scores of one map.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Scores {
-    /// Host calls with a GPU event below, and the linked GPU events.
+    /// Score for host calls with a GPU event below, and for linked GPU events.
     pub gpu_path: Score,
-    /// All host calls.
+    /// Score for all host calls.
     pub host: Score,
 }
 
-/// Both sides and the true pairs of their events.
+/// Both recordings, and the true pairs of their events.
 #[derive(Debug)]
 pub struct Truth {
     baseline: Facts,
@@ -80,7 +80,7 @@ struct Facts {
     repeats: Vec<bool>,
 }
 
-/// The class of each event of both sides, by position. Alike events have the same class.
+/// The class of each event on both sides, by position. Alike events have the same class.
 #[derive(Debug)]
 pub struct Classes {
     baseline: Vec<u64>,
@@ -104,7 +104,7 @@ impl Truth {
         }
     }
 
-    /// The true pairs of events that take part in a comparison, as a UID map would list them.
+    /// The true pairs of events that take part in a comparison, in the form of a UID map.
     pub fn pairs(&self) -> impl Iterator<Item = Pair> {
         self.pairs.iter().map(|&(one, two)| (Some(one), Some(two)))
     }
@@ -124,8 +124,8 @@ impl Truth {
         }
     }
 
-    /// The classes of alike events. Events that a map matches exactly as in the truth are firm: they
-    /// separate the alike events before and after them.
+    /// The classes of alike events. Events that the map matches exactly as in the truth are firm:
+    /// they separate the alike events before and after them.
     pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
         let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
         let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
@@ -135,7 +135,8 @@ impl Truth {
         }
     }
 
-    /// Whether a pair is true, or one of its events is alike to the true counterpart of the other.
+    /// Whether a pair is true, or one of its events is alike to the true counterpart of the other
+    /// event.
     pub fn allows(&self, classes: &Classes, (one, two): (u32, u32)) -> bool {
         let class = |of: &[u64], at: u32| of.get(at as usize).copied();
         let partner = self.partner(one).and_then(|two| class(&classes.candidate, two));
@@ -151,7 +152,7 @@ impl Truth {
         Some(self.pairs[at].1)
     }
 
-    /// How many of some pairs of a map are correct. Alike events may be exchanged.
+    /// Number of pairs in `some` that are correct. Alike events may be exchanged for each other.
     pub fn right_among(&self, map: &[(u32, u32)], some: &[(u32, u32)]) -> usize {
         let classes = self.classes(map);
         let class = |&(one, two): &(u32, u32)| {
@@ -205,12 +206,11 @@ impl Facts {
         }
     }
 
-    /// For each event, the number of its class: alike events have the same number, all others different
-    /// ones.
+    /// For each event, the number of its class. Only alike events have the same number.
     fn classes(&self, firm: impl Iterator<Item = u32>) -> Vec<u64> {
         let mut is_firm = vec![false; self.kinds.len()];
         firm.for_each(|at| is_firm[at as usize] = true);
-        // The last firm sibling before each event.
+        // For each event, the last firm sibling before it.
         let mut stretches = vec![usize::MAX; self.kinds.len()];
         for (_, list) in self.forest.sibling_lists() {
             let mut last = usize::MAX;
@@ -250,8 +250,8 @@ fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
-/// A number for each event's subtree that equal subtrees share, regardless of their ancestors. Names are
-/// compared after applying `plain`.
+/// For each event, a number that only events with equal subtrees share, regardless of their
+/// ancestors. Names are compared after applying `plain`.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
     let mut contents: Vec<u64> =
         events.iter().map(|event| hash(&(plain(&event.name), likeness(event)))).collect();
@@ -262,14 +262,14 @@ pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> Strin
     contents
 }
 
-/// What two events must have in common to be alike, besides their names.
+/// A hash of the properties, besides the name, that two events must have in common to be alike.
 pub fn likeness(event: &Event) -> u64 {
     let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));
     hash(&(event.kind, arguments))
 }
 
-/// The name without addresses and without the instance number of a module.
+/// A name without addresses and without the instance number of a module.
 fn without_instances(name: &str) -> String {
     match name.strip_prefix("nn.Module: ").and_then(|module| module.rsplit_once('_')) {
         Some((class, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -279,7 +279,7 @@ fn without_instances(name: &str) -> String {
     }
 }
 
-/// The name without the digits of `0x…` addresses, which differ in every run.
+/// A name without the digits of `0x…` addresses, which differ in every run.
 pub fn without_addresses(name: &str) -> String {
     let mut parts = name.split("0x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -296,7 +296,8 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The number of entries that two lists have in common, counting duplicates. Sorts both lists.
+/// The number of entries that two lists have in common, counting duplicates. Both lists are sorted
+/// in place.
 fn count_common<T: Ord>(one: &mut [T], two: &mut [T]) -> usize {
     one.sort_unstable();
     two.sort_unstable();

@@ -1,4 +1,5 @@
-//! A comparison → one screen of text: the merged tree, the rows with their totals, and the notes.
+//! Formats a comparison as one screen of text: the merged tree, the rows with their totals, and the
+//! notes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,10 +14,10 @@ const WIDTH: usize = 110;
 const TITLES: [&str; 8] =
     ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 
-/// The whole comparison, as a snapshot contains it.
+/// The whole comparison as text, in the form that snapshots contain.
 ///
 /// # Panics
-/// Never: it writes to memory.
+/// Never panics, because writing to memory cannot fail.
 pub fn screen(analysis: &Analysis) -> String {
     let mut text = merged_tree(analysis);
     writeln!(text).expect(MEMORY);
@@ -40,10 +41,10 @@ pub fn screen(analysis: &Analysis) -> String {
 
 const MEMORY: &str = "writing to memory does not fail";
 
-/// The merged tree, cut to the width of a screen.
+/// The merged tree as text, cut to the width of a screen.
 ///
 /// # Panics
-/// Never: it writes to memory.
+/// Never panics, because writing to memory cannot fail.
 pub fn merged_tree(analysis: &Analysis) -> String {
     let mut bytes = Vec::new();
     write_merged_tree(analysis, &mut bytes).expect(MEMORY);

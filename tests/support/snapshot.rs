@@ -1,11 +1,12 @@
-//! Comparison of a text with its file in `snapshots`.
+//! Compares texts with their files in `snapshots`.
 
 use std::path::Path;
 
-/// Checks a text against `NAME.snap` in a folder below `snapshots`, or in `snapshots` itself (`""`).
+/// Checks a text against `NAME.snap` in a folder below `snapshots`, or in `snapshots` itself
+/// (`""`).
 ///
 /// # Panics
-/// If they differ.
+/// Panics if the text differs from the snapshot.
 pub fn assert_snapshot(folder: &str, name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(Path::new("../../snapshots").join(folder));

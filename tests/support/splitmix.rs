@@ -1,20 +1,21 @@
-//! A seed → the same sequence of numbers on every machine (splitmix64).
+//! Generates the same sequence of numbers from a seed on every machine (splitmix64).
 
-/// A generator of numbers that look random.
+/// A generator of pseudo-random numbers.
 #[derive(Debug, Clone)]
 pub struct SplitMix {
     state: u64,
-    /// Numbers to return before those of the seed, in reverse order.
+    /// Numbers to return before those generated from the seed, in reverse order.
     given: Vec<u64>,
 }
 
 impl SplitMix {
-    /// The sequence of this seed.
+    /// The sequence that belongs to this seed.
     pub fn new(seed: u64) -> Self {
         SplitMix { state: seed, given: Vec::new() }
     }
 
-    /// Numbers that a fuzzer chose, two bytes each, then the sequence whose seed is their sum.
+    /// A sequence that starts with numbers chosen by a fuzzer, two bytes each, and continues with
+    /// the sequence whose seed is their sum.
     pub fn given(bytes: &[u8]) -> Self {
         let (pairs, _) = bytes.as_chunks::<2>();
         let given: Vec<u64> =
@@ -22,7 +23,7 @@ impl SplitMix {
         SplitMix { state: given.iter().sum(), given }
     }
 
-    /// The next number.
+    /// The next number of the sequence.
     pub fn next(&mut self) -> u64 {
         if let Some(number) = self.given.pop() {
             return number;
@@ -34,17 +35,17 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which must not be 0.
+    /// A random number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    /// One of the items, if there are any.
+    /// A random item of a list, if the list is not empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { items.get(self.below(items.len())) }
     }
 
-    /// `count` of the items, in an order that the seed decides; all of them if there are fewer.
+    /// `count` random items, in an order that the seed determines; all items if there are fewer.
     pub fn sample<T: Copy>(&mut self, items: &[T], count: usize) -> Vec<T> {
         let mut pool = items.to_vec();
         let count = count.min(pool.len());

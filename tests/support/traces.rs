@@ -1,28 +1,30 @@
-//! The trace files that tests compare: those of this repository, and real ones if they are available.
+//! The trace files that tests compare: those of this repository, and real ones if they are
+//! available.
 
 use super::files::real_traces;
 use super::phenomena::{self, Phenomenon};
 use std::path::{Path, PathBuf};
 use tracetree::PerSide;
 
-/// A pair by the names of its two files.
+/// A pair of traces, given by the names of its two files.
 type Names = (&'static str, &'static str);
 
-/// Pairs in `examples/traces` with a known relationship: another platform, an extra op, a second run.
+/// Pairs in `examples/traces` with a known relationship: a different platform, an extra op, a
+/// second run.
 const EXAMPLES: [Names; 3] = [
     ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
     ("cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"),
     ("cnn.pt.trace.json.gz", "cnn_rerun.pt.trace.json.gz"),
 ];
 
-/// One model on two platforms.
+/// Pairs of one model on two platforms.
 const PLATFORMS: [Names; 3] = [
     ("mi300_h100/timesformer.mi300.json.gz", "mi300_h100/timesformer.h100.json.gz"),
     ("mi300_h100/vit.mi300.json.gz", "mi300_h100/vit.h100.json.gz"),
     ("mi300_h100/bert.mi300.json.gz", "mi300_h100/bert.h100.json.gz"),
 ];
 
-/// One program before and after a change.
+/// Pairs of one program before and after a change.
 const CHANGES: [Names; 12] = [
     ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_rerun.pt.trace.json.gz"),
     ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_extra_op.pt.trace.json.gz"),
@@ -78,15 +80,15 @@ pub fn h100(name: &str) -> PathBuf {
     example(&format!("h100/{name}.pt.trace.json.gz"))
 }
 
-/// The pairs in `examples/traces`, and those that show a phenomenon in `tests/fixtures`.
+/// The pairs in `examples/traces`, and the pairs in `tests/fixtures` that show a phenomenon.
 pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     let mut all = pairs(&example(""), &EXAMPLES);
     all.extend(phenomena::ALL.iter().map(Phenomenon::files));
     all
 }
 
-/// Real pairs, and pairs of a real trace with itself. If `TRACETREE_TRACES` is not set, there are none, and
-/// a line on stderr says so.
+/// Real pairs, and pairs of a real trace with itself. Without `TRACETREE_TRACES`, there are no such
+/// pairs, and a line on stderr says so.
 pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     let mut all = pairs(&folder, &PLATFORMS);
@@ -95,8 +97,8 @@ pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs of two different traces, including those of unlike programs. If `TRACETREE_TRACES` is not
-/// set, there are none, and a line on stderr says so.
+/// Real pairs of two different traces, including those of unlike programs. Without
+/// `TRACETREE_TRACES`, there are no such pairs, and a line on stderr says so.
 pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     [&PLATFORMS[..], &CHANGES, &UNLIKE]
@@ -105,14 +107,16 @@ pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
         .collect()
 }
 
-/// The pair of one model on MI300X and H100. If `TRACETREE_TRACES` is not set, `None` and a line on stderr.
+/// The pair of one model on MI300X and H100. If `TRACETREE_TRACES` is not set, returns `None` and
+/// prints a line to stderr.
 pub fn platform_pair(model: &str) -> Option<PerSide<PathBuf>> {
     let folder = folder_or_skip()?;
     let path = |device: &str| folder.join(format!("mi300_h100/{model}.{device}.json.gz"));
     Some(PerSide::new(path("mi300"), path("h100")))
 }
 
-/// The real trace of this name. If `TRACETREE_TRACES` is not set, `None` and a line on stderr.
+/// The real trace with this name. If `TRACETREE_TRACES` is not set, returns `None` and prints a
+/// line to stderr.
 pub fn real(name: &str) -> Option<PathBuf> {
     folder_or_skip().map(|folder| folder.join(name))
 }

@@ -20,16 +20,16 @@ use crate::tree::{CallId, CallTree};
 pub struct Totals {
     /// Number of measured events.
     pub events: u64,
-    /// Sum of their times.
+    /// Total time of the measured events.
     pub time: Nanos,
-    /// Union of their intervals; the same as `time` for host self time.
+    /// Union of the intervals of the measured events; equals `time` for host self time.
     pub busy: Nanos,
-    /// Part of `time` in rows with events on both sides. `paired`, `one_sided` and `unlinked` add up to
-    /// `time`.
+    /// Part of `time` in rows with events on both sides. The fields `paired`, `one_sided` and `unlinked`
+    /// add up to `time`.
     pub paired: Nanos,
     /// Part of `time` in rows with events only on this side.
     pub one_sided: Nanos,
-    /// Part of `time` whose launch is not in the trace.
+    /// Part of `time` spent in events whose launch is not in the trace.
     pub unlinked: Nanos,
 }
 
@@ -38,7 +38,7 @@ pub struct Totals {
 pub struct Account {
     /// Totals over the events of each trace, independent of the rows.
     pub totals: PerSide<Totals>,
-    /// Sum of `kernel_time` over all rows.
+    /// Sum of `kernel_time` over all rows, for each side.
     pub rows: PerSide<Nanos>,
 }
 
@@ -50,7 +50,7 @@ impl Account {
         }
     }
 
-    /// Whether the rows of both sides add up exactly to the events.
+    /// Whether the times of the rows add up exactly to the times of the events, on both sides.
     pub fn is_exact(&self) -> bool {
         Side::BOTH.iter().all(|&side| self.rows[side] == self.totals[side].time)
     }
@@ -68,7 +68,7 @@ impl Account {
 
 fn totals(tree: &CallTree, measure: Measure, rows: &[Row], side: Side) -> Totals {
     let spans = |call: CallId| {
-        let event = tree.event(call).expect("attributed calls are events");
+        let event = tree.event(call).expect("every attributed call has an event");
         (tree.trace().start(event), tree.trace().end(event))
     };
     let time: Nanos = measure.calls(tree).map(|call| measure.time(tree, call)).sum();

@@ -19,42 +19,42 @@ use crate::tree::{CallId, CallKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// The property that the events of a row have in common.
+/// The kind of call or event to which a row attributes its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowKind {
-    /// A matched pair of ops with the same name.
+    /// The row of a matched pair of ops with the same name.
     CommonOp,
-    /// A matched pair of ops with different names, without a common op above.
+    /// The row of a matched pair of ops with different names and no common op above them.
     RenamedOp,
-    /// An op that only one trace has, without a common op above.
+    /// The row of an op that only one trace has, with no common op above it.
     OneSidedOp,
-    /// A launch without an op above.
+    /// The row of a launch with no op above it.
     Launch,
-    /// A compiled region or graph launch of one side, with everything it replaced on the other.
+    /// The row of a compiled region or graph launch on one side and of everything it replaced on the other.
     Replaced,
-    /// GPU events with one name whose launch is not in the trace.
+    /// The row of GPU events that share a name and whose launch is not in the trace.
     Unlinked,
 }
 
-/// A row of the attribution.
+/// A row of the attribution table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The kind of row.
     pub kind: RowKind,
-    /// The op or launch on each side; `None` for unlinked GPU events and for a side without a counterpart,
-    /// including the side of the calls that a region replaced.
+    /// The op or launch on each side; `None` for unlinked GPU events, for a side without a
+    /// counterpart, and for the side whose calls a region replaced.
     pub calls: PerSide<Option<CallId>>,
-    /// The measured events, by start.
+    /// The measured events, sorted by start.
     pub events: PerSide<Vec<CallId>>,
-    /// Sum of their times.
+    /// Total time of the events.
     pub time: PerSide<Nanos>,
-    /// Union of their intervals.
+    /// Union of the intervals of the events.
     pub busy: PerSide<Nanos>,
-    /// Host time of the op or launch, including calls below.
+    /// Host time of the op or launch, including nested calls.
     pub host_time: PerSide<Nanos>,
-    /// Host time of the op or launch, excluding the calls directly below.
+    /// Host time of the op or launch, excluding its direct children.
     pub host_self_time: PerSide<Nanos>,
-    /// The lowest common node: the op itself, or the nearest common node above.
+    /// The lowest common node: the op itself, or the nearest node above it that both traces have.
     pub lowest_common: Option<MergedId>,
 }
 
@@ -75,14 +75,14 @@ impl Row {
     }
 }
 
-/// Events with equal keys belong to one row.
+/// Events with equal keys belong to the same row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RowKey<'t> {
     Call(RowKind, MergedId),
     Unlinked(&'t str),
 }
 
-/// The rows in the order of the merged tree, and the row of each measured call by its slot.
+/// Returns the rows in the order of the merged tree, and the row of each measured call, indexed by slot.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,
@@ -99,7 +99,7 @@ pub(in crate::analysis) fn assign(
                 rows.len() - 1
             });
             rows[at].events[side].push(call);
-            let slot = measure.slot(tree, call).expect("attributed calls have a slot");
+            let slot = measure.slot(tree, call).expect("every attributed call has a slot");
             row_of[side][slot] = at as u32;
         }
     }
@@ -144,8 +144,8 @@ fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row
             (kind, calls, (side, calls[side].unwrap_or(call)))
         }
         RowKey::Unlinked(_) => {
-            // The parent is used instead of the event itself, because the row also contains the other
-            // events of that name.
+            // The search for the lowest common node starts at the parent, because the row contains
+            // several events.
             let root = diff.tree(side).parent(call).unwrap_or(call);
             (RowKind::Unlinked, PerSide::default(), (side, root))
         }
@@ -167,7 +167,7 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
         let span = |call: CallId| {
-            let event = tree.event(call).expect("attributed calls are events");
+            let event = tree.event(call).expect("every attributed call has an event");
             (tree.trace().start(event), tree.trace().end(event))
         };
         row.events[side].sort_by_key(|&call| (span(call), call));
@@ -187,14 +187,14 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     }
 }
 
-/// The calls that the region of a row replaced; empty for other rows.
+/// The calls that the region of a row replaced; empty for rows without a region.
 fn replaced<'d>(diff: &'d TraceDiff, row: &Row) -> &'d [CallId] {
     let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, row.calls[side]?));
     let region = own.filter(|_| row.kind == RowKind::Replaced);
     region.map_or(&[], |region| &diff.regions()[region].replaced)
 }
 
-/// Sorts rows in the order of the merged tree; unlinked ones come last, by name.
+/// Sorts rows in the order of the merged tree; unlinked rows come last, sorted by name.
 fn sort(
     diff: &TraceDiff,
     rows: Vec<Row>,

@@ -1,4 +1,4 @@
-//! Groups rows by name or by name and arguments, and collects the ops and kernels of each lowest common op.
+//! Groups rows by name, or by name and arguments. Also collects the ops and kernels of each lowest common op.
 
 use super::Row;
 use crate::analysis::Analysis;
@@ -10,16 +10,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Rows with one name, or with one name and equal arguments.
+/// Rows that share a name, or a name and arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowGroup {
     /// The name that the rows share.
     pub name: String,
     /// The positions of the rows, in ascending order.
     pub rows: Vec<usize>,
-    /// Sum of their times.
+    /// Total time of the rows.
     pub time: PerSide<Nanos>,
-    /// Sum of the absolute differences of the rows.
+    /// Sum of the absolute time differences of the rows.
     pub abs_difference: Nanos,
 }
 
@@ -29,39 +29,39 @@ impl RowGroup {
         self.rows.len() as u64
     }
 
-    /// Candidate / baseline of the sums; `None` if either is zero.
+    /// Candidate / baseline of the total times; `None` if either is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
 }
 
-/// The ops and kernels that the instances of one lowest common op were lowered to.
+/// The ops and kernels that all instances of a lowest common op were lowered to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lowering {
     /// Number of rows.
     pub row_count: u64,
-    /// The ops and kernels below it on each side.
+    /// The ops and kernels below the op on each side.
     pub sides: PerSide<LoweringSide>,
 }
 
-/// The ops and kernels below an op on one side: count and time by name, sorted by name.
+/// The ops and kernels below an op on one side, with count and time, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoweringSide {
-    /// Sum of the times of all events.
+    /// Total time of the measured events.
     pub time: Nanos,
-    /// The ops that launched work, by name.
+    /// Count and time of the ops that launched GPU work, by name.
     pub ops: BTreeMap<String, (u64, Nanos)>,
-    /// The measured events, by name.
+    /// Count and time of the measured events, by name.
     pub kernels: BTreeMap<String, (u64, Nanos)>,
 }
 
 impl Analysis {
-    /// Rows grouped by name: largest baseline time first, then by candidate time, then by name.
+    /// Rows grouped by name, sorted by descending baseline time, then by candidate time, then by name.
     pub fn by_name(&self) -> Vec<RowGroup> {
         self.grouped_rows(|_| ())
     }
 
-    /// Rows grouped by name and arguments of both sides, in the order of [`Analysis::by_name`].
+    /// Rows grouped by name and by the arguments of both sides, in the order of [`Analysis::by_name`].
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
         self.grouped_rows(|row| PerSide::from_fn(|side| self.arguments_of(row, side)))
     }
@@ -106,7 +106,8 @@ impl Analysis {
     fn count_lowering(&self, counts: &mut Counts, row: &Row, side: Side) {
         let tree = self.tree(side);
         let name = |call: CallId| {
-            tree.trace().name_id(tree.event(call).expect("ops and attributed calls are events"))
+            tree.trace()
+                .name_id(tree.event(call).expect("every op and attributed call has an event"))
         };
         counts.time += row.time[side];
         let mut counted: FxHashSet<CallId> = FxHashSet::default();
@@ -121,10 +122,10 @@ impl Analysis {
     }
 }
 
-/// Number and time of each name.
 type ByName = BTreeMap<TextId, (u64, Nanos)>;
 
-/// A [`LoweringSide`] with name ids. Names are resolved last, since there are many events but few names.
+/// A [`LoweringSide`] that uses name ids. Resolving names last is cheaper: there are many events but few
+/// names.
 #[derive(Default)]
 struct Counts {
     time: Nanos,
@@ -158,7 +159,7 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-/// Sort key; for equal times and names, the group with the earlier first row comes first.
+/// Sort key. Groups with equal times and names are sorted by their first row.
 fn order(sums: &RowGroup) -> impl Ord + '_ {
     (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

@@ -1,16 +1,16 @@
-//! Count, total, mean, extremes and median of the times of a group of events, for each side.
+//! Count, total, mean, minimum, maximum and median time of a group of events, for each side.
 
 use crate::analysis::robust::median;
 use crate::side::{PerSide, Presence, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// The measured events of one table row, on each side, with their times.
+/// The measured events of one table row, with their times, on each side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// The events, in the order in which they were added.
+    /// The events, in insertion order.
     pub events: PerSide<Vec<CallId>>,
-    /// Their times, in the same order.
+    /// The times of the events, in the same order.
     pub times: PerSide<Vec<Nanos>>,
 }
 
@@ -30,12 +30,12 @@ impl Tally {
         self.events[side].len()
     }
 
-    /// Sum of the times.
+    /// Total time of the events of a side.
     pub fn total(&self, side: Side) -> Nanos {
         self.times[side].iter().copied().sum()
     }
 
-    /// Sums of both sides.
+    /// Total time of the events, for each side.
     pub fn totals(&self) -> PerSide<Nanos> {
         PerSide::from_fn(|side| self.total(side))
     }
@@ -45,29 +45,29 @@ impl Tally {
         self.total(Side::Candidate) - self.total(Side::Baseline)
     }
 
-    /// Candidate / baseline of the totals; `None` if either is zero.
+    /// Candidate / baseline of the total times; `None` if either is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.totals().ratio()
     }
 
-    /// Mean time in µs; `None` without events.
+    /// Mean time in µs; `None` if there are no events.
     pub fn mean_us(&self, side: Side) -> Option<f64> {
         let count = self.count(side);
         (count > 0).then(|| self.total(side).as_micros() / count as f64)
     }
 
-    /// Candidate / baseline of the mean times; `None` if undefined.
+    /// Candidate / baseline of the mean times; `None` if either mean is undefined or zero.
     pub fn mean_ratio(&self) -> Option<f64> {
         let mean = |side| self.mean_us(side).filter(|&mean| mean > 0.0);
         Some(mean(Side::Candidate)? / mean(Side::Baseline)?)
     }
 
-    /// Shortest time.
+    /// Shortest time of an event.
     pub fn min(&self, side: Side) -> Option<Nanos> {
         self.times[side].iter().copied().min()
     }
 
-    /// Longest time.
+    /// Longest time of an event.
     pub fn max(&self, side: Side) -> Option<Nanos> {
         self.times[side].iter().copied().max()
     }

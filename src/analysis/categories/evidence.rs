@@ -1,4 +1,4 @@
-//! Determines the [`EventCategory`] of each measured event, by the first evidence that decides.
+//! Determines the [`EventCategory`] of each measured event from the first kind of evidence that applies.
 
 use super::names::{self, Role};
 use super::rules::{Rules, Strength};
@@ -11,11 +11,11 @@ use crate::trace::{ByName, Category, TextId};
 use crate::tree::{CallId, CallKind, CallTree, Descent};
 use rustc_hash::FxHashMap;
 
-/// Path of PyTorch's optimizers in the names of Python frames.
+/// Substring of a Python frame's name that identifies a PyTorch optimizer.
 pub(in crate::analysis) const OPTIMIZER_FRAME: &str = "torch/optim/";
 /// Name of the communication category in the rules.
 const COMMUNICATION: &str = "communication";
-/// Name of the category for an optimizer's work.
+/// Name of the category for optimizer work.
 const OPTIMIZER: &str = "optimizer";
 
 /// The category of every measured event of both traces.
@@ -36,7 +36,7 @@ impl CategoryTable {
         let rules = categories.rules();
         let mut columns =
             PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
-        // Evidence from the calls above on one side also applies to kernels of that name on the other side.
+        // Evidence from the calls above a kernel also applies to kernels of the same name on the other side.
         let mut same = SameKernels::default();
         for side in Side::BOTH {
             same.learn(diff.tree(side), measure, &columns[side]);
@@ -47,7 +47,7 @@ impl CategoryTable {
         CategoryTable { columns }
     }
 
-    /// The category of the measured event in a slot; unclassified without a slot.
+    /// The category of the measured event in a slot; unclassified if there is no slot.
     pub(in crate::analysis) fn of(&self, side: Side, slot: Option<usize>) -> EventCategory {
         slot.map_or(NOTHING, |slot| self.columns[side][slot])
     }
@@ -76,24 +76,23 @@ impl<'c> TraceCategories<'c> {
         TraceCategories { categories, measure, column }
     }
 
-    /// The category of a measured call; unclassified for others.
+    /// The category of a measured call; calls that are not measured are unclassified.
     pub(crate) fn category(&self, tree: &CallTree, call: CallId) -> EventCategory {
         let slot = self.measure.slot(tree, call);
         slot.map_or(NOTHING, |slot| self.column[slot])
     }
 
-    /// The name of a category.
     pub(crate) fn label(&self, id: CategoryId) -> &'c str {
         self.categories.name(id)
     }
 
-    /// Name of the category of a measured call; `unclassified` for others.
+    /// The category name of a measured call; `unclassified` for calls that are not measured.
     pub(crate) fn name(&self, tree: &CallTree, call: CallId) -> &'c str {
         self.label(self.category(tree, call).id)
     }
 }
 
-/// The category of each measured event of one tree, by slot.
+/// Returns the category of each measured event of a tree, indexed by slot.
 fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<EventCategory> {
     let (tree, phases) = (&**program.tree(), program.phases());
     let communication = program.communication();
@@ -110,40 +109,40 @@ fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<EventCatego
     };
     let mut column = vec![NOTHING; measure.slots(tree)];
     for call in measure.calls(tree) {
-        let slot = measure.slot(tree, call).expect("attributed calls have a slot");
+        let slot = measure.slot(tree, call).expect("every attributed call has a slot");
         column[slot] = judge.category(call);
     }
     column
 }
 
-/// Classifies the events of one tree, and caches results by name.
+/// Classifies the events of one tree and caches the results by name.
 struct Judge<'a> {
     tree: &'a CallTree,
     rules: &'a Rules,
     phases: &'a Phases,
     communication: &'a Communication,
     known: FxHashMap<(Role, TextId), Option<usize>>,
-    /// The way to the parent of the call that was classified last.
+    /// Evidence along the path to the parent of the most recently classified call.
     descent: Descent<Above>,
-    /// Whether a cpu_op name belongs to a real op.
+    /// Whether each name of a cpu_op belongs to a real op.
     real_ops: ByName<bool>,
-    /// Whether a frame is in an optimizer's file, and whether an op writes zeros.
+    /// Whether each frame name is in an optimizer's file, and whether each op name writes zeros.
     optimizer_frames: ByName<bool>,
     zeroing_ops: ByName<bool>,
 }
 
-/// What a call and the calls above it say about the work below.
+/// What a call and the calls above it reveal about the GPU work below.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
-    /// Category of the strongest op; of equally strong ops, the nearest.
+    /// Category of the strongest op; if several are equally strong, of the nearest one.
     op: Option<usize>,
-    /// Category by the nearest autograd node or module.
+    /// Category of the nearest autograd node or module, and which of the two it was.
     context: Option<(usize, CategorySource)>,
     is_optimizer: bool,
     clears_gradients: bool,
 }
 
-/// Evaluates one kind of evidence: returns a category and its source.
+/// Evaluates one kind of evidence: returns a category and its source, or `None` if the evidence is missing.
 type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
 
 impl Judge<'_> {
@@ -184,8 +183,8 @@ impl Judge<'_> {
         kind.map(|category| (category, CategorySource::Event))
     }
 
-    /// Looks up a compiler-generated pointwise or reduction kernel by its name, which lists its work. The
-    /// op around it is not used, because the kernel may only prepare values for that op.
+    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The
+    /// op around such a kernel is not used, because the kernel may only prepare values for that op.
     fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;
@@ -193,8 +192,7 @@ impl Judge<'_> {
         self.look_up(Role::Generated, call).map(|category| (category, CategorySource::KernelName))
     }
 
-    /// Uses the op with the highest strength at or above a call; of several equally strong ops, the
-    /// nearest.
+    /// Uses the strongest op at or above a call, or the nearest one if several are equally strong.
     fn by_op(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         let is_op = self.tree.kind(call) == CallKind::Op;
         let own = if is_op { self.look_up(Role::Op, call) } else { None };
@@ -203,7 +201,7 @@ impl Judge<'_> {
         best.map(|category| (category, CategorySource::Op))
     }
 
-    /// The nearest autograd node above, or the innermost module if that is nearer.
+    /// Uses the nearest autograd node above, or the innermost module if that is nearer.
     fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         self.above(call).context
     }
@@ -214,8 +212,8 @@ impl Judge<'_> {
         Some((category, CategorySource::KernelName))
     }
 
-    /// Pointwise work, reductions and copies in an optimizer step belong to the optimizer: `_foreach_add_`
-    /// there does the same work as the fused kernel of another version.
+    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer. In such a
+    /// step, `_foreach_add_` does the same work as the fused kernel of another version.
     fn by_optimizer(
         &mut self,
         call: CallId,
@@ -236,12 +234,12 @@ impl Judge<'_> {
         self.phases.phase(call) == Phase::TrainOptimizer || self.above(call).is_optimizer
     }
 
-    /// Whether a call is part of `zero_grad`, which the profiler assigns to the optimizer.
+    /// Whether a call is part of `zero_grad`, which the profiler counts as part of the optimizer.
     fn clears_gradients(&mut self, call: CallId) -> bool {
         self.above(call).clears_gradients
     }
 
-    /// What the calls above a call say about its work.
+    /// What the calls above a call reveal about its GPU work.
     fn above(&mut self, call: CallId) -> Above {
         let tree = self.tree;
         let Some(parent) = tree.parent(call) else { return Above::default() };
@@ -253,7 +251,7 @@ impl Judge<'_> {
         above
     }
 
-    /// Adds a call's evidence to that of the calls above it.
+    /// Adds the evidence of a call to the evidence of the calls above it.
     fn below(&mut self, above: Above, call: CallId) -> Above {
         let mut found = above;
         match self.tree.kind(call) {
@@ -282,20 +280,20 @@ impl Judge<'_> {
         found
     }
 
-    /// The stronger of two categories; of equally strong ones, the first.
+    /// The stronger of two categories; if they are equally strong, the first.
     fn stronger(&self, nearer: Option<usize>, farther: Option<usize>) -> Option<usize> {
         let strength = |category: Option<usize>| category.map(|c| self.rules.strength(c));
         if strength(farther) > strength(nearer) { farther } else { nearer }
     }
 
-    /// Whether ops of a category run work on the GPU.
+    /// Whether ops of a category launch GPU work.
     fn runs_work(&self, category: usize) -> bool {
         self.rules.strength(category) > Strength::Host
     }
 
     fn is_real_op(&mut self, call: CallId) -> bool {
         let trace = self.tree.trace();
-        let name = trace.name_id(self.tree.event(call).expect("ops are events"));
+        let name = trace.name_id(self.tree.event(call).expect("every op has an event"));
         self.real_ops.get(name, || names::is_op(trace.text(name)))
     }
 
@@ -311,6 +309,6 @@ impl Judge<'_> {
 /// Whether the name of an op or frame contains `text`.
 fn contains(tree: &CallTree, call: CallId, text: &str, known: &mut ByName<bool>) -> bool {
     let trace = tree.trace();
-    let name = trace.name_id(tree.event(call).expect("frames and ops are events"));
+    let name = trace.name_id(tree.event(call).expect("every op and frame has an event"));
     known.get(name, || trace.text(name).contains(text))
 }

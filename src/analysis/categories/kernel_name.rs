@@ -1,4 +1,4 @@
-//! Reduces a kernel name to its stem: without mangling, template arguments, parameters and return type.
+//! Reduces a kernel name to its stem, removing mangling, template arguments, parameters and return type.
 //!
 //! ```text
 //! void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, …)
@@ -13,12 +13,11 @@
 /// Maximum nesting depth of launchers: `elementwise_kernel<gpu_kernel_impl<AUnaryFunctor<…>>>`.
 const DEPTH: usize = 4;
 
-/// The stem of a kernel name.
 pub(in crate::analysis) fn stem(name: &str) -> String {
     if let Some(mangled) = name.strip_prefix("_Z") {
         return mangled_names(mangled).next().unwrap_or_default();
     }
-    // A return type and qualifiers come before the name.
+    // The last word is the name; a return type and qualifiers precede it.
     without_arguments(name).split_whitespace().last().unwrap_or_default().to_owned()
 }
 
@@ -48,7 +47,7 @@ fn without_arguments(name: &str) -> String {
     let name = name.replace("(anonymous namespace)", "");
     let mut kept = String::new();
     let mut depth = Brackets::default();
-    // Start of the text currently being copied, which is outside of all brackets.
+    // Start of the text being copied, which is outside of all brackets.
     let mut from = 0;
     for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| Brackets::count(byte)) {
         let before = depth.angles;
@@ -92,17 +91,17 @@ fn template_arguments(name: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    // The profiler truncated the name.
+    // The profiler truncated the name, so the bracket is never closed.
     arguments.extend(from.map(|from| name[from..].trim()));
     arguments
 }
 
-/// Number of open brackets. A `>` inside parentheses is a comparison: `enable_if<((8)>(0))>`.
+/// Counts open brackets. A `>` inside parentheses is a comparison: `enable_if<((8)>(0))>`.
 #[derive(Default)]
 struct Brackets {
     angles: usize,
-    /// Number of parentheses and braces opened inside the innermost angle brackets; `saved` has the outer
-    /// ones.
+    /// Number of parentheses and braces opened inside the innermost angle brackets. The counts of the
+    /// outer brackets are in `saved`.
     others: usize,
     saved: Vec<usize>,
 }
@@ -236,11 +235,11 @@ mod tests {
     #[test]
     fn what_stands_between_the_names_of_a_mangled_one_is_stepped_over() {
         let names = |text: &str| mangled_names(text).collect::<Vec<_>>();
-        // A literal, a substitution, a type of two letters, bfloat16, half.
+        // A literal, a substitution, a two-letter type, bfloat16, half.
         for code in ["Li256E", "S_", "S4_", "S1a_", "Sa", "DF16b", "DF16_", "f"] {
             assert_eq!(names(&format!("{code}3abc")), ["abc"], "{code}");
         }
-        // An underscore further right belongs to a name.
+        // An underscore after the type code belongs to a name.
         assert_eq!(names("Sd5ab_cdE"), ["ab_cd"]);
         assert_eq!(names("N2ck4kernI4GemmE"), ["ck::kern", "Gemm"]);
         for cut in ["DF", "DF1", "Li25", "S"] {

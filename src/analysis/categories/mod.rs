@@ -1,19 +1,19 @@
 //! Assigns a category to each measured event: gemm, attention, convolution, …
 //!
-//! Kernel names are not sufficient: `Kernel2<cutlass_80_tensorop_…>` may be a convolution, and a copy
-//! may be part of a matrix product. The evidence is used in this order, see `docs/concepts/categories.md`:
+//! Kernel names alone are not sufficient: `Kernel2<cutlass_80_tensorop_…>` may be a convolution, and a copy
+//! may be part of a matrix product. The evidence is used in this order (see `docs/concepts/categories.md`):
 //!
 //! 1. the kind of the GPU event: copies, memsets, communication
 //! 2. the list of ops in the name of a compiler-generated pointwise or reduction kernel
-//! 3. the nearest specific op above its launch, otherwise the nearest generic op, otherwise the
-//!    nearest weak op
+//! 3. the nearest specific op above the launch, otherwise the nearest generic op, otherwise the nearest
+//!    weak op
 //! 4. the nearest autograd node, or the innermost `nn.Module`
-//! 5. the category of the same kernel where an op above it decides, on either side
+//! 5. the category that the ops above other launches of the same kernel give it, on either side
 //! 6. the words of the kernel name
 //!
-//! Remaining pointwise work, reductions and copies in an optimizer step are assigned to the optimizer.
+//! Pointwise work, reductions and copies in an optimizer step are assigned to the optimizer instead.
 //!
-//! The words are listed in `categories.toml`; a user's file can extend it.
+//! The words of the rules are in `categories.toml`; a user's file can extend them.
 
 mod evidence;
 pub(super) mod kernel_name;
@@ -35,12 +35,12 @@ use std::sync::{Arc, LazyLock};
 /// The built-in rules.
 const BUILTIN: &str = include_str!("categories.toml");
 
-/// A category of one rule set: dense, from 0, in order of precedence.
+/// Dense id of a category in one rule set, from 0, in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CategoryId(u16);
 
 impl CategoryId {
-    /// No evidence matched any rule.
+    /// The category of events without matching evidence.
     pub const UNCLASSIFIED: CategoryId = CategoryId(u16::MAX);
 }
 
@@ -57,11 +57,11 @@ pub enum CategorySource {
     Module,
     /// The words of the kernel name.
     KernelName,
-    /// Ops above other launches of a kernel of this name, which all agree.
+    /// Ops above other launches of the same kernel, if they all agree.
     SameKernel,
-    /// The call was made in an optimizer's step.
+    /// The optimizer step that contains the call.
     Optimizer,
-    /// Nothing matched.
+    /// No evidence matched.
     Nothing,
 }
 
@@ -87,20 +87,20 @@ impl CategorySource {
 pub struct EventCategory {
     /// The category.
     pub id: CategoryId,
-    /// The evidence that decided it.
+    /// The evidence that decided the category.
     pub source: CategorySource,
 }
 
 /// The rules that assign a category to each event.
 #[derive(Debug, Clone)]
 pub struct Categories {
-    /// `None` means only the built-in rules.
+    /// `None` means that only the built-in rules apply.
     rules: Option<Arc<Rules>>,
 }
 
-/// Parsed on first use, and shared by all comparisons.
+/// The built-in rules, parsed on first use and shared by all comparisons.
 static BUILTIN_RULES: LazyLock<Rules> =
-    LazyLock::new(|| Rules::parse(BUILTIN).expect("the built-in rules are tested"));
+    LazyLock::new(|| Rules::parse(BUILTIN).expect("the built-in rules are valid"));
 
 impl Default for Categories {
     fn default() -> Self {
@@ -114,10 +114,10 @@ impl Categories {
         Categories { rules: None }
     }
 
-    /// The built-in rules, extended by those of a TOML file, which take precedence.
+    /// The built-in rules extended by the rules of a TOML file, which take precedence.
     ///
     /// # Errors
-    /// If the file cannot be read, is not valid TOML, or contains an invalid rule.
+    /// The file cannot be read, is not valid TOML, or contains an invalid rule.
     pub fn extended(path: impl AsRef<Path>) -> Result<Categories> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -125,11 +125,11 @@ impl Categories {
         Categories::parse(&text, path)
     }
 
-    /// The built-in rules, extended by those of a TOML text, which take precedence. Messages refer to it
-    /// as `path`.
+    /// The built-in rules extended by the rules of a TOML text, which take precedence. Error
+    /// messages refer to the text as `path`.
     ///
     /// # Errors
-    /// If the text is not valid TOML, or contains an invalid rule.
+    /// The text is not valid TOML, or contains an invalid rule.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Categories> {
         let user = Rules::parse(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message).remedy(
@@ -148,7 +148,7 @@ impl Categories {
         self.rules();
     }
 
-    /// Name of a category; `unclassified` if nothing matched.
+    /// Name of a category; `unclassified` for [`CategoryId::UNCLASSIFIED`].
     pub fn name(&self, id: CategoryId) -> &str {
         self.rules().categories.get(usize::from(id.0)).map_or("unclassified", |rule| &rule.name)
     }
@@ -164,8 +164,8 @@ impl Categories {
         rule.is_some_and(|rule| rule.strength == Strength::Specific)
     }
 
-    /// Whether an op of this name does specific work, as opposed to work that serves other
-    /// ops; `None` for views, allocations and unknown names.
+    /// Whether ops with this name do specific work, rather than auxiliary work for other ops. Returns
+    /// `None` for views, allocations and unknown names.
     pub(super) fn work_of(&self, op: &str) -> Option<bool> {
         if names::is_autograd_node(op) {
             return None;
@@ -176,7 +176,7 @@ impl Categories {
         (strength > Strength::Host).then_some(strength == Strength::Specific)
     }
 
-    /// Names of the categories whose work an op of this category may do.
+    /// Names of the categories whose work a single op of this category may do.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
         self.rules()
             .categories
@@ -186,7 +186,7 @@ impl Categories {
 }
 
 impl super::Analysis {
-    /// The category of a measured event; unclassified for calls that are not measured.
+    /// The category of a measured event; calls that are not measured are unclassified.
     pub fn category(&self, side: Side, call: CallId) -> EventCategory {
         self.categories.of(side, self.slot(side, call))
     }

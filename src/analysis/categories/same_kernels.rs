@@ -1,9 +1,9 @@
-//! Applies the category of kernels with a known op above to kernels of the same name without one.
+//! Gives kernels without an op above them the category of kernels with the same name below known ops.
 //!
-//! A graph replay has no ops, a launch before the window has none in the trace, and a compiled region has
-//! only those of its wrapper. One side of a pair would then be classified by its ops and the other by
-//! kernel names, which would create a spurious difference of categories. If ops in either trace always
-//! give a kernel name the same category, that category applies to all kernels of that name:
+//! A graph replay has no ops, a launch before the window has no ops in the trace, and a compiled region
+//! has only the ops of its wrapper. One side of a pair would then be classified by its ops and the other
+//! by kernel names, which would create a spurious difference of categories. If all ops that launch kernels
+//! with one name in either trace agree on a category, that category applies to all kernels with this name:
 //!
 //! ```text
 //! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op
@@ -18,14 +18,14 @@ use crate::trace::{ByName, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The category that ops above give to each kernel name; `None` if they disagree.
+/// The category that the ops above its launches give to each kernel name; `None` if they disagree.
 #[derive(Debug, Default)]
 pub(super) struct SameKernels<'t> {
     known: FxHashMap<&'t str, Option<CategoryId>>,
 }
 
 impl<'t> SameKernels<'t> {
-    /// Collects what the ops of one trace say about its kernels.
+    /// Records which categories the ops of one trace give to its kernels.
     pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
         let mut seen: FxHashSet<(TextId, CategoryId)> = FxHashSet::default();
         for (name, category) in kernels(tree, measure, column) {
@@ -37,8 +37,8 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// Applies the collected categories to the kernels of one trace that were classified by their names.
-    /// Pointwise kernels are skipped: their names already describe their work, and that one op uses such a
+    /// Applies the recorded categories to kernels of one trace that were classified by their names.
+    /// Pointwise kernels are skipped: their names already describe their work, and one use of such a
     /// kernel says nothing about its other uses.
     pub(super) fn apply(
         &self,
@@ -49,11 +49,11 @@ impl<'t> SameKernels<'t> {
     ) {
         let mut work_of_names = ByName::new(tree.trace());
         for call in measure.calls(tree).filter(|&call| tree.kind(call) == CallKind::Gpu) {
-            let slot = measure.slot(tree, call).expect("attributed calls have a slot");
+            let slot = measure.slot(tree, call).expect("every attributed call has a slot");
             if !is_by_name(column[slot]) {
                 continue;
             }
-            let name = tree.trace().name_id(tree.event(call).expect("GPU events are events"));
+            let name = tree.trace().name_id(tree.event(call).expect("every GPU call has an event"));
             let told = work_of_names.get(name, || self.work_of(tree.trace().text(name), rules));
             if let Some(id) = told.filter(|&id| id != column[slot].id) {
                 column[slot] = EventCategory { id, source: CategorySource::SameKernel };
@@ -61,8 +61,8 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// The category that ops in either trace always give to a kernel of this name; `None` if there is no
-    /// such category or the name indicates pointwise or auxiliary work.
+    /// The category on which all ops in either trace agree for kernels with this name. Returns
+    /// `None` if there is no such category or the name indicates pointwise or auxiliary work.
     fn work_of(&self, name: &str, rules: &Rules) -> Option<CategoryId> {
         let id = (*self.known.get(name)?)?;
         let tells_work = names::find(rules, Role::Generated, name).is_none()
@@ -84,7 +84,7 @@ fn kernels<'t, 'a>(
 ) -> impl Iterator<Item = (TextId, EventCategory)> + use<'t, 'a> {
     let on_gpu = move |call: &CallId| tree.kind(*call) == CallKind::Gpu;
     measure.calls(tree).filter(on_gpu).map(move |call| {
-        let slot = measure.slot(tree, call).expect("attributed calls have a slot");
-        (tree.trace().name_id(tree.event(call).expect("GPU events are events")), column[slot])
+        let slot = measure.slot(tree, call).expect("every attributed call has a slot");
+        (tree.trace().name_id(tree.event(call).expect("every GPU call has an event")), column[slot])
     })
 }

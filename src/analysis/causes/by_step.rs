@@ -1,7 +1,7 @@
 //! Finds the few steps that contain most of the time difference of a cause.
 //!
-//! A step that hangs for 60 ms once in five steps is different from a program that takes 12 ms longer per
-//! step. The evidence of a cause says which of the two it is.
+//! A program that hangs for 60 ms in one of five steps differs from one that takes 12 ms longer in
+//! every step. The evidence of a cause shows which of these cases it is.
 
 use crate::analysis::robust::Few;
 use crate::analysis::{Analysis, Row};
@@ -14,7 +14,7 @@ use crate::trace::Nanos;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ByStep {
     times: PerSide<Vec<Nanos>>,
-    /// Time of both sides that belongs to an unknown step.
+    /// Time of both sides that cannot be assigned to a step.
     outside: Nanos,
 }
 
@@ -31,7 +31,7 @@ impl ByStep {
         sums
     }
 
-    /// Adds idle time owned by a node.
+    /// Adds the idle time of a node.
     pub(super) fn add_idle(&mut self, analysis: &Analysis, owner: MergedId, time: PerSide<Nanos>) {
         let node = analysis.diff().merged().node(owner);
         for side in Side::BOTH {
@@ -40,7 +40,6 @@ impl ByStep {
         }
     }
 
-    /// Adds the times of `other`.
     pub(super) fn absorb(&mut self, other: &ByStep) {
         self.outside += other.outside;
         for side in Side::BOTH {
@@ -62,8 +61,8 @@ impl ByStep {
         times[step.index()] += time;
     }
 
-    /// The few steps that contain most of the difference. `None` if it is spread over most steps, or if the
-    /// steps of too much of the time are unknown.
+    /// The few steps that contain most of the difference. Returns `None` if the difference is
+    /// spread over most steps, or if too much of the time cannot be assigned to a step.
     pub(super) fn few(&self, analysis: &Analysis) -> Option<Few> {
         let known: Nanos = Side::BOTH.iter().flat_map(|&side| &self.times[side]).copied().sum();
         let samples = PerSide::from_fn(|side| {
@@ -76,7 +75,7 @@ impl ByStep {
     }
 }
 
-/// The time whose step is unknown may be at most one part in this many of the time within steps.
+/// Time without a known step may be at most one part in this many of the time within steps.
 const OTHERS: i64 = 10;
 
 /// The step in which the work of a row was launched on one side.

@@ -1,4 +1,4 @@
-//! A cause: a part of the wall time that differs, with its reason, call site and evidence.
+//! A cause: one part of the wall-time difference, with its reason, call site and evidence.
 
 use super::by_step::ByStep;
 use super::reason::Reason;
@@ -7,7 +7,7 @@ use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// One reason for a difference of the wall time.
+/// One part of the wall-time difference that has a single reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cause {
@@ -21,32 +21,34 @@ pub struct Cause {
     pub arguments: PerSide<String>,
     /// The first merged node that the time is attributed to; `None` if there is none.
     pub node: Option<MergedId>,
-    /// All nodes that the time is attributed to, in the order of the merged tree: every instance or gap
-    /// owner.
+    /// All nodes that the time is attributed to, in the order of the merged tree: instances of an op, or
+    /// owners of idle time.
     pub nodes: Vec<MergedId>,
-    /// Its rows in [`Analysis::rows`](crate::analysis::Analysis::rows), by position; empty for idle time.
+    /// The rows of the cause, as positions in [`Analysis::rows`](crate::analysis::Analysis::rows); empty
+    /// for idle time.
     pub rows: Vec<usize>,
-    /// Its wall time over the compared steps. Work launched before the window counts in full.
+    /// Wall time of the cause over the compared steps. Work launched before the window counts in full.
     pub time: PerSide<Nanos>,
-    /// Number of instances or gaps.
+    /// Number of instances, or of idle gaps.
     pub count: PerSide<u64>,
-    /// Its idle time in each further run of a side, over the whole window of the run; empty for work.
+    /// Idle time of the cause in each additional run of a side, over that run's whole window; empty for
+    /// GPU work.
     pub idle_of_runs: PerSide<Vec<Nanos>>,
-    /// Candidate − baseline per step. The differences of all causes add up to the difference of the wall
-    /// times.
+    /// Difference candidate − baseline per step. The differences of all causes add up to the
+    /// wall-time difference.
     pub difference: Nanos,
-    /// The supporting counts, times and names.
+    /// The counts, times and names that support the reason.
     pub evidence: String,
-    /// The kernels that ran, longest first.
+    /// The kernels of each side, longest first.
     pub kernels: PerSide<Vec<String>>,
-    /// The few steps that contain most of the difference; `None` if it is spread over most steps, or if
-    /// its steps are unknown.
+    /// The few steps that contain most of the difference; `None` if it is spread over most steps or
+    /// cannot be assigned to steps.
     pub few: Option<Few>,
-    /// Its time in each step; empty if unknown.
+    /// Time of the cause in each step; empty if unknown.
     pub(super) by_step: ByStep,
 }
 
-/// Formats a difference per step for evidence: `−57.300 ms`.
+/// Formats a difference per step as evidence shows it: `−57.300 ms`.
 pub(super) fn signed_ms(difference: Nanos) -> String {
     let sign = if difference < Nanos::ZERO { '−' } else { '+' };
     format!("{sign}{:.3} ms", difference.abs().as_millis())

@@ -1,4 +1,4 @@
-//! Merges many kernels that differ by one ratio into one cause: the device probably ran at another clock.
+//! Merges causes whose kernels all differ by the same ratio: the device probably ran at another clock rate.
 
 use super::cause::{Cause, together, total};
 use super::evidence::in_order;
@@ -7,14 +7,14 @@ use super::scale::Scale;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Maximum distance between the logarithms of a ratio and the common ratio.
+/// Maximum distance between the logarithm of a cause's ratio and that of the common ratio.
 const WITHIN: f64 = 0.03;
-/// Minimum absolute logarithm for a common ratio to count as different from 1.
+/// Minimum absolute logarithm of a common ratio that counts as different from 1.
 const LEAST: f64 = 0.02;
-/// Minimum number of causes to merge.
+/// Minimum number of causes that are merged.
 const MANY: usize = 4;
 
-/// Merges the causes with the same kernels into one, if most of their time shares one ratio.
+/// Merges the causes that run the same kernels into one, if most of their time shares one ratio.
 pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     let Some(common) = common_ratio(causes, scale) else { return };
     let shares = |cause: &Cause| {
@@ -49,7 +49,7 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     });
 }
 
-/// Candidate / baseline per step of a cause with the same kernels; `None` for other causes.
+/// Candidate / baseline of the time per step of a cause that runs the same kernels; `None` for other causes.
 fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     if !matches!(cause.reason, Reason::KernelSlower | Reason::KernelFaster) {
         return None;
@@ -58,7 +58,7 @@ fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     cause.time.ratio().map(|ratio| ratio * steps)
 }
 
-/// Time of both sides in causes with the same kernels.
+/// Total time of both sides in causes that run the same kernels.
 fn weight(causes: &[Cause]) -> i64 {
     let same = causes
         .iter()
@@ -66,7 +66,7 @@ fn weight(causes: &[Cause]) -> i64 {
     same.map(|cause| cause.time.baseline.0 + cause.time.candidate.0).sum()
 }
 
-/// The time-weighted median ratio of causes with the same kernels; `None` if it is too close to 1.
+/// The time-weighted median ratio of the causes that run the same kernels; `None` if it is too close to 1.
 fn common_ratio(causes: &[Cause], scale: Scale) -> Option<f64> {
     let mut ratios: Vec<(f64, i64)> = causes
         .iter()

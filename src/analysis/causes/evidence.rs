@@ -18,7 +18,6 @@ use crate::trace::Nanos;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The cause of a part of the busy time.
 pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Cause {
     let reason = busy_reason(analysis, part, scale);
     let (baseline, candidate) = part.key.arguments.clone();
@@ -83,7 +82,8 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
-/// Times are per step, like the difference printed next to them. So are counts that are equal in each step.
+/// Shows times per step, like the difference printed next to them. Counts are also per step if they are
+/// equal in each step.
 fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
     let time = part.kernel_time();
     let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));
@@ -109,7 +109,7 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
     times + &work(part, scale) + &fused(analysis, part) + &ops + &names + &below
 }
 
-/// A caveat for a difference of less than one clock tick per event.
+/// Adds a caveat if the difference is less than one clock tick per event.
 fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String {
     let (Some(tick), false) = (analysis.coarse_tick(), is_host(analysis)) else {
         return String::new();
@@ -123,8 +123,8 @@ fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String 
     }
 }
 
-/// Describes the change between shapes and types such as `[[8, 64]] ["float"]`: only the shapes, only the
-/// types after the common shapes, or everything.
+/// Describes how shapes and types such as `[[8, 64]] ["float"]` differ: only the shapes, only the types
+/// after the common shapes, or both.
 fn other_arguments(baseline: &str, candidate: &str) -> String {
     let parts = baseline.split_once(" [\"").zip(candidate.split_once(" [\""));
     let Some(((shapes, types), (new_shapes, new_types))) = parts else {
@@ -143,7 +143,7 @@ fn other_arguments(baseline: &str, candidate: &str) -> String {
     format!("{shapes}: {}", pairs.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// `12 kernels`, `1 → 3 kernels in 6 steps`.
+/// Counts of kernels, such as `12 kernels` or `1 → 3 kernels in 6 steps`.
 fn counts(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     let kernels = part.kernel_count();
     let (unit, behind) = scale.unit(&[kernels]);
@@ -152,7 +152,7 @@ fn counts(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     format!("{before}{}{behind}", counted(after, noun))
 }
 
-/// `214 calls with 611 kernels → 1 region with 96 kernels`.
+/// Counts of regions: `214 calls with 611 kernels → 1 region with 96 kernels`.
 fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     let (kernels, calls) = (part.kernel_count(), part.facing);
     let (unit, behind) = scale.unit(&[kernels, calls]);
@@ -164,8 +164,8 @@ fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     format!("{before} → {after}{behind}")
 }
 
-/// Fusion evidence for kernels that one side runs in fewer launches: `; fused: aten::addmm, aten::gelu →
-/// aten::addmm`.
+/// Fusion evidence for kernels that one side runs in fewer launches:
+/// `; fused: aten::addmm, aten::gelu → aten::addmm`.
 fn fused(analysis: &Analysis, part: &BusyPart<'_>) -> String {
     let is_here = |row: &&FusionRow| {
         Some(row.first) == part.node && matches!(row.change, KernelChange::FusedIn(..))
@@ -180,8 +180,8 @@ fn fused(analysis: &Analysis, part: &BusyPart<'_>) -> String {
     })
 }
 
-/// The achieved rates, if all of the work has a cost model: `; same work, 163 → 51 TFLOP/s, 5% of
-/// peak`.
+/// The achieved rates, if an efficiency model covers all of the work:
+/// `; same work, 163 → 51 TFLOP/s, 5% of peak`.
 fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     let Some(rates) = clause(&part.efficiency) else { return String::new() };
     match work_change(&part.efficiency, scale.steps) {
@@ -192,7 +192,7 @@ fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     }
 }
 
-/// The longest kernel that only one side has, for each side, with the words decoded from its name.
+/// The longest kernel that only one side runs, for each side, with the words decoded from its name.
 fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
         let other = &part.kernels[side.other()];
@@ -245,7 +245,7 @@ fn longest(kernels: &Kernels<'_>) -> Vec<String> {
     all.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The cause of idle time at a place.
+/// Turns the idle time of all instances of a call path into a cause.
 pub(super) fn of_idle(
     analysis: &Analysis,
     kind: IdleKind,
@@ -279,7 +279,7 @@ pub(super) fn of_idle(
     }
 }
 
-/// The idle time per step on both sides, and the calls that own most of it.
+/// The idle time per step on both sides, and the calls that own most of that time.
 fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
     const TOLD: usize = 3;
     let millis = |side: Side| scale.millis_per_step(side, part.time[side]);
@@ -298,8 +298,8 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 }
 
 impl Analysis {
-    /// The name of unmatched work below a common node: the call of each side with the most time, and the
-    /// common node.
+    /// The name of unmatched work below a common node: each side's call with the most time, and the common
+    /// node.
     fn one_sided_name(
         &self,
         place: &Place,

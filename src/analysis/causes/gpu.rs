@@ -1,5 +1,5 @@
-//! Groups the busy time of rows into parts: an op with its module class and shapes, or
-//! the work of unmatched calls below a common node.
+//! Groups the busy time of rows into parts. A part is an op with its module class and shapes, or the work
+//! of unmatched calls below a common node.
 
 use super::scale::Scale;
 use crate::analysis::grouped::Grouped;
@@ -28,18 +28,17 @@ pub(super) struct PartKey {
 pub(super) enum PartKind {
     /// The work is attributed to a call that both traces have.
     Common,
-    /// The work is in calls that only one side has, below a call that both have.
+    /// The work is in calls that only one side has, below a call that both sides have.
     Below,
-    /// The work is in a compiled region, together with the calls that the region replaced.
+    /// The work is in a compiled region, or in the calls that the region replaced.
     Region,
-    /// The position is unknown, because the launch is not in the trace.
+    /// The call site is unknown, because the launch is not in the trace.
     Unlinked,
 }
 
-/// For each kernel name, its number of events in the window and their total time.
+/// For each kernel name, the number and total time of its events in the window.
 pub(super) type Kernels<'a> = BTreeMap<&'a str, (u64, Nanos)>;
 
-/// Busy time grouped into one part.
 #[derive(Debug)]
 pub(super) struct BusyPart<'a> {
     pub(super) key: PartKey,
@@ -47,22 +46,22 @@ pub(super) struct BusyPart<'a> {
     pub(super) node: Option<MergedId>,
     /// All nodes that the time is attributed to; may contain duplicates.
     pub(super) nodes: Vec<MergedId>,
-    /// Its rows in the analysis, by position.
+    /// The rows of the part, as positions in [`Analysis::rows`].
     pub(super) rows: Vec<usize>,
-    /// Busy time of work of the window.
+    /// Busy time in the window.
     pub(super) time: PerSide<Nanos>,
-    /// Number of rows with work.
+    /// Number of rows that have events.
     pub(super) count: PerSide<u64>,
     pub(super) kernels: PerSide<Kernels<'a>>,
-    /// Number of calls in regions: the region calls on one side, the calls they replaced on the other.
+    /// Number of region calls on one side, and of the calls that they replaced on the other.
     pub(super) facing: PerSide<u64>,
-    /// Names of the calls that launched the work, with their numbers.
+    /// Names of the calls that launched the work, with their counts.
     pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,
-    /// Work of its events: FLOP, bytes and time.
+    /// FLOP, bytes and time of the events.
     pub(super) efficiency: PerSide<Efficiency>,
 }
 
-/// Groups the busy time of all work in the window. The parts add up to it exactly.
+/// Groups the busy time of all work in the window into parts, which add up to it exactly.
 pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
@@ -127,17 +126,15 @@ impl<'a> BusyPart<'a> {
         }
     }
 
-    /// Total time of its events in the window.
     pub(super) fn kernel_time(&self) -> PerSide<Nanos> {
         self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.1).sum())
     }
 
-    /// Number of its events in the window.
     pub(super) fn kernel_count(&self) -> PerSide<u64> {
         self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.0).sum())
     }
 
-    /// The side that has the regions, for a part of kind `Region`.
+    /// The side that has the regions; only for parts of kind `Region`.
     pub(super) fn region_side(&self) -> Side {
         let is_region = |side: &Side| !self.ops[*side].is_empty();
         Side::BOTH.into_iter().find(is_region).unwrap_or(Side::Candidate)
@@ -152,19 +149,19 @@ impl<'a> BusyPart<'a> {
             })
     }
 
-    /// Whether both sides ran kernels of the same names.
+    /// Whether both sides ran kernels with the same names.
     pub(super) fn has_same_names(&self) -> bool {
         self.kernels.baseline.keys().eq(self.kernels.candidate.keys())
     }
 }
 
-/// The events of a row that run in the window of its side. Others, such as those of a pass after the last
-/// step, are not part of the wall time.
+/// The events of a row that run in the window of their side. The wall time excludes all other events, such
+/// as those of a pass after the last step.
 fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
     let window = analysis.wall().windows()[side];
     let tree = analysis.tree(side);
     row.events[side].iter().copied().filter(move |&call| {
-        let event = tree.event(call).expect("attributed calls are events");
+        let event = tree.event(call).expect("every attributed call has an event");
         window.overlaps(tree.trace().start(event), tree.trace().end(event))
     })
 }
@@ -195,13 +192,13 @@ fn key(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -
     PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind }
 }
 
-/// Interned ids that determine the key of a part.
+/// Interned ids that determine a [`PartKey`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PartIds {
-    /// The key of work at common calls: name, shapes and types of each side, and the names of the enclosing
-    /// modules.
+    /// The ids of work at common calls: the name, the shapes and types of each side, and the names of the
+    /// enclosing modules.
     Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
-    /// The key of other work, which includes its node.
+    /// The ids of work that is not at common calls, which include the node.
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 
@@ -242,7 +239,7 @@ fn is_common(analysis: &Analysis, row: &Row) -> bool {
     call.is_some_and(|call| analysis.diff().relation(Side::Baseline, call).is_common())
 }
 
-/// Shapes and types only: concrete values differ from step to step.
+/// The shapes and types of a row's op. Concrete values are omitted because they differ from step to step.
 fn arguments(analysis: &Analysis, side: Side, row: &Row) -> String {
     let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
     let text = |id| analysis.tree(side).trace().text(id);

@@ -1,7 +1,8 @@
-//! Rolls idle rows of one kind up to the calls responsible for them, so that the data loader is named
-//! rather than its `div`, `cat` and `copy_`.
+//! Attributes idle time to the outermost call responsible for it, so the data loader is named rather than
+//! its `div`, `cat` and `copy_`.
 //!
-//! Each place has its own idle time, and a sum that includes everything below it. From the root down:
+//! Each place (all instances of a call path) has its own idle time, and a sum that includes all
+//! places below. Going down from the root, this sum decides which place is the cause:
 //!
 //! ```text
 //! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
@@ -19,21 +20,19 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::collections::BTreeMap;
 
-/// Idle time grouped into one part.
 #[derive(Debug)]
 pub(super) struct IdlePart {
     pub(super) place: Option<PlaceId>,
     pub(super) time: PerSide<Nanos>,
     pub(super) count: PerSide<u64>,
-    /// Its time in each further run of a side.
+    /// Idle time of the part in each additional run of a side.
     pub(super) runs: PerSide<Vec<Nanos>>,
     /// Whether everything below the place belongs to this part.
     is_whole: bool,
-    /// The calls that spent the time themselves, each with candidate − baseline, largest first.
+    /// The calls that spent the time themselves, largest difference first, each with its difference.
     pub(super) owners: Vec<(String, i128)>,
-    /// If only one side has the calls: for each side, the call with the most time.
+    /// For unmatched calls, the call of each side with the most time.
     pub(super) instead: PerSide<Option<String>>,
-    /// Its time in each step.
     pub(super) by_step: ByStep,
 }
 
@@ -52,14 +51,14 @@ impl IdlePart {
     }
 }
 
-/// Idle time of a place itself, and including everything below it.
+/// Idle time of a place, without and with the places below it.
 #[derive(Debug, Clone, Default)]
 struct Amount {
     own: PerSide<Nanos>,
     own_count: PerSide<u64>,
     time: PerSide<Nanos>,
     count: PerSide<u64>,
-    /// Sum of the absolute differences of the place and all places below it.
+    /// Sum of the absolute differences of this place and all places below it.
     gross: i128,
     children: Vec<PlaceId>,
 }
@@ -87,9 +86,9 @@ pub(super) fn roll_up(
     parts
 }
 
-/// Adds the times in the further runs of each side to the parts. If a further run waits where the median
-/// runs do not wait at all, the time is added to the enclosing part, provided that this part covers
-/// everything below its place.
+/// Adds the idle time of each side's additional runs to the parts. If an additional run waits at a place
+/// where the median runs never wait, its time is added to the enclosing part, provided that this part
+/// covers everything below its place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,
@@ -131,7 +130,7 @@ fn add(
     }
 }
 
-/// Computes own times, and sums over all places below.
+/// Computes the idle time of each place, without and with the places below it.
 fn amounts(owned: &[(PlaceId, &IdleRow)], places: &Places<'_>, scale: Scale) -> Vec<Amount> {
     let mut amounts = vec![Amount::default(); places.all().len()];
     for &(place, row) in owned {
@@ -173,8 +172,8 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
     parts
 }
 
-/// Number of calls below that may share the difference and still be reported separately. It is larger for a
-/// plain frame, which is less informative than the calls it makes.
+/// Maximum number of calls below that share a difference and are still reported separately. The limit is
+/// larger for a plain frame, which is less informative than the calls it makes.
 fn few(places: &Places<'_>, at: usize) -> usize {
     let place = &places.all()[at];
     match place.kind {
@@ -245,8 +244,8 @@ fn name_owners(
     }
 }
 
-/// Whether the cause is this call: the differences below it do not cancel out, and no few calls below
-/// dominate.
+/// Whether the cause is this call, because the differences below it do not cancel out and are not
+/// dominated by a few calls.
 fn is_to_blame(amount: &Amount, amounts: &[Amount], few: usize, scale: Scale) -> bool {
     let sum = scale.difference(amount.time);
     if 5 * sum.abs() < 4 * amount.gross {

@@ -1,4 +1,4 @@
-//! Decodes a kernel name: library, precision, tile, alignment, split-K.
+//! Decodes the name of a kernel into its library, precision, tile, alignment and split-K.
 
 /// Substrings that identify the library of a kernel.
 const LIBRARIES: [(&str, &str); 16] = [
@@ -20,14 +20,14 @@ const LIBRARIES: [(&str, &str); 16] = [
     ("at::native", "ATen"),
 ];
 
-/// Substrings that identify a dtype. A marker that is a substring of another comes after it.
+/// Substrings that identify a dtype. A marker that is a substring of another marker comes after it.
 const PRECISIONS: [(&str, &str); 14] = [
     ("tf32", "tf32"),
     ("bf16", "bf16"),
     ("BFloat16", "bf16"),
     ("bfloat16", "bf16"),
     ("s16816", "16-bit"),
-    // cuDNN also uses this name for attention on bfloat16.
+    // cuDNN also uses this marker for bfloat16 attention.
     ("wgmma_f16", "16-bit"),
     ("f16", "f16"),
     ("fp16", "f16"),
@@ -59,7 +59,7 @@ pub(super) fn words(name: &str) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The name without template arguments and parameters, truncated to 60 characters.
+/// The kernel name without template arguments and parameters, truncated to 60 characters.
 pub(in crate::analysis) fn short(name: &str) -> String {
     const LONGEST: usize = 60;
     let name = &name.replace("(anonymous namespace)::", "");
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(words(name), "CUTLASS, bf16, tile 256x128, align 8");
         assert_eq!(words("Cijk_Alik_Bljk_BBS_BH_MT64x96x32_SN"), "Tensile, tile 64x96x32");
         assert_eq!(words("my_kernel"), "");
-        // As recorded on an H100.
+        // A kernel name recorded on an H100.
         let name =
             "sm80_xmma_dgrad_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize128x128x8";
         assert_eq!(words(name), "cuDNN/cuBLAS, f32");

@@ -1,4 +1,4 @@
-//! Merges many small idle causes of one kind into one, such as all module calls on a slower host.
+//! Merges many small idle causes of one kind into one, such as those of all module calls on a slower host.
 
 use super::cause::{Cause, signed_ms, together, total};
 use super::evidence::in_order;
@@ -7,11 +7,12 @@ use super::scale::Scale;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Minimum number of small causes to merge.
+/// Minimum number of small causes that are merged.
 const MANY: usize = 3;
 
-/// The reasons whose small causes are merged, the share of all differences below which a cause is small, and
-/// the name of the merged cause. Launch latency has the same reason everywhere, hence its larger share.
+/// For each reason whose small causes are merged: the share of all differences below which a cause is
+/// small, and the name of the merged cause. Launch latency has a larger share because its reason is the
+/// same everywhere.
 const MERGED: [(Reason, f64, &str); 5] = [
     (Reason::Host, 0.04, "host gaps between launches"),
     (Reason::Sync, 0.04, "waiting for the GPU"),
@@ -25,7 +26,7 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     let size = |cause: &Cause| scale.difference(cause.time).unsigned_abs() as f64;
     let all: f64 = causes.iter().map(size).sum();
     for (reason, share, name) in MERGED {
-        // Causes with kernels are busy time, which is reported op by op. Only idle time is merged.
+        // A cause with kernels is busy time and stays separate: only idle time is merged.
         let is_small = |cause: &Cause| {
             cause.reason == reason
                 && size(cause) < share * all
@@ -43,7 +44,7 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     }
 }
 
-/// Total time of causes in each further run of a side; empty if it is unknown for one of them.
+/// Total idle time of causes in each additional run of a side; empty if it is unknown for one of them.
 fn idle_of_runs(small: &[Cause], side: Side) -> Vec<Nanos> {
     let runs = small.iter().map(|cause| cause.idle_of_runs[side].len()).min().unwrap_or(0);
     (0..runs).map(|run| small.iter().map(|cause| cause.idle_of_runs[side][run]).sum()).collect()

@@ -5,12 +5,12 @@
 //! idle time of calls  ─ rolled up to the call ────┼─▶ causes, the largest first
 //! before the window   ────────────────────────────┘
 //! ```
-//! Every nanosecond of the compared steps, and of other work that ran in their windows, is in exactly one
-//! part; each part that differs is a cause. So the causes without `before_window` add up exactly to the
-//! difference of the wall times of the steps.
+//! Every nanosecond of the compared steps, and of other work in their windows, belongs to exactly one
+//! part; each part that differs is a cause. Without `before_window`, the causes therefore add up exactly
+//! to the wall-time difference of the steps.
 //!
-//! If one trace has more steps, causes cover only the steps with a counterpart: the time of a call in two
-//! steps cannot be compared with its time in five.
+//! If one trace has more steps, the causes cover only the steps with a counterpart: the time of a call in
+//! two steps cannot be compared with its time in five.
 
 mod by_step;
 mod cause;
@@ -34,7 +34,7 @@ use by_step::ByStep;
 use places::Places;
 pub(super) use scale::Scale;
 
-/// Why the wall time differs.
+/// The causes of the wall-time difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Causes {
     scale: Scale,
@@ -76,20 +76,20 @@ impl Causes {
         &self.list
     }
 
-    /// Number of steps of each side that causes cover: all steps or, if one side has more, those with
-    /// a counterpart; 1 if the windows are compared as a whole.
+    /// Number of steps that the causes cover on each side: all steps or, if one side has more, those with
+    /// a counterpart. The number is 1 if the windows are compared as a whole.
     pub fn steps(&self) -> PerSide<u64> {
         self.scale.steps
     }
 
-    /// Sum of the causes: candidate − baseline per step, for the compared steps and other work that ran in
-    /// their windows.
+    /// Sum of the causes: candidate − baseline per step, for the compared steps and other work in their
+    /// windows.
     pub fn difference(&self) -> Nanos {
         self.list.iter().map(|cause| cause.difference).sum()
     }
 
-    /// The causes that a person should read: the largest ones that cover nine tenths of all
-    /// differences, at least three and at most seven.
+    /// The causes that a report shows first: the largest ones that cover nine tenths of all differences,
+    /// at least three and at most seven.
     pub fn leading(&self) -> &[Cause] {
         let gross =
             |list: &[Cause]| -> i64 { list.iter().map(|cause| cause.difference.0.abs()).sum() };
@@ -98,8 +98,8 @@ impl Causes {
         &self.list[..enough.unwrap_or(0).clamp(3, 7).min(self.list.len())]
     }
 
-    /// Whether the causes add up exactly to the difference of the wall times: without `before_window` to
-    /// that of the steps, and with it to that of the whole windows.
+    /// Whether the causes add up exactly to the wall-time difference: without `before_window` to the
+    /// difference of the steps, and with it to the difference of the whole windows.
     pub fn is_exact(&self, wall: &Wall) -> bool {
         let scale = self.scale;
         let sum = |is_in: fn(Reason) -> bool| -> i128 {
@@ -115,7 +115,7 @@ impl Causes {
     }
 }
 
-/// The causes of idle time, kind by kind.
+/// The causes of idle time, grouped by kind.
 fn idle_causes(analysis: &Analysis, wall: &Wall, scale: Scale) -> Vec<Cause> {
     let mut places = Places::new(analysis);
     let mut parts = Vec::new();

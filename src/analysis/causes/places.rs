@@ -1,4 +1,4 @@
-//! Groups nodes of the merged tree into places: the instances, layers and steps of one call path are one
+//! Groups nodes of the merged tree into places: all instances, layers and steps of a call path form one
 //! place.
 //!
 //! ```text
@@ -9,9 +9,8 @@
 //!     ├── aten::mm
 //!     └── >> trace1: aten::add
 //! ```
-//! All unmatched nodes below a common node share one place, whichever side they are from: what one side
-//! does instead of the other is a single finding. A renamed pair is a place of
-//! its own.
+//! All unmatched nodes below a common node share one place, whichever side they are from, so work that one
+//! side does instead of the other is a single finding. A renamed pair has its own place.
 
 use crate::analysis::{Analysis, REPLACED};
 use crate::diff::{MergedId, MergedNode};
@@ -20,7 +19,7 @@ use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Id of a place: dense, from 0; the place above has the smaller id.
+/// Dense id of a place, from 0. The place above has a smaller id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PlaceId(pub(super) u32);
 
@@ -30,46 +29,46 @@ impl PlaceId {
     }
 }
 
-/// Kind and name id of a node's call on each side that has one. They determine its plain name.
+/// Kind and name id of a node's call, on each side that has one; together they determine the plain name.
 type NameIds = PerSide<Option<(CallKind, TextId)>>;
 
-/// Ids that determine the name of an owner of idle time: owners with equal ids have the same name.
+/// Ids that determine the name of an owner of idle time. Owners with equal ids have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct OwnerIds {
     own: NameIds,
-    /// Ids of the caller, if the owner is a runtime call.
+    /// Ids of the caller if the owner is a runtime call.
     above: NameIds,
 }
 
-/// Nodes with equal keys below one place are the same place.
+/// Nodes with equal keys below one place belong to the same place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Thread(MergedId),
-    /// The names on both sides: aliases and launches have two.
+    /// The names of a call on both sides, which differ for aliases and launches.
     Call(CallKind, &'a str, &'a str),
     Renamed(&'a str, &'a str),
     OneSided,
 }
 
-/// A group of nodes.
+/// A group of nodes with one call path.
 #[derive(Debug)]
 pub(super) struct Place {
     /// The place above.
     pub(super) above: Option<PlaceId>,
-    /// The first node found for this place.
+    /// The first node that was assigned to this place.
     pub(super) node: MergedId,
-    /// Kind of its calls; `None` if they are not common.
+    /// Kind of the calls at this place; `None` if they are not common.
     pub(super) kind: Option<CallKind>,
-    /// Whether its calls are in both traces.
+    /// Whether both traces have the calls at this place.
     pub(super) is_common: bool,
 }
 
-/// The places of the nodes requested so far.
+/// The places of all nodes looked up so far.
 pub(super) struct Places<'a> {
     analysis: &'a Analysis,
     places: Vec<Place>,
     ids: FxHashMap<(Option<PlaceId>, Key<'a>), PlaceId>,
-    /// Places of common calls by name ids, a cache: there are far fewer names than nodes.
+    /// Cache of the places of common calls by name ids: there are far fewer names than nodes.
     known: FxHashMap<(Option<PlaceId>, NameIds), PlaceId>,
     of_nodes: Vec<Option<PlaceId>>,
 }
@@ -85,7 +84,6 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The analysis that the places belong to.
     pub(super) fn analysis(&self) -> &'a Analysis {
         self.analysis
     }
@@ -106,7 +104,6 @@ impl<'a> Places<'a> {
         nodes
     }
 
-    /// Whether a node is a module call.
     pub(super) fn is_module(&self, node: MergedId) -> bool {
         let node = self.analysis.diff().merged().node(node);
         Side::BOTH.iter().any(|&side| {
@@ -114,18 +111,17 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Name of an owner of idle time. A launch is named together with its caller, which is more informative.
+    /// Name of an owner of idle time. The name of a launch includes its caller, which is more informative.
     pub(super) fn owner_name(&self, node: MergedId) -> String {
         self.analysis.plain_owner_name(node)
     }
 
-    /// Ids that determine this name.
     pub(super) fn owner_ids(&self, node: MergedId) -> OwnerIds {
         self.analysis.owner_ids(node)
     }
 
-    /// Name of the outermost unmatched call at or above a node, on each side that has one. Calls that
-    /// a compiled region replaced get a common name, since the first of them is not representative.
+    /// Name of the outermost unmatched call at or above a node, on each side that has one. Calls that a
+    /// compiled region replaced get a collective name, since the first of them is not representative.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
         let diff = self.analysis.diff();
         PerSide::from_fn(|side| {
@@ -142,7 +138,7 @@ impl<'a> Places<'a> {
         if let Some(place) = self.of_nodes[node.index()] {
             return place;
         }
-        // Ancestors without a place yet; usually there are none.
+        // The ancestors that have no place yet; usually there are none.
         let mut path = Vec::new();
         let mut next = self.analysis.common_above(node);
         while let Some(at) = next.filter(|at| self.of_nodes[at.index()].is_none()) {
@@ -172,7 +168,7 @@ impl<'a> Places<'a> {
         place
     }
 
-    /// Name ids of a call that both traces have; `None` if the ids do not determine its key.
+    /// Name ids of a call that both traces have; `None` if the ids do not determine the key of the call.
     fn common_names(&self, node: MergedId) -> Option<NameIds> {
         let diff = self.analysis.diff();
         let MergedNode::Both(a, _) = diff.merged().node(node) else { return None };
@@ -219,8 +215,8 @@ impl<'a> Places<'a> {
 }
 
 impl Analysis {
-    /// The nearest common node above a node in both trees, so that the result does not depend on which
-    /// trace is the baseline.
+    /// The nearest node above that is common in both trees, so the result does not depend on which trace
+    /// is the baseline.
     pub(super) fn common_above(&self, node: MergedId) -> Option<MergedId> {
         let diff = self.diff();
         let merged = diff.merged();
@@ -273,8 +269,8 @@ impl Analysis {
         }
     }
 
-    /// Name of a node without details that vary between instances: module classes, no line numbers;
-    /// `thread pt_autograd` for a thread of that name.
+    /// Name of a node without details that vary between instances: modules are named by class, line
+    /// numbers are omitted, and threads are named like `thread pt_autograd`.
     pub(in crate::analysis) fn plain_node_name(&self, id: MergedId) -> String {
         let node = self.diff().merged().node(id);
         let name = |side: Side| node.call(side).map(|call| self.diff().plain_name(side, call));
@@ -304,7 +300,6 @@ impl Analysis {
         })
     }
 
-    /// Ids that determine [`Analysis::plain_owner_name`].
     pub(super) fn owner_ids(&self, id: MergedId) -> OwnerIds {
         let own = self.name_ids(id);
         let is_runtime = matches!(
@@ -316,7 +311,7 @@ impl Analysis {
         OwnerIds { own, above: above.map_or_else(NameIds::default, |above| self.name_ids(above)) }
     }
 
-    /// Like [`Analysis::plain_node_name`], but a runtime call is named together with its caller, and a
+    /// Like [`Analysis::plain_node_name`], but the name of a runtime call includes its caller, and a
     /// thread is named `(between calls)`.
     pub(super) fn plain_owner_name(&self, id: MergedId) -> String {
         let merged = self.diff().merged();
@@ -362,8 +357,8 @@ impl Analysis {
     }
 }
 
-/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: a trailing number distinguishes instances.
-/// `thread` if the sides do not agree.
+/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: the trailing number only distinguishes instances.
+/// If the sides do not agree, the name is `thread`.
 fn thread_name(names: PerSide<Option<&str>>) -> String {
     let own = |name: &str| {
         let (_, name) = name.strip_suffix(')')?.rsplit_once('(')?;

@@ -1,4 +1,4 @@
-//! Why a part of the wall time differs, as one label.
+//! The reasons why a part of the wall time differs, each with a label.
 
 use crate::analysis::IdleKind;
 
@@ -9,7 +9,7 @@ pub enum Reason {
     KernelSlower,
     /// The same kernels, equally often, take less time.
     KernelFaster,
-    /// Most of the same kernels differ by one ratio, perhaps because the device clock differs.
+    /// Most kernels that both sides run differ by the same ratio, perhaps because the device clock differs.
     Clock,
     /// Different kernels run for the same op.
     KernelSwapped,
@@ -17,15 +17,15 @@ pub enum Reason {
     MoreKernels,
     /// Fewer kernels run for the same op.
     FewerKernels,
-    /// The candidate runs a compiled region or graph instead of several calls.
+    /// The candidate runs a compiled region or graph instead of several calls of the baseline.
     Compiled,
-    /// The baseline runs a compiled region or graph instead of several calls.
+    /// The baseline runs a compiled region or graph instead of several calls of the candidate.
     Uncompiled,
     /// The op has different shapes or types, or does a different amount of work.
     MoreWork,
-    /// Work that only the candidate has.
+    /// Only the candidate has this GPU work.
     New,
-    /// Work that only the baseline has.
+    /// Only the baseline has this GPU work.
     Gone,
     /// The device waited for the host.
     Host,
@@ -36,12 +36,12 @@ pub enum Reason {
     Latency,
     /// The device waited although work was queued.
     Queue,
-    /// Nothing ran until the window ended.
+    /// No GPU work ran until the window ended.
     Tail,
     /// The device waited for work whose launch is not in the trace.
     Unknown,
-    /// Work that was launched before the window or was not selected. It does not belong to the compared
-    /// steps.
+    /// GPU work that was launched before the window or was not selected. Such work does not belong to the
+    /// compared steps.
     BeforeWindow,
 }
 
@@ -68,7 +68,7 @@ impl Reason {
         Reason::BeforeWindow,
     ];
 
-    /// The name in tables.
+    /// The name of the reason in tables.
     pub fn label(self) -> &'static str {
         match self {
             Reason::KernelSlower => "kernel_slower",
@@ -92,7 +92,7 @@ impl Reason {
         }
     }
 
-    /// The reason for idle time of this kind.
+    /// The reason for idle time of a given kind.
     pub(super) fn of_idle(kind: IdleKind) -> Reason {
         match kind {
             IdleKind::Host => Reason::Host,

@@ -1,4 +1,4 @@
-//! Converts sums over different numbers of steps into differences per step that compare and add up exactly.
+//! Converts sums over different step counts into differences per step, which compare and add up exactly.
 
 use crate::analysis::Wall;
 use crate::side::{PerSide, Side};
@@ -7,30 +7,28 @@ use crate::trace::Nanos;
 /// The number of compared steps of each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analysis) struct Scale {
-    /// Number of compared steps. Both sides have the same number if steps without a counterpart are
-    /// excluded.
+    /// Number of compared steps, which is equal on both sides if steps without a counterpart are excluded.
     pub(in crate::analysis) steps: PerSide<u64>,
 }
 
 impl Scale {
-    /// The scale of the wall times of a comparison.
     pub(in crate::analysis) fn of(wall: &Wall) -> Scale {
         Scale { steps: PerSide::from_fn(|side| wall.totals(side).steps.max(1)) }
     }
 
     /// Candidate − baseline per step, from sums over the compared steps. The unit is 1 ns /
-    /// [`Scale::parts`], so that the result is a whole number.
+    /// [`Scale::parts`], so the result is a whole number.
     pub(in crate::analysis) fn difference(self, time: PerSide<Nanos>) -> i128 {
         i128::from(time.candidate.0) * i128::from(self.steps.baseline)
             - i128::from(time.baseline.0) * i128::from(self.steps.candidate)
     }
 
-    /// Number of parts that a nanosecond is divided into, so that every difference is a whole number of them.
+    /// The factor that divides a nanosecond so finely that every difference per step is a whole number.
     fn parts(self) -> i128 {
         (i128::from(self.steps.baseline) * i128::from(self.steps.candidate)).max(1)
     }
 
-    /// Compares counts of both sides per step: `Greater` if the candidate has more.
+    /// Compares the counts of both sides per step: `Greater` if the candidate has more.
     pub(in crate::analysis) fn compare(self, count: PerSide<u64>) -> std::cmp::Ordering {
         let [a, b] =
             [(count.baseline, self.steps.candidate), (count.candidate, self.steps.baseline)]
@@ -39,8 +37,8 @@ impl Scale {
     }
 
     /// The divisor for counts over the compared steps, and a suffix for the text. If all counts are
-    /// divisible, these are the numbers of steps and an empty suffix; otherwise 1 and a suffix such as `
-    /// in 6 steps`.
+    /// divisible by the number of steps, the divisor is that number and the suffix is empty. Otherwise the
+    /// divisor is 1 and the suffix reads ` in 6 steps`.
     pub(in crate::analysis) fn unit(self, counts: &[PerSide<u64>]) -> (PerSide<u64>, String) {
         let steps = self.steps.map(|steps| steps.max(1));
         let is_whole = |side: &Side| counts.iter().all(|c| c[*side].is_multiple_of(steps[*side]));
@@ -66,7 +64,7 @@ impl Scale {
         Nanos(rounded.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
 
-    /// Rounds the parts so that they add up to the rounded sum.
+    /// Rounds the differences so that the results add up to the rounded sum.
     pub(in crate::analysis) fn round_all(self, differences: &[i128]) -> Vec<Nanos> {
         let (mut sum, mut told) = (0, Nanos::ZERO);
         let mut part = |difference: &i128| {

@@ -1,11 +1,11 @@
-//! Host time between recorded calls → the op before which most of it was added or removed.
+//! Finds the op before which most of the additional host time between recorded calls was spent.
 //!
 //! ```text
 //! baseline   ─ aten::mul ─ aten::relu ───────── step
 //! candidate  ─ aten::mul ──────────── aten::relu step
 //!                        └─ longer ─┘ before aten::relu
 //! ```
-//! Without Python stacks, a sleep or slow code between two ops is not a call, but its place is known.
+//! Without Python stacks, a sleep or slow code between two ops is not a call, but its position is known.
 
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
@@ -16,15 +16,15 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The op before which at least half of a difference of the time between calls is; `None` if it is spread over
-/// several ops. `threads` are the differences of each thread, candidate − baseline in the unit of `scale`.
+/// The op before which at least half of the difference in time between calls occurs; `None` if it is spread
+/// over several ops. The differences of the `threads` are candidate − baseline in the unit of `scale`.
 pub(super) fn place(
     analysis: &Analysis,
     scale: Scale,
     threads: &BTreeMap<MergedId, i128>,
 ) -> Option<String> {
     let difference: i128 = threads.values().sum();
-    // On other threads, the time between calls is mostly time in which they have nothing to do.
+    // All threads but the most affected one are ignored: they are mostly idle between calls.
     let thread = |(_, time): &(&MergedId, &i128)| **time * difference.signum();
     let (&thread, _) = threads.iter().max_by_key(thread)?;
     let mut gaps: BTreeMap<&str, PerSide<Nanos>> = BTreeMap::new();
@@ -37,7 +37,7 @@ pub(super) fn place(
     (2 * most >= difference.abs() && most > 0).then(|| name.to_owned())
 }
 
-/// Adds the gap before each outermost matched call of a thread, by the name of the call.
+/// Adds the gap before each outermost matched call of a thread, grouped by the name of the call.
 fn add_thread<'a>(
     analysis: &'a Analysis,
     side: Side,

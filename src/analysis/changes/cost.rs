@@ -1,4 +1,5 @@
-//! The wall time → what each change costs, and what the same program costs at another speed.
+//! Splits the wall-time difference into the costs of changes and the effects of unchanged code at
+//! another speed.
 //!
 //! ```text
 //! busy time of rows    ─ with a fact ─────────────▶ its change
@@ -10,7 +11,7 @@
 //!                      ─ the rest ────────────────▶ overlap of host and device
 //! no known call        ───────────────────────────▶ unexplained
 //! ```
-//! The sum is exactly the difference of the step times.
+//! The costs add up exactly to the difference of the step times.
 
 use super::draft::Drafts;
 use super::kind::ChangeKind;
@@ -25,28 +26,29 @@ use crate::tree::CallKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A change of Python code is cheap if it costs less than one in this many parts of all changes.
+/// A change of Python code is cheap if it costs less than one part in this many of the total cost of all
+/// changes.
 const CHEAP: i128 = 200;
 
-/// Exact differences, in the unit of [`Scale::difference`].
+/// The cost of each change and of unchanged code: exact differences, in the unit of [`Scale::difference`].
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    /// The busy and idle time of each draft.
+    /// The differences of busy and idle time caused by each change.
     pub(super) of_drafts: BTreeMap<usize, (i128, i128)>,
-    /// The rows of each draft, by position.
+    /// The rows of each change, by position.
     pub(super) rows: BTreeMap<usize, Vec<usize>>,
     /// Difference of the busy time of kernels at matched calls with the same arguments and kernels.
     pub(super) kernel_speed: i128,
-    /// Times of those kernels, summed over the compared steps.
+    /// Times of the kernels in `kernel_speed`, summed over the compared steps.
     pub(super) same_kernels: PerSide<Nanos>,
-    /// Difference of the idle time at matched calls: the part of host gaps that the host time of these calls
-    /// explains, and all launch latency, queueing delay, synchronization and final wait.
+    /// Difference of the idle time at matched calls: the part of host gaps that the host time of these
+    /// calls explains, and all launch latency, queueing delay, synchronization and final wait.
     pub(super) host_speed: i128,
     /// Difference of the host gaps between recorded calls, by thread.
     pub(super) between_calls: BTreeMap<MergedId, i128>,
-    /// Difference of the rest of the host gaps at matched calls.
+    /// Difference of the host gaps at matched calls that the host time of these calls does not explain.
     pub(super) overlap: i128,
-    /// Time without a known call.
+    /// Difference of the time that cannot be attributed to a call.
     pub(super) unexplained: i128,
 }
 
@@ -87,7 +89,7 @@ impl Costs {
         costs
     }
 
-    /// Combines the cheap changes of Python code: together they are one line of a list.
+    /// Combines the cheap changes of Python code into a single change.
     pub(super) fn combine_python(&mut self, drafts: &mut Drafts<'_>) {
         let all: i128 = self.of_drafts.values().map(|(busy, idle)| (busy + idle).abs()).sum();
         let cost =
@@ -98,7 +100,7 @@ impl Costs {
             .filter(|&at| drafts.resolve(at) == at && CHEAP * cost(&at) < all)
             .collect();
         cheap.sort_by_key(|at| (Reverse(cost(at)), *at));
-        // Another version of Python or of a library calls other functions.
+        // Different versions of Python or of a library call different functions.
         let environment = drafts.find(ChangeKind::Environment).first().copied();
         let Some((first, others)) = environment
             .map(|first| (first, cheap.as_slice()))
@@ -153,7 +155,7 @@ impl Costs {
     }
 }
 
-/// Whether the owner of idle time is a thread: no call was running.
+/// Whether the owner of idle time is a thread, so no call was running.
 fn is_thread(analysis: &Analysis, owner: MergedId) -> bool {
     let (side, call) = either(analysis, owner);
     analysis.tree(side).kind(call) == CallKind::Thread

@@ -1,4 +1,4 @@
-//! Changes while they are collected: clusters of facts, and the calls that belong to each.
+//! Drafts of changes: clusters of facts, and the calls that belong to each, while they are collected.
 
 use super::kind::ChangeKind;
 use super::place::{Position, either};
@@ -12,41 +12,42 @@ use std::collections::BTreeMap;
 
 const NONE: u32 = u32::MAX;
 
-/// A change while its facts are collected.
+/// A draft: a change whose facts are still being collected.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) kind: ChangeKind,
     /// Distinguishes the change from other changes of its kind.
     pub(super) subject: String,
-    /// The calls that changed: matched ops with other arguments or kernels, or the outermost unmatched
-    /// calls.
+    /// The calls that changed: matched ops with different arguments or kernels, and the outermost
+    /// unmatched calls.
     pub(super) nodes: Vec<MergedId>,
-    /// The calls of its consequences.
+    /// The calls of changes that are consequences of this one.
     pub(super) consequences: Vec<MergedId>,
-    /// The names to mention in the sentence, for each side, with how often each occurs.
+    /// The names that the sentence mentions for each side, with their counts.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
     /// Functions whose calls were added or removed.
     pub(super) functions: PerSide<BTreeMap<String, u64>>,
-    /// Pairs of values, baseline and candidate, with how often they occur.
+    /// Pairs of baseline and candidate values, with their counts.
     pub(super) pairs: BTreeMap<(String, String), u64>,
-    /// Position in the program of the first node of the change.
+    /// Position in the program where the change first occurs.
     pub(super) position: Position,
-    /// Number of cheap changes of Python code elsewhere that were combined with this one.
+    /// Number of cheap changes of Python code at other positions that were combined with this one.
     pub(super) other_positions: u64,
-    /// Whether calls of the forward pass, and whether calls of the backward pass, are part of it.
+    /// Whether the change includes calls of the forward pass, and whether it includes calls of the
+    /// backward pass.
     pub(super) has_forward: bool,
     pub(super) has_backward: bool,
-    /// The name of the parameter whose value changed, if it is known.
+    /// The name of the parameter whose value changed, if known.
     pub(super) parameter: Option<&'static str>,
-    /// The setting of a library that changed, if it is known.
+    /// The library setting that changed, if known.
     pub(super) switched: Option<Switched>,
-    /// What the names of the unmatched calls of each side say.
+    /// What the names of the unmatched calls reveal, for each side.
     pub(super) marks: PerSide<Marks>,
     /// The change that this one is a consequence of.
     cause: Option<usize>,
 }
 
-/// The setting of a library, and its values. Its effect shows in the kernels.
+/// A library setting that affects which kernels run, and its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Switched {
     pub(super) name: &'static str,
@@ -68,9 +69,9 @@ pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,
     index: BTreeMap<(ChangeKind, String), usize>,
-    /// The draft of each unmatched outermost call, by merged node.
+    /// The draft of each outermost unmatched call, indexed by merged node.
     of_root: Vec<u32>,
-    /// The draft of each matched op, by merged node.
+    /// The draft of each matched op that changed, indexed by merged node.
     of_site: Vec<u32>,
     /// The forward op of each outermost backward op.
     forward: PerSide<FxHashMap<CallId, CallId>>,
@@ -89,7 +90,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft of this kind and subject.
+    /// The draft with this kind and subject, created if it does not exist yet.
     pub(super) fn draft(&mut self, kind: ChangeKind, subject: &str) -> usize {
         let next = self.list.len();
         let at = *self.index.entry((kind, subject.to_owned())).or_insert(next);
@@ -124,7 +125,7 @@ impl<'a> Drafts<'a> {
         Some(self.analysis.diff().merged().of(side, *forward))
     }
 
-    /// Where a node is in the program; for the backward pass, where its forward op is.
+    /// Position of a node in the program; a node of the backward pass has the position of its forward op.
     pub(super) fn position_at(&self, node: MergedId) -> Position {
         match autograd_node(self.analysis, node) {
             None => Position::at(self.analysis, node),
@@ -134,8 +135,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft of the nearest op above a node that is unmatched or has other arguments: what an op does
-    /// is a consequence of what it is and of its arguments.
+    /// The draft of the nearest op above a node that is unmatched or has different arguments. Whatever
+    /// happens inside such an op is a consequence of the op and its arguments.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut above = merged.parent(node);
@@ -153,7 +154,6 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The drafts of this kind.
     pub(super) fn find(&self, kind: ChangeKind) -> Vec<usize> {
         self.index.iter().filter(|((of, _), _)| *of == kind).map(|(_, &at)| at).collect()
     }
@@ -168,8 +168,8 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// Adds a matched op. If several drafts claim the op, it is a site of each, and its costs belong to the
-    /// first.
+    /// Adds a matched op. If several drafts claim the op, it is a site of each draft, and its costs belong
+    /// to the first.
     pub(super) fn add_site(&mut self, at: usize, node: MergedId) {
         let of_site = &mut self.of_site[node.index()];
         if *of_site == NONE {
@@ -180,8 +180,8 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// The draft of the innermost module around a node, if the module is unmatched and contains no modules:
-    /// what it calls is part of what it is, even if some frames in it are matched.
+    /// The draft of the innermost module around a node, if the module is unmatched and contains no
+    /// modules. The calls of such a module are part of its change, even if some of its frames are matched.
     pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let (side, call) = either(self.analysis, node);
@@ -217,27 +217,26 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The change that captured a matched call in a graph: where a graph replays it, the host does nothing.
+    /// The change that captured a matched call in a graph, if only one side replays the call from a graph.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
         let diff = self.analysis.diff();
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
         is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
     }
 
-    /// The change of the optimizer, for matched calls in the optimizer: the update of one tensor may be
-    /// matched with the update of several.
+    /// The optimizer change, for matched calls in the optimizer: the update of one tensor may be matched
+    /// with the update of several.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
         let optimizer = self.find(ChangeKind::Optimizer).first().copied()?;
         is_in_optimizer(self.analysis, node).then_some(optimizer)
     }
 
-    /// The draft of a matched op.
     pub(super) fn of_site(&self, node: MergedId) -> Option<usize> {
         let draft = self.of_site[node.index()];
         (draft != NONE).then_some(draft as usize)
     }
 
-    /// Makes a draft a consequence of another one, unless it already is the consequence of one.
+    /// Makes a draft a consequence of another one, unless it already has a cause.
     pub(super) fn fold(&mut self, consequence: usize, cause: usize) {
         let cause = self.resolve(cause);
         if consequence != cause && self.list[consequence].cause.is_none() {
@@ -248,7 +247,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// Makes a draft part of another one: its calls changed in the same way.
+    /// Makes a draft part of another one whose calls changed in the same way.
     pub(super) fn merge(&mut self, part: usize, whole: usize) {
         let whole = self.resolve(whole);
         if part == whole || self.list[part].cause.is_some() {
@@ -259,7 +258,7 @@ impl<'a> Drafts<'a> {
         self.fold(part, whole);
     }
 
-    /// Makes a draft part of another one, and mentions its names there.
+    /// Makes a draft part of another one, which then also mentions its names.
     pub(super) fn merge_named(&mut self, part: usize, whole: usize) {
         let Draft { names, functions, has_forward, has_backward, .. } = &self.list[part];
         let (names, functions) = (names.clone(), functions.clone());
@@ -278,7 +277,7 @@ impl<'a> Drafts<'a> {
         self.merge(part, whole);
     }
 
-    /// The draft that a draft is finally part of.
+    /// The draft that a draft was folded into, directly or indirectly; itself if it has no cause.
     pub(super) fn resolve(&self, mut at: usize) -> usize {
         while let Some(cause) = self.list[at].cause {
             at = cause;
@@ -286,7 +285,6 @@ impl<'a> Drafts<'a> {
         at
     }
 
-    /// All drafts.
     pub(super) fn all(&self) -> &[Draft] {
         &self.list
     }

@@ -1,4 +1,4 @@
-//! A comparison → facts about its calls that involve no times: arguments, kernels and calls that differ.
+//! Collects the facts about a comparison that involve no times: different arguments, kernels and calls.
 
 use crate::analysis::shared_texts::SharedTexts;
 use crate::analysis::{Analysis, Row, RowKind, WallBasis};
@@ -11,24 +11,25 @@ use crate::tree::{CallId, CallKind};
 /// The differences between the two programs, in the order of the merged tree.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Matched ops with other arguments.
+    /// Matched ops with different arguments.
     pub(super) arguments: Vec<(MergedId, Vec<Argument>)>,
     /// Whether there is anything to compare: an op in compared steps, or a row of GPU events.
     pub(super) has_work: bool,
-    /// Whether both sides recorded arguments of matched ops.
+    /// Whether both sides recorded the arguments of a matched op.
     pub(super) has_arguments: bool,
-    /// Number of ops in compared steps, and how many of them have a counterpart or were replaced by a region.
+    /// Number of ops in compared steps; `matched_ops` counts those with a counterpart or replaced by a
+    /// region.
     ops: u64,
     matched_ops: u64,
-    /// GPU time of both sides in compared steps, in ns, and how much of it is in firmly matched calls.
+    /// GPU time of both sides in compared steps, in ns; `firm_time` is the part in firmly matched calls.
     gpu_time: i64,
     firm_time: i64,
-    /// Matched ops that run at another place among the calls of the same op or module.
+    /// Matched ops that run at another position among the calls of the same op or module.
     pub(super) moved: Vec<MergedId>,
-    /// The outermost calls that are not matched to a call of the same name. Compiled regions and graphs
-    /// that replaced calls are not among them.
+    /// The outermost calls that are not matched to a call with the same name, except compiled regions and
+    /// graphs that replaced calls.
     pub(super) calls: Vec<MergedId>,
-    /// The rows of matched calls that run other kernels, by position.
+    /// The rows of matched calls that run different kernels, by position.
     pub(super) kernels: Vec<usize>,
 }
 
@@ -48,13 +49,13 @@ impl Facts {
             {
                 facts.moved.push(id);
             }
-            // Views and allocations cost no time of the device, and follow from the ops around them.
+            // Views and allocations take no device time, and follow from the ops around them.
             let works = || {
                 analysis.measure() == Measure::HostSelfTime
                     || one.is_gpu_path(a)
                     || two.is_gpu_path(b)
             };
-            // Ops of other names have other lists of arguments.
+            // Ops with different names have different lists of arguments.
             let is_comparable = is_op && !diff.is_difference(node);
             if is_comparable && works() && analysis.is_compared(Side::Baseline, a) {
                 facts.has_arguments |= one.arguments(a).is_some() && two.arguments(b).is_some();
@@ -96,7 +97,7 @@ impl Facts {
         }
     }
 
-    /// Share of the GPU time in firmly matched calls; `None` without GPU time.
+    /// Share of the GPU time that is in firmly matched calls; `None` without GPU time.
     pub(super) fn firm_share(&self) -> Option<f64> {
         (self.gpu_time > 0).then(|| self.firm_time as f64 / self.gpu_time as f64)
     }
@@ -108,7 +109,7 @@ impl Facts {
 }
 
 impl Analysis {
-    /// Whether a call is in a step that is compared; all calls are if windows are compared as a whole.
+    /// Whether a call is in a compared step. All calls are compared if the windows are compared as a whole.
     pub(crate) fn is_compared(&self, side: Side, call: CallId) -> bool {
         match self.wall().basis() {
             WallBasis::Events => true,
@@ -120,8 +121,8 @@ impl Analysis {
     }
 }
 
-/// Whether the call that launched a GPU event, or the event itself, is firmly matched. One op may launch other
-/// kernels on the two sides; it is compared as a whole.
+/// Whether a GPU event, or the op or frame that launched it, is firmly matched. An op may launch different
+/// kernels on the two sides, so the op is compared as a whole.
 fn is_firm(analysis: &Analysis, side: Side, event: CallId) -> bool {
     let tree = analysis.tree(side);
     let is_host = |&above: &CallId| matches!(tree.kind(above), CallKind::Op | CallKind::Frame);
@@ -154,7 +155,7 @@ fn roots(analysis: &Analysis) -> Vec<MergedId> {
     for (id, node) in merged.nodes() {
         let is_inside = merged.parent(id).is_some_and(|above| differs[above.index()]);
         differs[id.index()] = match node {
-            // Below an unmatched call, every unmatched call is part of it.
+            // An unmatched call includes all unmatched calls below it.
             MergedNode::Only(..) if is_inside => true,
             MergedNode::Only(..) | MergedNode::Both(..) => {
                 analysis.diff().is_difference(node) && !is_same_function(analysis, node)
@@ -167,7 +168,7 @@ fn roots(analysis: &Analysis) -> Vec<MergedId> {
     roots
 }
 
-/// Whether a node is a pair of frames of one function, whose file is in another folder.
+/// Whether a node is a matched pair of frames of one function whose file is in different folders.
 fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
@@ -178,8 +179,8 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
-/// Whether the calls of a node are ops, frames, or launches outside of ops, in compared steps and outside of
-/// regions. What an op launches is compared by its kernels.
+/// Whether the calls of a node are ops, frames, or launches outside of ops, in compared steps and outside
+/// of regions. Launches inside an op are compared by their kernels instead.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);
@@ -195,13 +196,13 @@ fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     })
 }
 
-/// Whether the kernels of a row that both sides have differ in their names or numbers.
+/// Whether a row that both sides have runs kernels with different names or counts.
 fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
     let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
     if !is_on_both || row.kind == RowKind::Replaced || analysis.is_of_other_steps(row) {
         return false;
     }
-    // A captured memset is replayed under another name, or as a kernel.
+    // A captured memset is replayed under another name or as a kernel, so it is ignored.
     let is_captured = Side::BOTH
         .into_iter()
         .any(|side| row.calls[side].is_some_and(|call| analysis.tree(side).is_captured(call)));

@@ -1,23 +1,23 @@
-//! The kinds of changes, with the switches that usually cause them.
+//! The kinds of changes, with the settings that usually cause them.
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChangeKind {
-    /// Another device, driver or library version.
+    /// The device, driver or library versions differ.
     Environment,
     /// Calls run inside compiled regions on one side only.
     Compilation,
     /// Calls run inside graph launches on one side only.
     Graphs,
-    /// Inputs have other element types.
+    /// Inputs have different element types.
     Precision,
-    /// Kernels compute with another internal precision on inputs of the same type.
+    /// Kernels compute inputs of the same type with a different internal precision.
     MathMode,
-    /// Inputs have other sizes.
+    /// Inputs have different sizes.
     Shapes,
-    /// Inputs have another memory layout.
+    /// Inputs have a different memory layout.
     MemoryFormat,
-    /// Scaled dot product attention runs another implementation.
+    /// A different implementation of scaled dot product attention runs.
     Attention,
     /// A forward pass runs again in the backward pass, on one side only.
     Checkpointing,
@@ -25,21 +25,21 @@ pub enum ChangeKind {
     Layers,
     /// Ops were added, removed or replaced.
     Ops,
-    /// Ops on inputs of the same sizes and types take other values, or another number of tensors.
+    /// Ops on inputs of the same sizes and types take different values, or a different number of tensors.
     Arguments,
-    /// The optimizer, or its implementation, is another one.
+    /// The optimizer or its implementation differs.
     Optimizer,
     /// The host reads a result from the GPU and waits for it.
     HostRead,
     /// The host waits for the GPU without reading a result.
     Synchronization,
-    /// The data loader runs other code.
+    /// The data loader runs different code.
     InputPipeline,
     /// Collectives were added, removed or replaced.
     Collectives,
     /// Python code without ops was added or removed.
     Python,
-    /// Other kernels run for the same op on the same arguments.
+    /// Different kernels run for the same op with the same arguments.
     KernelSelection,
     /// Device memory is allocated from the driver in the compared steps.
     Allocator,
@@ -49,12 +49,12 @@ pub enum ChangeKind {
     Streams,
     /// Code is compiled or loaded in the compared steps of one side only.
     WarmUp,
-    /// The profiler recorded other things. The programs may be the same.
+    /// The profiler recorded different kinds of events; the programs may be the same.
     Recording,
 }
 
 impl ChangeKind {
-    /// All kinds, in the order of the documentation.
+    /// All kinds of changes, in the order of the documentation.
     pub const ALL: [ChangeKind; 24] = [
         ChangeKind::Environment,
         ChangeKind::Compilation,
@@ -82,7 +82,7 @@ impl ChangeKind {
         ChangeKind::Recording,
     ];
 
-    /// The name in tables.
+    /// The name of the kind in tables.
     pub fn label(self) -> &'static str {
         match self {
             ChangeKind::Environment => "environment",
@@ -112,7 +112,7 @@ impl ChangeKind {
         }
     }
 
-    /// Whether such changes are read from the trace or inferred.
+    /// Whether changes of this kind are read from the trace or inferred.
     pub fn certainty(self) -> Certainty {
         match self == ChangeKind::MathMode {
             true => Certainty::Likely,
@@ -120,7 +120,7 @@ impl ChangeKind {
         }
     }
 
-    /// What usually causes such a change; empty if there is no usual cause.
+    /// The usual cause of changes of this kind; empty if there is none.
     pub fn usual(self) -> &'static str {
         match self {
             ChangeKind::Compilation => "torch.compile",
@@ -166,9 +166,9 @@ impl ChangeKind {
 /// Whether a change is known or inferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
-    /// Read from the trace.
+    /// The change is read from the trace.
     Certain,
-    /// Inferred, from the names of kernels.
+    /// The change is inferred from the names of kernels.
     Likely,
 }
 

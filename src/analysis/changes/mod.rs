@@ -1,4 +1,4 @@
-//! What changed between the programs, and what each change costs.
+//! Finds what changed between the programs, and the cost of each change.
 //!
 //! ```text
 //! matched and unmatched calls ──▶ facts without times ──▶ changes: clusters of facts, consequences folded
@@ -35,7 +35,7 @@ use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use survey::Modules;
 
-/// What changed, and what it costs per step.
+/// What changed, and the cost of each change per step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
     list: Vec<Change>,
@@ -45,10 +45,10 @@ pub struct Changes {
     between_place: Option<String>,
     overlap: Nanos,
     unexplained: Nanos,
-    /// Times of kernels of matched calls with the same arguments and kernels.
+    /// Times of the kernels of matched calls with the same arguments and kernels.
     same_kernels: PerSide<Nanos>,
     scale: Scale,
-    /// The exact sum, in the unit of the scale.
+    /// The exact sum of all costs, in the unit of the scale.
     sum: i128,
     has_work: bool,
     has_arguments: bool,
@@ -60,22 +60,22 @@ pub struct Changes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// What kind of change it is.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// Whether it was read from the trace or inferred from names.
+    /// Whether the change was read from the trace or inferred from names.
     pub certainty: Certainty,
     /// What changed, in one sentence without a full stop.
     pub sentence: String,
-    /// Where it is first: module class and user frame; empty if unknown.
+    /// Where the change first occurs: module class and user frame; empty if unknown.
     pub place: String,
-    /// The merged nodes of its calls: matched ops with other arguments or kernels, and the outermost
-    /// unmatched calls.
+    /// The merged nodes of the calls that changed: matched ops with different arguments or kernels, and
+    /// the outermost unmatched calls.
     pub nodes: Vec<MergedId>,
-    /// Its rows in [`Analysis::rows`], by position.
+    /// The rows of the change, as positions in [`Analysis::rows`].
     pub rows: Vec<usize>,
-    /// Candidate − baseline per step.
+    /// Cost of the change: candidate − baseline per step.
     pub cost: Nanos,
-    /// The part of the cost in which the device was busy.
+    /// The part of the cost during which the device was busy.
     pub busy: Nanos,
 }
 
@@ -90,18 +90,18 @@ impl Change {
     }
 }
 
-/// A part of the difference of a step that no change causes.
+/// A part of the step-time difference that no change causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WithoutChange {
     /// The name in tables.
     pub name: &'static str,
-    /// What it contains.
+    /// What the part contains.
     pub meaning: &'static str,
-    /// Candidate − baseline per step.
+    /// Cost of the part: candidate − baseline per step.
     pub cost: Nanos,
 }
 
-/// Several rows of one op may belong to a change.
+/// Removes duplicates: several rows of one op may belong to a change.
 fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedId> {
     let mut known = FxHashSet::default();
     nodes.copied().filter(|&node| known.insert(node)).collect()
@@ -182,68 +182,71 @@ impl Changes {
         &self.list
     }
 
-    /// Whether no change of the program was found: every call, argument and kernel is the same on both
-    /// sides. The recordings may differ in what the profiler recorded. False if nothing was compared.
+    /// Whether no change of the program was found: every call, argument and kernel is the same on both sides.
+    /// The recordings may differ in what the profiler recorded. Returns false if nothing was compared.
     pub fn is_identical(&self) -> bool {
         self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
     }
 
-    /// Whether the compared windows have an op or a GPU event.
+    /// Whether the compared windows contain an op or a GPU event.
     pub fn has_work(&self) -> bool {
         self.has_work
     }
 
-    /// Whether arguments of matched ops were recorded on both sides, so that they could be compared.
+    /// Whether both sides recorded the arguments of matched ops, so the arguments could be compared.
     pub fn has_arguments(&self) -> bool {
         self.has_arguments
     }
 
-    /// Share of the ops in compared steps that have a counterpart, or that a region replaced; 1 without ops.
+    /// Share of the ops in compared steps that have a counterpart or were replaced by a region; 1 without
+    /// ops.
     pub fn matched_share(&self) -> f64 {
         self.matched_share
     }
 
-    /// Share of the GPU time of both traces, in compared steps, that
-    /// [firmly](crate::diff::Confidence::Firm) matched calls launched; `None` without GPU time.
+    /// Share of the GPU time in compared steps that was launched by
+    /// [firmly](crate::diff::Confidence::Firm) matched calls, over both traces; `None` without GPU time.
     pub fn firm_share(&self) -> Option<f64> {
         self.firm_share
     }
 
-    /// Candidate − baseline per step of kernels of matched calls with the same arguments and kernels.
+    /// Kernel time per step, candidate − baseline, of matched calls with the same arguments and kernels.
     pub fn kernel_speed(&self) -> Nanos {
         self.kernel_speed
     }
 
-    /// Candidate / baseline per step of the times of those kernels; `None` if one of them is zero.
+    /// Candidate / baseline of the kernel time per step of matched calls with the same arguments and
+    /// kernels; `None` if either is zero.
     pub fn kernel_ratio(&self) -> Option<f64> {
         let steps = self.scale.steps.baseline as f64 / self.scale.steps.candidate as f64;
         self.same_kernels.ratio().map(|ratio| ratio * steps)
     }
 
-    /// Candidate − baseline per step of the time in which the device waits for matched host calls that
-    /// became faster or slower.
+    /// Time per step, candidate − baseline, in which the device waits for matched host calls that became
+    /// faster or slower.
     pub fn host_speed(&self) -> Nanos {
         self.host_speed
     }
 
-    /// Candidate − baseline per step of the time in which the device waits for the host while the host is between
-    /// recorded calls: Python code that was not recorded, a sleep, or the profiler itself.
+    /// Time per step, candidate − baseline, in which the device waits for a host that is between recorded
+    /// calls: Python code that was not recorded, a sleep, or the profiler itself.
     pub fn between_calls(&self) -> Nanos {
         self.between_calls
     }
 
-    /// The op before which at least half of [`between_calls`](Changes::between_calls) is, if there is one.
+    /// The op before which at least half of the [`between_calls`](Changes::between_calls) difference
+    /// occurs, if there is one.
     pub fn between_calls_before(&self) -> Option<&str> {
         self.between_place.as_deref()
     }
 
-    /// Candidate − baseline per step of the time in which the device waits at matched calls, beyond the
-    /// change of their own host time: work that now fills gaps, or no longer does.
+    /// Time per step, candidate − baseline, in which the device waits at matched calls, beyond the change
+    /// of their own host time: GPU work starts or stops filling gaps.
     pub fn overlap(&self) -> Nanos {
         self.overlap
     }
 
-    /// Candidate − baseline per step of time without a known call.
+    /// Time per step, candidate − baseline, without a known call.
     pub fn unexplained(&self) -> Nanos {
         self.unexplained
     }
@@ -259,7 +262,7 @@ impl Changes {
             ),
             part(
                 "host_speed",
-                "idle time that follows the host time of matched calls",
+                "idle time explained by the host time of matched calls",
                 self.host_speed,
             ),
             part(
@@ -269,20 +272,20 @@ impl Changes {
             ),
             part(
                 "overlap",
-                "idle time at matched calls whose host time did not change as much",
+                "idle time at matched calls beyond the change of their host time",
                 self.overlap,
             ),
-            part("unexplained", "time without a known call", self.unexplained),
+            part("unexplained", "time that cannot be attributed to a call", self.unexplained),
         ]
     }
 
-    /// Sum of all parts: candidate − baseline of the step time.
+    /// Sum of all costs: candidate − baseline of the step time.
     pub fn difference(&self) -> Nanos {
         let changes = self.list.iter().map(|change| change.cost);
         changes.chain(self.without_change().map(|part| part.cost)).sum()
     }
 
-    /// Whether the parts add up exactly to the difference of the step times.
+    /// Whether the costs add up exactly to the difference of the step times.
     pub fn is_exact(&self, wall: &Wall) -> bool {
         let own = PerSide::from_fn(|side| WallTotals::own(&wall.totals(side)));
         self.sum == self.scale.difference(own) && self.difference() == self.scale.round(self.sum)

@@ -22,15 +22,15 @@ pub(super) fn value(text: &str) -> String {
     }
 }
 
-/// The most frequent pair, as numbers.
+/// The most frequent pair of values, parsed as numbers.
 pub(super) fn top_counts(draft: &Draft) -> (u64, u64) {
     let (one, two) = top_pair(draft);
     let number = |text: &str| text.parse().unwrap_or_default();
     (number(one), number(two))
 }
 
-/// `at 22 ops per step`: the outermost ops of a change; `at 2 calls per step` if it has none, such as graph
-/// launches.
+/// Number of outermost ops of a change, as in `at 22 ops per step`. Changes without ops, such as graph
+/// launches, give `at 2 calls per step`.
 pub(super) fn sites(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
     let merged = analysis.diff().merged();
     let (mut count, mut end) = (0, 0);
@@ -76,7 +76,7 @@ pub(super) fn short(ratio: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Several ops, in parentheses after the function that calls them: `clip_grad_norm_ (2 × aten::mul, …)`.
+/// A list of ops after the function that calls them: `clip_grad_norm_ (2 × aten::mul, …)`.
 pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) -> String {
     let list = list(only, 1);
     let mut functions = draft.functions[side].keys();
@@ -88,8 +88,8 @@ pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) ->
     }
 }
 
-/// The suffix ` per step`. It is omitted if there is only one step, and replaced by `suffix` if the counts
-/// are sums over several steps.
+/// The suffix ` per step`, omitted if there is only one step. If the counts are sums over several
+/// steps, ` per step` is replaced by `suffix`.
 pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
     match suffix.is_empty() && scale.steps.baseline.max(scale.steps.candidate) > 1 {
         true => " per step".to_owned(),
@@ -97,7 +97,7 @@ pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
     }
 }
 
-/// `2 × aten::mul, aten::add, 3 more`.
+/// A list of names with their counts, such as `2 × aten::mul, aten::add, 3 more`.
 pub(super) fn list(names: &BTreeMap<String, u64>, unit: u64) -> String {
     let mut all: Vec<(&String, u64)> =
         names.iter().map(|(name, count)| (name, count / unit.max(1))).collect();

@@ -1,16 +1,16 @@
-//! A node of the merged tree → where it is in the user's program.
+//! Finds where a node of the merged tree is in the user's program.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 
-/// Where a change is in the program.
+/// A position in the user's program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Position {
-    /// Class of the innermost module around it; empty if there is none.
+    /// Class of the innermost enclosing module; empty if there is none.
     pub(super) module: String,
-    /// The innermost frame of user code around it: `train.py: step`; empty without Python stacks.
+    /// The innermost enclosing frame of user code: `train.py: step`; empty without Python stacks.
     pub(super) frame: String,
 }
 
@@ -39,7 +39,7 @@ impl Position {
         Position { module: module.unwrap_or_default().to_owned(), frame: frame.unwrap_or_default() }
     }
 
-    /// `in Mlp (train.py: forward)`; empty if unknown.
+    /// Formats the position as `in Mlp (train.py: forward)`; empty if unknown.
     pub(super) fn words(&self) -> String {
         match (self.module.as_str(), self.frame.as_str()) {
             ("", "") => String::new(),
@@ -50,12 +50,12 @@ impl Position {
     }
 }
 
-/// The call of a node, of the baseline if it has one there.
+/// The baseline call of a node, or the candidate call if the baseline has none.
 pub(super) fn either(analysis: &Analysis, node: MergedId) -> (Side, CallId) {
-    analysis.diff().merged().node(node).calls().next().expect("a node has a call")
+    analysis.diff().merged().node(node).calls().next().expect("every node has a call")
 }
 
-/// `/home/me/train.py(12): step` → `train.py: step`. `None` for library code and built-in functions.
+/// `/home/me/train.py(12): step` → `train.py: step`. Returns `None` for library code and built-in functions.
 fn user_frame(name: &str) -> Option<String> {
     const LIBRARIES: [&str; 6] =
         ["site-packages/", "dist-packages/", "torch/", "lib/python", "<", "nn.Module: "];
@@ -68,8 +68,8 @@ fn user_frame(name: &str) -> Option<String> {
     is_user.then(|| format!("{}: {function}", path.rsplit('/').next().unwrap_or(path)))
 }
 
-/// `torch/nn/utils/clip_grad.py(12): clip_grad_norm_` → `clip_grad_norm_`. `None` for frames that wrap
-/// other functions, for private and built-in functions, and for modules.
+/// `torch/nn/utils/clip_grad.py(12): clip_grad_norm_` → `clip_grad_norm_`. Returns `None` for frames that
+/// wrap other functions, for private and built-in functions, and for modules.
 pub(super) fn function(name: &str) -> Option<&str> {
     const WRAPPERS: [&str; 6] =
         ["wrapper", "wrapped", "fn", "decorate_context", "inner", "forward"];
@@ -79,7 +79,7 @@ pub(super) fn function(name: &str) -> Option<&str> {
     (path.ends_with(".py") && is_public).then_some(function)
 }
 
-/// Whether a path without a folder is a module of Python's standard library that profiled programs call.
+/// Whether a path without a folder is a standard library module that profiled programs call.
 fn is_standard(path: &str) -> bool {
     const MODULES: [&str; 8] = [
         "contextlib.py",

@@ -1,4 +1,4 @@
-//! A call that the other trace does not have → the outermost ops and modules below it.
+//! Surveys the outermost ops and modules at or below an unmatched call.
 
 use super::place::either;
 use crate::analysis::Analysis;
@@ -10,7 +10,7 @@ use crate::trace::{ByName, Category};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
-/// Texts in the names of frames and ops that run compiled code.
+/// Substrings in the names of frames and ops that run compiled code.
 const COMPILED: [&str; 7] = [
     COMPILED_MODULE,
     "_inductor/",
@@ -20,39 +20,40 @@ const COMPILED: [&str; 7] = [
     "TorchDynamo Cache Lookup",
     "Pregraph bytecode",
 ];
-/// The module that `torch.compile` wraps others in.
+/// Class of the module in which `torch.compile` wraps other modules.
 pub(super) const COMPILED_MODULE: &str = "OptimizedModule";
-/// Texts in the names of frames and ops that compile code.
+/// Substrings in the names of frames and ops that compile code.
 const COMPILING: [&str; 2] = ["_dynamo/convert_frame.py", "(dynamo_timed)"];
-/// Texts in the names of frames and ranges that load data.
+/// Substrings in the names of frames and ranges that load data.
 const LOADING: [&str; 2] = ["enumerate(DataLoader)", "torch/utils/data/dataloader.py"];
-/// Text in the names of frames that run a forward pass again in the backward pass.
+/// Substring in the names of frames that run a forward pass again in the backward pass.
 pub(super) const RECOMPUTING: &str = "torch/utils/checkpoint.py";
 
-/// What unmatched calls do. Matched calls of the same name below them are not included.
+/// Summary of an unmatched call and the calls below, excluding nested calls with a counterpart of the same
+/// name.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Survey {
-    /// Names of the outermost ops, in order.
+    /// Names of the outermost ops, in call order.
     pub(super) ops: Vec<String>,
-    /// Classes of the outermost modules, in order.
+    /// Classes of the outermost modules, in call order.
     pub(super) modules: Vec<String>,
-    /// Whether it launches a captured graph.
+    /// Whether a captured graph is launched.
     pub(super) launches_graph: bool,
-    /// Number of the outermost ops that are nodes of the backward pass.
+    /// Number of outermost ops that are nodes of the backward pass.
     pub(super) backward: usize,
     pub(super) marks: Marks,
 }
 
-/// What the names of frames and ops say about their purpose.
+/// The purpose of frames and ops as far as their names reveal it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
-    /// Runs compiled code.
+    /// Whether compiled code runs.
     pub(super) compiled: bool,
-    /// Compiles code.
+    /// Whether code is compiled.
     pub(super) compiling: bool,
-    /// Runs a forward pass again.
+    /// Whether a forward pass runs again.
     pub(super) recomputing: bool,
-    /// Loads data.
+    /// Whether data is loaded.
     pub(super) loading: bool,
 }
 
@@ -79,7 +80,7 @@ impl Marks {
     }
 }
 
-/// Surveys unmatched calls, and caches what their names say.
+/// Surveys unmatched calls, and caches the marks of their names.
 pub(super) struct Surveyor<'a> {
     analysis: &'a Analysis,
     marks: PerSide<ByName<Marks>>,
@@ -91,7 +92,7 @@ impl<'a> Surveyor<'a> {
         Surveyor { analysis, marks }
     }
 
-    /// The calls of a node on each side.
+    /// Surveys the calls of a node on each side.
     pub(super) fn node(&mut self, node: MergedId) -> PerSide<Survey> {
         let node = self.analysis.diff().merged().node(node);
         PerSide::from_fn(|side| match node.call(side) {
@@ -142,12 +143,12 @@ impl<'a> Surveyor<'a> {
             return Marks::default();
         }
         let trace = tree.trace();
-        let name = trace.name_id(tree.event(call).expect("ops and frames are events"));
+        let name = trace.name_id(tree.event(call).expect("every op and frame has an event"));
         self.marks[side].get(name, || Marks::of(trace.text(name)))
     }
 }
 
-/// Whether a call has a counterpart of the same name.
+/// Whether a call has a counterpart with the same name.
 fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
     let diff = analysis.diff();
     let merged = diff.merged();
@@ -155,19 +156,20 @@ fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
 }
 
 impl Survey {
-    /// Whether its ops are nodes of the backward pass. One op may make the first gradient.
+    /// Whether the ops are nodes of the backward pass, except for at most one, which may create the first
+    /// gradient.
     pub(super) fn is_backward(&self) -> bool {
         self.backward > 0 && self.ops.len() - self.backward <= 1
     }
 
-    /// The names to show: modules if the calls are modules, otherwise ops.
+    /// The names to show: modules if there are any, otherwise ops.
     pub(super) fn names(&self) -> &[String] {
         if self.modules.is_empty() { &self.ops } else { &self.modules }
     }
 }
 
-/// Class of the innermost module at or around a call, without the module that `torch.compile` wraps others
-/// in. Empty if there is none.
+/// Class of the innermost module at or around a call, ignoring the wrapper module of `torch.compile`;
+/// empty if there is none.
 pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
     let class = |module: CallId| ModuleName::class_or_name(tree.name(module));
     let mut modules = std::iter::successors(tree.module(call), |&module| {
@@ -176,10 +178,11 @@ pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
     modules.find(|&module| class(module) != COMPILED_MODULE).map_or("", class)
 }
 
-/// Number of calls of each module class in the compared steps.
+/// Call count of each module class in the compared steps.
 pub(super) struct Modules<'a> {
     of_class: BTreeMap<&'a str, PerSide<u64>>,
-    /// By the class of the module around them, which is empty for outermost modules, and their own class.
+    /// Call counts keyed by the class of the enclosing module (empty for outermost modules) and the
+    /// module's own class.
     in_class: BTreeMap<(&'a str, &'a str), PerSide<u64>>,
 }
 
@@ -207,8 +210,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether both sides call modules of a class in modules of another class, but not equally often, and
-    /// do not make up for it elsewhere.
+    /// Whether both sides call modules of a class inside a given class but differ in their call counts,
+    /// both there and in total.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];
@@ -218,7 +221,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// How often each op is called directly in the modules of a class, in the compared steps.
+/// Call count of each op directly in the modules of a class, in the compared steps.
 pub(super) struct OpsOfModules<'a>(BTreeMap<(&'a str, &'a str), PerSide<u64>>);
 
 impl<'a> OpsOfModules<'a> {
@@ -244,13 +247,13 @@ impl<'a> OpsOfModules<'a> {
     }
 }
 
-/// Whether an op is one, rather than a range that a user or a framework named.
+/// Whether a call is a real op, rather than a range that a user or framework named.
 fn is_work(tree: &CallTree, call: CallId) -> bool {
     let event = tree.event(call);
     event.is_some_and(|event| tree.trace().category(event) == Category::CpuOp)
 }
 
-/// Whether a node is in an optimizer's step or resets its gradients.
+/// Whether a node is part of an optimizer step or resets gradients.
 pub(super) fn is_in_optimizer(analysis: &Analysis, node: MergedId) -> bool {
     let (side, call) = either(analysis, node);
     let tree = analysis.tree(side);
@@ -260,12 +263,12 @@ pub(super) fn is_in_optimizer(analysis: &Analysis, node: MergedId) -> bool {
             .any(|above| is_optimizer_frame(tree.name(above)))
 }
 
-/// Whether a frame is the code of an optimizer, and not of a schedule for its learning rate.
+/// Whether a frame is optimizer code rather than a learning rate schedule.
 pub(super) fn is_optimizer_frame(name: &str) -> bool {
     name.starts_with(OPTIMIZER_FRAME) && !name.contains("lr_scheduler")
 }
 
-/// The backward op at or above a node, if it is in the backward pass.
+/// The backward op at or above a node; `None` outside of the backward pass.
 pub(super) fn autograd_node(analysis: &Analysis, node: MergedId) -> Option<(Side, CallId)> {
     let (side, call) = either(analysis, node);
     let tree = analysis.tree(side);

@@ -1,4 +1,4 @@
-//! A change → one sentence.
+//! Describes a change in one sentence, without a full stop.
 
 use super::draft::{Draft, Switched};
 use super::kind::ChangeKind;
@@ -17,14 +17,13 @@ use crate::side::{PerSide, Side};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One sentence about a change, without a full stop.
 pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
     let sites = sites(analysis, draft, scale);
     let position = draft.position.words();
     match draft.kind {
         ChangeKind::Environment => {
             let messages: Vec<&str> = draft.pairs.keys().map(|pair| pair.0.as_str()).collect();
-            format!("The environments differ: {}", messages.join("; "))
+            format!("The environments differ ({})", messages.join("; "))
         }
         ChangeKind::Compilation if draft.subject == DIVIDED => {
             let (one, two) = top_counts(draft);
@@ -194,19 +193,19 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
     }
 }
 
-/// The words after a space; nothing if there are none.
+/// Puts a space before `words`; empty if there are none.
 fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
-/// Whether only one side adds gradients to parameters, and nothing else changed.
+/// Whether a side only accumulates more gradients, and nothing else changed.
 fn counts_gradients(draft: &Draft) -> bool {
     let [one, two] = [&draft.names.baseline, &draft.names.candidate];
     one.is_empty() != two.is_empty()
         && one.keys().chain(two.keys()).all(|name| is_accumulation(name))
 }
 
-/// `Only the candidate was recorded with Python stacks`.
+/// A sentence such as `Only the candidate was recorded with Python stacks`.
 fn recording(draft: &Draft) -> String {
     let of = |side: Side| {
         let parts: Vec<&str> = draft.names[side].keys().map(String::as_str).collect();
@@ -218,7 +217,7 @@ fn recording(draft: &Draft) -> String {
     text.replacen("only", "Only", 1)
 }
 
-/// `; the candidate also compiles code in the measured steps`.
+/// A suffix such as `; the candidate also compiles code in the measured steps`.
 fn compiling(draft: &Draft) -> String {
     let compiles = Side::BOTH.into_iter().find(|&side| draft.marks[side].compiling);
     compiles.map_or_else(String::new, |side| {
@@ -226,7 +225,7 @@ fn compiling(draft: &Draft) -> String {
     })
 }
 
-/// ` (cudnn.benchmark is True instead of False)`.
+/// A suffix such as ` (cudnn.benchmark is True instead of False)`.
 fn switched(draft: &Draft) -> String {
     draft.switched.as_ref().map_or_else(String::new, |Switched { name, values }| {
         let (one, two) = (value(&values.baseline), value(&values.candidate));
@@ -234,7 +233,7 @@ fn switched(draft: &Draft) -> String {
     })
 }
 
-/// `2 compiled regions replace 279 calls per step`.
+/// A sentence such as `2 compiled regions replace 279 calls per step`.
 fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
     let is_removed = draft.subject == Side::Baseline.label();
     let (side, other) = if is_removed {
@@ -272,7 +271,7 @@ fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
     format!("{what} {verb} {}{per}{kernels}", counted(calls, "call"))
 }
 
-/// `Inputs are 2 times as large: dimension 0 is 16 instead of 8 …`.
+/// A sentence such as `Inputs are 2 times as large: dimension 0 is 16 instead of 8 …`.
 fn sizes(draft: &Draft, sites: &str) -> String {
     let mut pairs: Vec<(&(String, String), &u64)> = draft.pairs.iter().collect();
     pairs.sort_by_key(|(pair, count)| (Reverse(**count), *pair));
@@ -317,7 +316,7 @@ fn attention(draft: &Draft, scale: Scale, sites: &str) -> String {
     }
 }
 
-/// `3 instead of 4 Block calls per step`.
+/// A sentence such as `3 instead of 4 Block calls per step`.
 fn layers(draft: &Draft, scale: Scale) -> String {
     let class = &draft.subject;
     let (one, two) = top_counts(draft);
@@ -328,7 +327,7 @@ fn layers(draft: &Draft, scale: Scale) -> String {
     format!("{two} instead of {one} {class} calls{per}")
 }
 
-/// `In Mlp (train.py: forward): aten::relu replaces aten::gelu`.
+/// A sentence such as `In Mlp (train.py: forward): aten::relu replaces aten::gelu`.
 fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
     let (unit, suffix) = scale.unit(&counts_of(draft));
     let mut names = draft.names.baseline.keys().chain(draft.names.candidate.keys());
@@ -346,14 +345,14 @@ fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
     let suffix = per_step(scale, &suffix);
     let [one, two] = Side::BOTH.map(|side| within(draft, side, &only[side]));
     match (only.baseline.is_empty(), only.candidate.is_empty()) {
-        (true, true) => format!("The same calls in another arrangement{at}"),
+        (true, true) => format!("The same calls run in another order or nesting{at}"),
         (true, false) => format!("Added{at}: {two}{suffix}"),
         (false, true) => format!("Removed{at}: {one}{suffix}"),
         (false, false) => format!("{two} instead of {one}{at}{suffix}"),
     }
 }
 
-/// The only side whose data loader has worker processes.
+/// The side whose data loader has worker processes, if the other side's data loader has none.
 fn workers(analysis: &Analysis) -> Option<Side> {
     let has = |side: Side, word: &str| {
         let trace = analysis.tree(side).trace();
@@ -366,7 +365,7 @@ fn workers(analysis: &Analysis) -> Option<Side> {
     })
 }
 
-/// `, and Python calls at 3 other positions`.
+/// A suffix such as `, and Python calls at 3 other positions`.
 fn other_functions(draft: &Draft) -> String {
     match draft.other_positions {
         0 => String::new(),
@@ -374,7 +373,7 @@ fn other_functions(draft: &Draft) -> String {
     }
 }
 
-/// `The optimizer is AdamW instead of SGD`, `AdamW runs fused instead of foreach`.
+/// A sentence such as `The optimizer is AdamW instead of SGD` or `AdamW runs fused instead of foreach`.
 fn optimizer(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
     let names = PerSide::from_fn(|side| {
         let trace = analysis.tree(side).trace();
@@ -393,7 +392,7 @@ fn optimizer(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
     }
 }
 
-/// How an optimizer updates its parameters.
+/// How the optimizer updates its parameters: fused, foreach, or one tensor at a time.
 fn implementation(ops: &BTreeSet<&str>) -> Option<&'static str> {
     let has =
         |start: &str| ops.iter().any(|op| op.starts_with(start) && *op != "aten::_foreach_zero_");

@@ -1,5 +1,5 @@
-//! Summarizes the [`TraceEfficiency`] of one trace: how much of its time has a model,
-//! and the ops furthest from their roofline.
+//! Summarizes the [`TraceEfficiency`] of one trace: the share of its time that has a model, and the ops
+//! furthest from their roofline.
 
 use super::roofline::Efficiency;
 use super::trace::{OpEfficiency, TraceEfficiency};
@@ -8,14 +8,14 @@ use serde::Serialize;
 /// Summary of the efficiency of one trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EfficiencyInfo {
-    /// The device whose peaks were used; `None` if unknown.
+    /// The device whose peak rates were used; `None` if unknown.
     pub peaks_of: Option<String>,
-    /// Share of the time that has a model, from 0 to 1; `None` without any time.
+    /// Share of the time that has a model, from 0 to 1; `None` if the trace has no measured time.
     pub coverage: Option<f64>,
-    /// The same for the events whose launch is in the trace.
+    /// Share of the time that has a model, from 0 to 1, among events whose launch is in the trace.
     pub coverage_of_launched: Option<f64>,
-    /// The ops furthest from their roofline: largest possible saving first, or most time first if the
-    /// peaks are unknown.
+    /// The ops furthest from their roofline, sorted by descending possible saving, or by descending time
+    /// if the peaks are unknown.
     pub furthest: Vec<FurthestOp>,
 }
 
@@ -24,33 +24,33 @@ pub struct EfficiencyInfo {
 pub struct FurthestOp {
     /// Name of the op.
     pub op: String,
-    /// `Input Dims`.
+    /// The `Input Dims` of the op.
     pub input_shape: String,
-    /// `Input type`.
+    /// The `Input type` of the op.
     pub input_type: String,
     /// Number of calls.
     pub count: u64,
-    /// Sum of the times of its events, in µs.
+    /// Total time of the op's events, in µs.
     pub time_us: f64,
-    /// The part of this time above the time at the roofline, in µs.
+    /// Possible saving: the part of `time_us` that exceeds the time at the roofline, in µs.
     pub savable_us: Option<f64>,
-    /// 10^9 floating-point operations, over all calls.
+    /// 10^9 floating-point operations over all calls.
     pub gflops: Option<f64>,
-    /// 10^6 bytes that must move, over all calls.
+    /// 10^6 bytes that must be moved, over all calls.
     pub mbytes: Option<f64>,
-    /// 10^12 operations per second.
+    /// Rate in 10^12 operations per second.
     pub tflops_per_s: Option<f64>,
-    /// 10^12 bytes per second.
+    /// Rate in 10^12 bytes per second.
     pub tb_per_s: Option<f64>,
-    /// `compute` or `memory`: the limit at the roofline. `cache_resident_or_model_too_high` if it took
-    /// less time than at the roofline; then there are no rates.
+    /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than at the
+    /// roofline, this is `cache_resident_or_model_too_high` and there are no rates.
     pub bound: Option<&'static str>,
-    /// Time at the roofline as a share of the time, in percent; `None` above 100.
+    /// Time at the roofline as a percentage of the measured time; `None` if it exceeds 100.
     pub roofline_pct: Option<f64>,
 }
 
 impl EfficiencyInfo {
-    /// The `most` ops that are furthest from their roofline.
+    /// Summarizes an efficiency with at most `most` of the ops furthest from their roofline.
     pub fn of(efficiency: &TraceEfficiency, most: usize) -> EfficiencyInfo {
         let furthest = efficiency.by_op().into_iter().take(most).map(FurthestOp::of).collect();
         EfficiencyInfo {

@@ -3,26 +3,26 @@
 use super::roofline::{Bound, Efficiency};
 use crate::side::{PerSide, Side};
 
-/// Relative difference of work above which it counts as a change; smaller ones are treated as rounding.
+/// Minimum relative difference of work that counts as a change; smaller differences are treated as rounding.
 const SAME_WORK: f64 = 0.01;
 
-/// Why a rate may exceed the device's peak.
+/// Explains why a rate may exceed the device's peak.
 const ABOVE_PEAK: &str = "cache-resident or model too high";
 
-/// How the work of the candidate compares with that of the baseline.
+/// The candidate's work compared with the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkChange {
-    /// The same operations and bytes, as far as both are known.
+    /// Equally many operations and bytes, as far as both are known.
     Same,
-    /// More operations or bytes, and not less of either.
+    /// More operations or bytes, and no fewer of either.
     More,
     /// Fewer operations or bytes, and not more of either.
     Less,
-    /// More of one and less of the other.
+    /// More operations and fewer bytes, or the reverse.
     Other,
 }
 
-/// Compares the work per step of both sides; `None` if one of them is not fully modelled or has no
+/// Compares the work per step of both sides. Returns `None` if a side is not fully modeled or has no
 /// events. Pass 1 as the number of steps to compare whole windows.
 pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Option<WorkChange> {
     let per_step = |of: fn(&Efficiency) -> Option<f64>| {
@@ -40,7 +40,7 @@ pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Opt
     })
 }
 
-/// -1, 0 or 1 for less, equal or more.
+/// Compares two amounts: -1 for less, 0 for equal, 1 for more.
 fn change(before: f64, after: f64) -> i8 {
     let least = SAME_WORK * before.abs().max(after.abs());
     if (after - before).abs() <= least {
@@ -52,13 +52,13 @@ fn change(before: f64, after: f64) -> i8 {
     }
 }
 
-/// The rates of both sides in the unit of the op's limit, and the
-/// candidate's share of the peak if known; `None` if one of the sides has no model, or if both rates round to zero.
+/// The rates of both sides in the unit of the op's limit, and the candidate's share of the peak if known.
+/// Returns `None` if a side has no model or if both rates round to zero.
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
         Some(bound) => bound == Bound::Compute,
-        // If the peaks are unknown, more than 50 operations per byte count as limited by compute: no
-        // device's memory is fast enough to feed them.
+        // With unknown peaks, more than 50 operations per byte count as compute bound: no device has
+        // memory fast enough for more.
         None => efficiency.candidate.intensity()? > 50.0,
     };
     let (rate, unit): (fn(&Efficiency) -> Option<f64>, &str) = match compute {
@@ -78,6 +78,7 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))
 }
 
+/// A clause for a side whose rate exceeds the peak:
 /// `2.1 TB/s → above peak (cache-resident or model too high)`.
 fn above_peak(
     efficiency: &PerSide<Efficiency>,
@@ -92,7 +93,7 @@ fn above_peak(
     Some(format!("{before} → {after} ({ABOVE_PEAK})"))
 }
 
-/// Rounds for readers: no decimals from 10 up, one from 1 up, otherwise two: `163`, `5.1`, `0.27`.
+/// Rounds for display: no decimals from 10 up, one decimal from 1 up, otherwise two: `163`, `5.1`, `0.27`.
 fn short(figure: f64) -> String {
     let decimals = match figure.abs() {
         large if large >= 10.0 => 0,

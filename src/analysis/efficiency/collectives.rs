@@ -1,16 +1,16 @@
-//! Computes the bytes that links must carry from the message of a communication kernel.
+//! Computes the bytes that links carry for the message of a communication kernel.
 //!
 //! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
-//! message over time. *Bus* bandwidth multiplies it by the share that every rank must send at least, so
-//! that it can be compared with the speed of a link for any number of ranks. Source: nccl-tests,
-//! PERFORMANCE.md.
+//! message divided by the time. *Bus* bandwidth multiplies algorithm bandwidth by the share that every
+//! rank must send at least, which makes it comparable with the speed of a link for any number of ranks.
+//! Source: nccl-tests, PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input
 //! all_gather, reduce_scatter, all_to_all     (n − 1) / n     size: the larger of input and output
 //! broadcast, reduce, send, recv, gather …              1     size: the larger of input and output
 //! ```
-//! The time of such a kernel includes waiting for the other ranks.
+//! The time of a communication kernel includes waiting for the other ranks.
 
 use super::dtype::Dtype;
 use crate::trace::{EventId, Trace};
@@ -20,11 +20,11 @@ use crate::trace::{EventId, Trace};
 pub(super) struct Transfer {
     /// Size of the whole message, in bytes.
     pub(super) message: f64,
-    /// The multiple of the message size that each rank must send at least.
+    /// Minimum number of bytes that each rank sends per byte of the message.
     pub(super) factor: f64,
 }
 
-/// The transfer of the communication kernel `event`; `None` if its message was not recorded.
+/// The transfer of a communication kernel; `None` if its message was not recorded.
 pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     let message = trace.messages().get(event)?;
     let dtype = Dtype::of_message(trace.text(message.dtype))?;
@@ -34,7 +34,7 @@ pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     Some(Transfer { message: size, factor: factor(name, message.ranks)? })
 }
 
-/// `None` if the number of ranks matters and was not recorded.
+/// The factor of a collective; `None` if the factor depends on the number of ranks, which was not recorded.
 fn factor(name: &str, ranks: u64) -> Option<f64> {
     let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
     let plain = plain.to_ascii_lowercase();

@@ -1,14 +1,14 @@
-//! The minimum work of an op, and helpers that formulas share to compute it.
+//! The minimum work of an op (its *demand*), and helpers that formulas share to compute it.
 
 use super::dtype::{Dtype, Precision};
 use super::inputs::{Inputs, Tensor};
 
-/// The units of a device that compute an op.
+/// The kind of compute units that run an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Tensor cores or matrix cores.
     Matrix,
-    /// Everything else.
+    /// All units other than tensor or matrix cores.
     Vector,
 }
 
@@ -17,11 +17,11 @@ pub enum Unit {
 pub struct Demand {
     /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,
-    /// Bytes that must move: inputs read once, outputs written once; `None` if a type is unknown.
+    /// Bytes that must be moved: inputs read once, outputs written once; `None` if a type is unknown.
     pub bytes: Option<f64>,
-    /// The units that compute it.
+    /// The kind of units that run the op.
     pub unit: Unit,
-    /// The precision of its operands; `None` if the type is unknown or has no peak.
+    /// The precision of the operands; `None` if the type is unknown or has no peak.
     pub precision: Option<Precision>,
 }
 
@@ -30,7 +30,7 @@ impl Demand {
         Demand { flops, bytes, unit: Unit::Matrix, precision: dtype.and_then(|d| d.precision) }
     }
 
-    /// Pointwise kernels compute narrow types in 32 bits.
+    /// Work on vector units, which compute narrow types in 32 bits.
     pub(super) fn vector(flops: f64, bytes: Option<f64>, dtype: Option<Dtype>) -> Demand {
         let wide = dtype.is_some_and(|dtype| dtype.precision == Some(Precision::Fp64));
         let precision = if wide { Precision::Fp64 } else { Precision::Fp32 };
@@ -38,22 +38,22 @@ impl Demand {
     }
 }
 
-/// The sum of all parts; `None` if any of them is unknown.
+/// The sum of all terms; `None` if any of them is unknown.
 pub(super) fn sum(parts: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     parts.into_iter().sum()
 }
 
-/// Bytes read from the tensors of an argument; 0 if it has none.
+/// Bytes read from the tensors of an argument; 0 if the argument has none.
 pub(super) fn read(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::read))
 }
 
-/// Bytes written to the tensors of an argument, or to new ones like them.
+/// Bytes written to the tensors of an argument, or to new tensors of the same shapes and types.
 pub(super) fn written(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::written))
 }
 
-/// The shape that the shapes broadcast to; `None` if they are incompatible.
+/// The common shape of broadcast shapes; `None` if they are incompatible.
 pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [u64]>) -> Option<Vec<u64>> {
     let mut all: Vec<u64> = Vec::new();
     for shape in shapes {

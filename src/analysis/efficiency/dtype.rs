@@ -1,17 +1,17 @@
 //! Parses a type in a trace or a kernel name into its element size and precision.
 
-/// A number format for which devices have separate peaks.
+/// A number format for which devices publish separate peak rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Precision {
     /// 64-bit floating point.
     Fp64,
     /// 32-bit floating point.
     Fp32,
-    /// 32-bit floating point with 10 bits of mantissa in products.
+    /// 32-bit floating point whose products use 10 bits of mantissa.
     Tf32,
-    /// IEEE half.
+    /// IEEE half precision.
     Fp16,
-    /// Brain float.
+    /// Brain floating point (bfloat16).
     Bf16,
     /// 8-bit floating point, with any split into exponent and mantissa.
     Fp8,
@@ -34,7 +34,7 @@ impl Precision {
         Precision::Int8,
     ];
 
-    /// `fp64`, `fp32`, `tf32`, `fp16`, `bf16`, `fp8`, `fp4` or `int8`.
+    /// The name of the precision: `fp64`, `fp32`, `tf32`, `fp16`, `bf16`, `fp8`, `fp4` or `int8`.
     pub fn label(self) -> &'static str {
         match self {
             Precision::Fp64 => "fp64",
@@ -49,7 +49,7 @@ impl Precision {
     }
 }
 
-/// The kind of an element type, in the order of PyTorch's type promotion.
+/// The class of an element type, in the order of PyTorch's type promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     Bool,
@@ -58,15 +58,15 @@ pub(super) enum Class {
     Complex,
 }
 
-/// The type of a tensor's elements.
+/// The element type of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dtype {
     pub(super) class: Class,
     /// Size of a stored element in bytes.
     pub(super) bytes: u8,
-    /// `None` for types without a peak on any unit.
+    /// Precision for looking up peaks; `None` for types without a peak on any unit.
     pub(super) precision: Option<Precision>,
-    /// Values in one stored element: 2 if two 4-bit values share a byte.
+    /// Number of values in a stored element: 2 if two 4-bit values share a byte.
     pub(super) values: u8,
 }
 
@@ -79,7 +79,7 @@ impl Dtype {
         Dtype { class, bytes, precision, values: 1 }
     }
 
-    /// Parses a type in `Input type`; `None` for scalars, lists and unknown types.
+    /// Parses a type from `Input type`; returns `None` for scalars, lists and unknown types.
     pub(super) fn parse(name: &str) -> Option<Dtype> {
         use Class::{Bool, Complex, Float, Integer};
         let name = name.strip_prefix("c10::").unwrap_or(name);
@@ -105,7 +105,7 @@ impl Dtype {
         Some(Dtype::new(class, bytes, precision))
     }
 
-    /// Looks up the number of a PyTorch scalar type, as recorded for a `dtype` in `Concrete Inputs`.
+    /// The type with this PyTorch scalar type number, as recorded for a `dtype` in `Concrete Inputs`.
     pub(super) fn of_number(number: i64) -> Option<Dtype> {
         let name = match number {
             0 => "unsigned char",
@@ -139,8 +139,8 @@ impl Dtype {
         }
     }
 
-    /// The first type in a kernel's template arguments. For PyTorch kernels over lists of
-    /// tensors, it is the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
+    /// The first type in a kernel's template arguments. For PyTorch kernels over lists of tensors, this is
+    /// the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
     pub(super) fn of_kernel(name: &str) -> Option<Dtype> {
         const NAMES: [&str; 9] = [
             "c10::BFloat16",
@@ -168,7 +168,7 @@ impl Dtype {
 
 const FP4: Dtype = Dtype::new(Class::Float, 1, Some(Precision::Fp4));
 
-/// Position of `name` as a whole template argument.
+/// Position where `name` occurs as a whole template argument.
 fn first(arguments: &str, before: &str, name: &str) -> Option<usize> {
     let ends = |at: usize| arguments[at..].starts_with([',', '>']);
     arguments
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn types_by_number_are_those_of_pytorch() {
-        // c10/core/ScalarType.h.
+        // Numbers from c10/core/ScalarType.h.
         for (numbers, name) in [
             (0..=0, "unsigned char"),
             (1..=1, "signed char"),

@@ -6,8 +6,8 @@
 //! Concrete Inputs  ["", "", "", "-1"]
 //!                  tensor    list        0-dim      value
 //! ```
-//! An unreadable value (a symbolic size, a list instead of a number) makes only that one argument
-//! unknown. A model that needs it returns nothing; other models are not affected.
+//! An unreadable value (a symbolic size, a list instead of a number) makes only its own argument unknown.
+//! A model that needs this argument returns nothing; other models are not affected.
 
 use super::dtype::Dtype;
 use serde_json::Value;
@@ -16,19 +16,19 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tensor {
     pub(super) dims: Vec<u64>,
-    /// `None` if not recorded.
+    /// Stride of each dimension; `None` if not recorded.
     strides: Option<Vec<i64>>,
     /// `None` if the type is unknown.
     pub(super) dtype: Option<Dtype>,
 }
 
 impl Tensor {
-    /// Number of elements. A float, since a product of sizes may exceed 64 bits.
+    /// Number of elements, as a float because a product of sizes may exceed 64 bits.
     pub(super) fn elements(&self) -> f64 {
         product(&self.dims)
     }
 
-    /// Number of distinct elements in memory: a broadcast dimension (stride 0) counts once, and
+    /// Number of distinct elements in memory. A broadcast dimension (stride 0) counts once, and
     /// overlapping windows count at most the memory that they span.
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
@@ -40,39 +40,36 @@ impl Tensor {
         if self.elements() == 0.0 { 0.0 } else { moved.min(span + 1.0) }
     }
 
-    /// Bytes to read it once; `None` if the type is unknown.
+    /// Bytes moved when the tensor is read once; `None` if the type is unknown.
     pub(super) fn read(&self) -> Option<f64> {
         Some(self.distinct() * f64::from(self.dtype?.bytes))
     }
 
-    /// Bytes to write all its elements once; `None` if the type is unknown.
+    /// Bytes moved when all elements of the tensor are written once; `None` if the type is unknown.
     pub(super) fn written(&self) -> Option<f64> {
         Some(self.elements() * f64::from(self.dtype?.bytes))
     }
 
-    /// The same tensor, with this type if it has none.
+    /// The same tensor, with this type if its own type is unknown.
     pub(super) fn or_dtype(&self, dtype: Option<Dtype>) -> Tensor {
         Tensor { dtype: self.dtype.or(dtype), ..self.clone() }
     }
 }
 
-/// The product of sizes.
 pub(super) fn product(dims: &[u64]) -> f64 {
     dims.iter().map(|&size| size as f64).product()
 }
 
-/// One argument of an op.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
     Tensor(Tensor),
     List(Vec<Tensor>),
-    /// A scalar, a list of them, or nothing.
+    /// A scalar, a list of scalars, or nothing.
     Value,
     /// A tensor whose shape is unreadable.
     Unknown,
 }
 
-/// The arguments of an op.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Inputs {
     list: Vec<Input>,
@@ -80,7 +77,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Parses the four texts of an argument record, each a JSON list or empty; `None` if no shapes
+    /// Parses the four texts of an argument record, each a JSON list or empty. Returns `None` if no shapes
     /// were recorded.
     pub(super) fn parse(dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Inputs> {
         let dims = json_list(dims).filter(|dims| !dims.is_empty())?;
@@ -95,12 +92,11 @@ impl Inputs {
         Some(Inputs { list, concrete: concrete.iter().map(text).collect() })
     }
 
-    /// The argument at a position.
     pub(super) fn at(&self, at: usize) -> &Input {
         self.list.get(at).unwrap_or(&Input::Value)
     }
 
-    /// The tensor at a position; `None` for other arguments.
+    /// The tensor at a position; `None` if the argument is not a tensor.
     pub(super) fn tensor(&self, at: usize) -> Option<&Tensor> {
         match self.at(at) {
             Input::Tensor(tensor) => Some(tensor),
@@ -108,7 +104,7 @@ impl Inputs {
         }
     }
 
-    /// The tensors of a list, or the single tensor, at a position; `None` for other arguments.
+    /// The tensors of the list at a position, or the single tensor there; `None` if the argument is neither.
     pub(super) fn tensors(&self, at: usize) -> Option<&[Tensor]> {
         match self.at(at) {
             Input::Tensor(tensor) => Some(std::slice::from_ref(tensor)),
@@ -117,7 +113,6 @@ impl Inputs {
         }
     }
 
-    /// Positions of all arguments.
     pub(super) fn positions(&self) -> std::ops::Range<usize> {
         0..self.list.len()
     }
@@ -127,7 +122,7 @@ impl Inputs {
         self.concrete.get(at).map_or("", String::as_str)
     }
 
-    /// The integers at a position: a list, or a single integer.
+    /// The integers at a position, given as a list or as a single integer.
     pub(super) fn integers(&self, at: usize) -> Option<Vec<i64>> {
         let text = self.concrete(at).trim_matches(['[', ']']).trim();
         let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
@@ -135,17 +130,16 @@ impl Inputs {
         numbers.filter(|_| !self.concrete(at).is_empty())
     }
 
-    /// Whether any scalar values were recorded. Traces from before 2023 have none.
+    /// Whether any scalar values were recorded; traces from before 2023 have none.
     pub(super) fn has_values(&self) -> bool {
         !self.concrete.is_empty()
     }
 
-    /// The number at a position.
     pub(super) fn integer(&self, at: usize) -> Option<i64> {
         self.concrete(at).parse().ok()
     }
 
-    /// The flag at a position; numbers count as flags too (`custom_mask_type`).
+    /// The flag at a position. Numbers such as `custom_mask_type` also count as flags.
     pub(super) fn flag(&self, at: usize) -> Option<bool> {
         match self.concrete(at) {
             "True" | "true" => Some(true),
@@ -179,7 +173,8 @@ fn input(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Input 
             .map(|(item, dims)| tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref()));
         return tensors.collect::<Option<Vec<Tensor>>>().map_or(Input::Unknown, Input::List);
     }
-    // A list of tensors that was not recorded, or a scalar. A 0-dim tensor has a tensor type.
+    // An empty list is a scalar or an unrecorded list of tensors; a tensor without dimensions has a tensor
+    // type.
     if list.is_empty() && Dtype::parse(name).is_none() {
         return if name == "TensorList" { Input::Unknown } else { Input::Value };
     }

@@ -1,8 +1,8 @@
-//! Assigns each measured event to a job: the op whose work it does.
+//! Assigns each measured event to a job: the op whose work the event does.
 //!
-//! The op is the nearest one above that has a model and sufficient arguments. An op
-//! whose work is done by an op below it is not a job: `aten::linear` has a model, but so has the
-//! `aten::addmm` that it calls, and the product must be counted once.
+//! The op is the nearest one above the event that has a model and sufficient arguments. An op whose work
+//! is done by an op below it is not a job: both `aten::linear` and the `aten::addmm` that it calls have a
+//! model, but the product must be counted once.
 //!
 //! ```text
 //! aten::linear      a product                 counted below
@@ -12,9 +12,8 @@
 //!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! Copies and communication kernels without such an op are jobs of their own, with their recorded sizes.
-//! Ops are found by [`CallTree::ancestors`], which includes a captured graph's ops above its replayed
-//! kernels.
+//! A copy or communication kernel without such an op is its own job, with its recorded size. Ops are found
+//! by [`CallTree::ancestors`], which includes a captured graph's ops above its replayed kernels.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -26,28 +25,27 @@ use crate::trace::{ArgumentsId, ByName, Category, Nanos, TextId};
 use crate::tree::{CallId, CallKind, CallTree, Descent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Marks a slot without a job.
 const NONE: u32 = u32::MAX;
 
-/// The path that the bytes of a job take.
+/// The memory or link through which the bytes of a job move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Path {
     /// The memory of the device.
     Memory,
     /// The link to the host, whose peak is unknown.
     Host,
-    /// The links to other devices: each rank sends this multiple of the message.
+    /// The links to other devices. Each rank sends the message size times this factor.
     Network(f64),
 }
 
 /// The minimum work of one op, and the time that its events took.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Job {
-    /// The op; the event itself if it has no such op.
+    /// The op; if there is none, the event itself.
     pub(super) call: CallId,
     pub(super) demand: Demand,
     pub(super) path: Path,
-    /// Sum of the times of its events.
+    /// Total time of the events of the job.
     pub(super) time: Nanos,
     pub(super) events: u32,
 }
@@ -56,7 +54,7 @@ pub(super) struct Job {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jobs {
     jobs: Vec<Job>,
-    /// Job number by slot of the event.
+    /// Job number of each event, indexed by slot.
     of_slot: Vec<u32>,
 }
 
@@ -78,7 +76,8 @@ impl Jobs {
     }
 
     fn add(&mut self, at: u32, event: CallId, finder: &Finder<'_>) {
-        let slot = finder.measure.slot(finder.tree, event).expect("attributed calls have a slot");
+        let slot =
+            finder.measure.slot(finder.tree, event).expect("every attributed call has a slot");
         self.of_slot[slot] = at;
         let job = &mut self.jobs[at as usize];
         job.time += finder.measure.time(finder.tree, event);
@@ -107,41 +106,41 @@ impl Jobs {
     }
 }
 
-/// Matches the names that the runtimes of both vendors give to their copies.
+/// Whether a copy moves data between device and host, by the names that the runtimes of both vendors use.
 fn crosses_to_the_host(name: &str) -> bool {
     name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
 }
 
-/// Matches library kernels that compute 32-bit products with 10 bits of mantissa.
+/// Whether the name of a library kernel shows that its 32-bit products use 10 bits of mantissa.
 fn is_tf32(name: &str, unit: Unit) -> bool {
     unit == Unit::Matrix && (name.contains("tf32") || name.contains("tensorop_s1688gemm"))
 }
 
-/// Finds the ops above events, and caches results by name and arguments.
+/// Finds the ops above events, and caches their minimum work by name and arguments.
 struct Finder<'a> {
     tree: &'a CallTree,
     measure: Measure,
     models: &'a Models,
     lengths: LengthsOf,
     known: FxHashMap<(TextId, ArgumentsId), Option<(Demand, Weight)>>,
-    /// For ops whose demand depends on more than their arguments.
+    /// The minimum work of op calls for which it depends on more than the arguments.
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
-    /// Whether a name has a model.
+    /// Whether there is a model for each op name.
     names: FxHashMap<TextId, bool>,
-    /// Element types from the names of kernels.
+    /// Element types found in the names of kernels.
     of_kernels: ByName<Option<Dtype>>,
     /// Ops whose work is done by an op below them.
     done_below: FxHashSet<CallId>,
 }
 
-/// A call at or above the event that is looked at.
+/// A call at or above the current event.
 #[derive(Debug, Clone, Copy)]
 struct Entered {
-    /// Its weight, if it is an op with a demand.
+    /// Weight of the call, if it is an op with known minimum work.
     weight: Option<Weight>,
-    /// Weight of the heaviest op between it and the events below it.
+    /// Weight of the heaviest op between the call and the events below.
     heaviest_below: Option<Weight>,
-    /// The nearest op with a demand at or above it.
+    /// The nearest op with known minimum work at or above the call.
     nearest: Option<CallId>,
 }
 
@@ -160,8 +159,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The nearest op with a demand at or above each measured event. Marks the ops whose work is done by an
-    /// op below them: one that is as heavy.
+    /// The nearest op with known minimum work at or above each measured event. Also marks ops whose
+    /// work is done by an op below them that is at least as heavy.
     fn nearest_ops(&mut self) -> Vec<(CallId, Option<CallId>)> {
         let (tree, mut done_below) = (self.tree, std::mem::take(&mut self.done_below));
         let mut leave = |call, entered: Entered, above: Option<&mut Entered>| {
@@ -189,7 +188,7 @@ impl<'a> Finder<'a> {
         nearest
     }
 
-    /// The op that an event works for, its demand, and the path of its bytes.
+    /// The op whose work an event does, with its minimum work and the path of its bytes.
     fn job(&mut self, event: CallId, nearest: Option<CallId>) -> Option<(CallId, Demand, Path)> {
         if let Some(transfer) = self.transfer(event) {
             let demand = Demand::vector(0.0, Some(transfer.message), None);
@@ -212,7 +211,8 @@ impl<'a> Finder<'a> {
         collectives::transfer(trace, self.tree.event(event)?)
     }
 
-    /// A copy reads and writes its bytes, a memset writes them.
+    /// The bytes that an event moves without an op: a copy reads and writes its bytes, a memset only
+    /// writes them.
     fn own_bytes(&self, event: CallId) -> Option<Demand> {
         let trace = self.tree.trace();
         let event = self.tree.event(event)?;
@@ -231,7 +231,7 @@ impl<'a> Finder<'a> {
         Some(Demand::vector(0.0, Some(times * bytes), None))
     }
 
-    /// The demand of an op, and its weight; `None` for calls that are not ops with a model.
+    /// The minimum work and weight of an op; `None` for calls that are not ops with a model.
     fn demand(&mut self, call: CallId, event: CallId) -> Option<(Demand, Weight)> {
         if self.tree.kind(call) != CallKind::Op {
             return None;

@@ -1,4 +1,4 @@
-//! Compares the minimum work of an op with its time: operations, bytes, the roofline.
+//! Compares the minimum work of an op, in operations and bytes, with its time, using a roofline.
 //!
 //! ```text
 //! name, shapes, types ──models──▶ demand: operations, bytes

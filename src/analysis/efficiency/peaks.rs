@@ -1,4 +1,4 @@
-//! Looks up the peak rates of a device by name: operations by precision, and bytes, per second.
+//! Looks up the peak rates of a device by name: operations per second by precision, and bytes per second.
 //!
 //! An unknown device has rates but no shares of a peak: nothing is guessed.
 
@@ -10,10 +10,8 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The built-in devices.
 const BUILTIN: &str = include_str!("peaks.toml");
 
-/// The parsed file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -25,31 +23,31 @@ struct File {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DevicePeaks {
-    /// Display name.
+    /// Display name of the device.
     pub name: String,
-    /// Substrings of the device's name in traces.
+    /// Substrings that identify the device by its name in traces.
     names: Vec<String>,
-    /// Substrings that identify other devices, whose names also contain one of `names`.
+    /// Substrings that exclude devices whose names also contain one of `names`.
     #[serde(default)]
     except: Vec<String>,
-    /// Minimum and maximum memory, if several devices have the same name.
+    /// Range of memory sizes, if several devices share a name.
     memory_gib: Option<[f64; 2]>,
-    /// Bandwidth of its memory, in 10^12 bytes per second.
+    /// Memory bandwidth, in 10^12 bytes per second.
     pub memory_tb_per_s: f64,
-    /// 10^12 operations per second on tensor or matrix cores.
+    /// 10^12 operations per second on tensor or matrix cores, by precision.
     #[serde(default)]
     matrix: BTreeMap<String, f64>,
-    /// 10^12 operations per second on the other units.
+    /// 10^12 operations per second on all other units, by precision.
     #[serde(default)]
     vector: BTreeMap<String, f64>,
-    /// Source of the operation rates.
+    /// Source of the published operation rates.
     pub source: String,
-    /// Source of the bandwidth.
+    /// Source of the published bandwidth.
     pub memory_source: String,
 }
 
 impl DevicePeaks {
-    /// Peak operations per second, in 10^12; `None` if the device has no units for this precision.
+    /// Peak rate in 10^12 operations per second; `None` if the device has no units for this precision.
     pub fn tflops_per_s(&self, unit: Unit, precision: Precision) -> Option<f64> {
         let of = |table: &BTreeMap<String, f64>| table.get(precision.label()).copied();
         match unit {
@@ -58,7 +56,7 @@ impl DevicePeaks {
         }
     }
 
-    /// Length of the longest matching entry of `names`; `None` if the device does not match.
+    /// Length of the longest entry of `names` that matches; `None` if the device does not match.
     fn fits(&self, device: &Device) -> Option<usize> {
         let gib = device.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
         let has_memory = match (self.memory_gib, gib) {
@@ -72,18 +70,18 @@ impl DevicePeaks {
     }
 }
 
-/// Whether a name contains `part` and the match ends at a word boundary: `MI250` does not match `MI250X`.
+/// Whether a name contains `part` up to a word boundary: `MI250` does not match `MI250X`.
 fn contains_words(name: &str, part: &str) -> bool {
     let (name, part) = (name.to_ascii_lowercase(), part.to_ascii_lowercase());
     let ends = |at: usize| !name[at..].starts_with(|c: char| c.is_ascii_alphanumeric());
     name.match_indices(&part).any(|(at, _)| ends(at + part.len()))
 }
 
-/// Peak rates of devices.
+/// Peak rates of known devices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Peaks {
     devices: Vec<DevicePeaks>,
-    /// Number of user-defined devices at the start of the list, which take precedence.
+    /// Number of user-defined devices, which are at the start of the list and take precedence.
     own: usize,
 }
 
@@ -94,15 +92,15 @@ impl Default for Peaks {
 }
 
 impl Peaks {
-    /// The built-in devices.
+    /// Peak rates of the built-in devices only.
     pub fn builtin() -> Peaks {
-        Peaks { devices: parse(BUILTIN).expect("the built-in peaks are tested"), own: 0 }
+        Peaks { devices: parse(BUILTIN).expect("the built-in peaks are valid"), own: 0 }
     }
 
-    /// The built-in devices, extended by those of a TOML file, which take precedence.
+    /// Peak rates of the built-in devices and of those in a TOML file, which take precedence.
     ///
     /// # Errors
-    /// If the file cannot be read, is not valid TOML, or contains an invalid device.
+    /// The file cannot be read, is not valid TOML, or contains an invalid device.
     pub fn extended(path: impl AsRef<Path>) -> Result<Peaks> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -124,7 +122,7 @@ impl Peaks {
                 .iter()
                 .enumerate()
                 .filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
-            // For equally long matches, the device that comes first.
+            // If several matches are equally long, the first device wins.
             fitting.max_by_key(|&(length, at)| (length, std::cmp::Reverse(at))).map(|(_, at)| at)
         };
         let (own, others) = self.devices.split_at(self.own);
@@ -132,7 +130,7 @@ impl Peaks {
         found.or_else(|| best(others).map(|at| &others[at]))
     }
 
-    /// Peak rates of the devices of a trace; `None` if a device is unknown, or if they differ.
+    /// Peak rates of the devices of a trace; `None` if a device is unknown or if the rates differ.
     pub fn of_trace(&self, header: &Header) -> Option<&DevicePeaks> {
         let mut found = header.devices.iter().map(|device| self.of(device));
         let first = found.next()??;

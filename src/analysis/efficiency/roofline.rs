@@ -1,4 +1,4 @@
-//! Computes rates, the bound, the time at the roofline, and the share reached from demands and times.
+//! Computes rates, the bound, the time at the roofline and its share of the measured time.
 //!
 //! ```text
 //! TFLOP/s
@@ -13,7 +13,7 @@ use super::jobs::{Job, Path};
 use super::peaks::DevicePeaks;
 use crate::trace::Nanos;
 
-/// The limit of an op at the roofline.
+/// The resource that limits an op at the roofline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bound {
     /// The op is limited by its number of operations.
@@ -23,7 +23,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// `compute` or `memory`.
+    /// The label of the bound: `compute` or `memory`.
     pub fn label(self) -> &'static str {
         match self {
             Bound::Compute => "compute",
@@ -32,33 +32,33 @@ impl Bound {
     }
 }
 
-/// The work of a group of events, and its distance from the device's peaks. Each event gets the share
-/// of its op's demand that corresponds to its share of the op's time, so that any grouping adds up.
+/// The work of a group of events, and its distance from the device's peaks. The minimum work of an
+/// op is split among its events in proportion to their times, so any grouping adds up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
-    /// Sum of the times of events with a model.
+    /// Total time of the events with a model.
     pub modelled: Nanos,
-    /// Sum of the times of all events.
+    /// Total time of all events.
     pub time: Nanos,
     /// Number of events.
     pub events: u64,
     /// Floating-point operations.
     pub flops: f64,
-    /// Bytes that must move.
+    /// Bytes that must be moved.
     pub bytes: f64,
     /// Bytes that links to other devices must carry.
     pub bus_bytes: f64,
-    /// Modelled events with unknown bytes, weighted by their share of an op.
+    /// Number of modeled events with unknown bytes, weighted by their share of an op.
     unknown_bytes: f64,
-    /// Time at the roofline, in µs, split by the limit.
+    /// Time at the roofline in µs, separately for compute-bound and memory-bound events.
     compute_us: f64,
     memory_us: f64,
-    /// Time of the events with a roofline.
+    /// Total time of the events with a roofline.
     roofed: Nanos,
 }
 
 impl Efficiency {
-    /// Adds an event: `job` is the op that it works for, `peaks` its device.
+    /// Adds an event that does work of `job` on a device with these `peaks`.
     pub(super) fn add(&mut self, time: Nanos, job: Option<&Job>, peaks: Option<&DevicePeaks>) {
         self.time += time;
         self.events += 1;
@@ -79,7 +79,7 @@ impl Efficiency {
         }
     }
 
-    /// Adds the events of another group.
+    /// Adds the work and time of another group.
     pub(in crate::analysis) fn absorb(&mut self, other: &Efficiency) {
         self.modelled += other.modelled;
         self.time += other.time;
@@ -113,7 +113,7 @@ impl Efficiency {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
     }
 
-    /// Share of the time that has a model, from 0 to 1; `None` without any time.
+    /// Share of the time that has a model, from 0 to 1; `None` if there is no time.
     pub fn coverage(&self) -> Option<f64> {
         (self.time > Nanos::ZERO).then(|| self.modelled.0 as f64 / self.time.0 as f64)
     }
@@ -123,24 +123,24 @@ impl Efficiency {
         self.is_modelled().then_some(self.flops / 1e9)
     }
 
-    /// 10^6 bytes that must move; `None` unless they are known for all of the time.
+    /// 10^6 bytes that must be moved; `None` unless the bytes are known for all of the time.
     pub fn mbytes(&self) -> Option<f64> {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
     }
 
-    /// 10^12 floating-point operations per second; `None` above the device's peak.
+    /// Rate in 10^12 floating-point operations per second; `None` above the device's peak.
     pub fn tflops_per_s(&self) -> Option<f64> {
         Some(1e3 * self.gflops()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// 10^12 bytes per second; for a collective, of its whole message (algorithm bandwidth). `None`
-    /// above the device's peak.
+    /// Rate in 10^12 bytes per second; for a collective, the rate of its whole message (algorithm
+    /// bandwidth). The rate is `None` above the device's peak.
     pub fn tb_per_s(&self) -> Option<f64> {
         Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// Whether it took less time than at the roofline: its data was in a cache, or the model counts
-    /// too much. Its rates say nothing about the device.
+    /// Whether the events took less time than at the roofline: their data was in a cache, or the model
+    /// counts too much. The rates of such events say nothing about the device.
     pub fn is_above_peak(&self) -> bool {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
@@ -151,19 +151,19 @@ impl Efficiency {
         sent.then(|| self.bus_bytes / 1e3 / self.time.as_micros())
     }
 
-    /// Time at the roofline, in µs; `None` unless all of the time has one.
+    /// Time at the roofline, in µs; `None` unless all of the time has a roofline.
     pub fn roofline_us(&self) -> Option<f64> {
         (self.is_modelled() && self.roofed == self.time).then_some(self.compute_us + self.memory_us)
     }
 
-    /// The limit that accounts for most of the time at the roofline.
+    /// The bound that covers most of the time at the roofline.
     pub fn bound(&self) -> Option<Bound> {
         self.roofline_us()?;
         Some(if self.compute_us > self.memory_us { Bound::Compute } else { Bound::Memory })
     }
 
-    /// The limit as written in tables: `compute` or `memory`; `cache_resident_or_model_too_high` if it took
-    /// less time than at the roofline.
+    /// The bound as shown in tables: `compute` or `memory`, or `cache_resident_or_model_too_high` if the
+    /// events took less time than at the roofline.
     pub fn bound_label(&self) -> Option<&'static str> {
         match self.is_above_peak() {
             true => Some("cache_resident_or_model_too_high"),
@@ -171,14 +171,13 @@ impl Efficiency {
         }
     }
 
-    /// Time at the roofline as a share of the time, in percent; `None` above 100.
+    /// Time at the roofline as a percentage of the measured time; `None` if it exceeds 100.
     pub fn roofline_pct(&self) -> Option<f64> {
         let pct = 100.0 * self.roofline_us()? / self.time.as_micros();
         (!self.is_above_peak()).then_some(pct)
     }
 
-    /// Maximum possible saving, in µs: time − time at the roofline, at least
-    /// zero.
+    /// Maximum possible saving in µs: measured time minus time at the roofline, at least zero.
     pub fn savable_us(&self) -> Option<f64> {
         Some((self.time.as_micros() - self.roofline_us()?).max(0.0))
     }
@@ -189,7 +188,8 @@ impl Efficiency {
     }
 }
 
-/// An event's share of its op's demand, by time; equal shares if the op has no time.
+/// The share of an op's minimum work that an event gets, in proportion to its time. All events get
+/// equal shares if the op has no time.
 fn part(time: Nanos, job: &Job) -> f64 {
     match job.time {
         Nanos::ZERO => 1.0 / f64::from(job.events),
@@ -197,7 +197,7 @@ fn part(time: Nanos, job: &Job) -> f64 {
     }
 }
 
-/// The limit of a demand, and the minimum time for it, in µs.
+/// The bound of an op's minimum work, and the minimum time for this work in µs.
 fn roofline(demand: Demand, peaks: &DevicePeaks) -> Option<(Bound, f64)> {
     let memory = demand.bytes? / peaks.memory_tb_per_s / 1e6;
     let compute = match demand.flops {

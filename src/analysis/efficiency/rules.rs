@@ -1,4 +1,4 @@
-//! Parses a table of [`Models`]: the formula of each op, and the positions of its arguments.
+//! Parses a table of [`Models`]: the formula of each op and the positions of its arguments.
 
 use super::demand::Demand;
 use super::dtype::Dtype;
@@ -11,10 +11,8 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::path::Path;
 
-/// The built-in models.
 const BUILTIN: &str = include_str!("models.toml");
 
-/// The parsed file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -22,23 +20,23 @@ struct File {
     model: Vec<Model>,
 }
 
-/// One entry of a file.
+/// One entry of a model file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Model {
-    /// Names of ops; one `*` matches any text.
+    /// Names of the ops that the model applies to; one `*` matches any text.
     ops: Vec<String>,
     formula: Formula,
-    /// Source of the order of the arguments and of the formula.
+    /// Source of the argument order and of the formula.
     source: String,
 }
 
-/// The models of the minimum work of ops, by name.
+/// Models of the minimum work of ops, by op name.
 #[derive(Debug, Clone)]
 pub struct Models {
     models: Vec<Model>,
     by_name: FxHashMap<String, usize>,
-    /// Start and end of a name, and the model; the first match wins.
+    /// Prefix and suffix of an op name, and the position of the model. The first match wins.
     patterns: Vec<(String, String, usize)>,
 }
 
@@ -49,15 +47,15 @@ impl Default for Models {
 }
 
 impl Models {
-    /// The built-in models.
+    /// Only the built-in models.
     pub fn builtin() -> Models {
-        Models::parse(BUILTIN).expect("the built-in models are tested")
+        Models::parse(BUILTIN).expect("the built-in models are valid")
     }
 
-    /// The built-in models, extended by those of a TOML file, which take precedence.
+    /// The built-in models and the models of a TOML file, which take precedence.
     ///
     /// # Errors
-    /// If the file cannot be read, is not valid TOML, or contains an invalid model.
+    /// The file cannot be read, is not valid TOML, or contains an invalid model.
     pub fn extended(path: impl AsRef<Path>) -> Result<Models> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -70,7 +68,7 @@ impl Models {
         Ok(user.before(Models::builtin()))
     }
 
-    /// Parses a table; the error message describes what is wrong in it.
+    /// Parses a model table; the error message describes the mistake in it.
     fn parse(text: &str) -> std::result::Result<Models, String> {
         let file: File = toml::from_str(text).map_err(|error| one_line(&error))?;
         let mut models =
@@ -106,7 +104,7 @@ impl Models {
         Ok(())
     }
 
-    /// These models, followed by `others` for names without a model here.
+    /// Adds the models in `others` for names without a model here.
     fn before(mut self, others: Models) -> Models {
         let offset = self.models.len();
         let known: Vec<String> =
@@ -122,7 +120,6 @@ impl Models {
         self
     }
 
-    /// The formula of an op.
     pub(super) fn formula(&self, name: &str) -> Option<&Formula> {
         self.find(name).map(|at| &self.models[at].formula)
     }
@@ -140,9 +137,9 @@ impl Models {
 }
 
 impl Models {
-    /// The minimum work of an op of this name with these arguments of a trace; `None` if it has no
-    /// model, or if its arguments are insufficient. The `lengths` of the requests matter
-    /// only for paged attention.
+    /// The minimum work of an op with this name and these arguments of a trace. Returns `None` if the op
+    /// has no model or its arguments are insufficient. The `lengths` of the requests matter only for paged
+    /// attention.
     pub fn demand(
         &self,
         name: &str,
@@ -173,7 +170,7 @@ impl Models {
     }
 }
 
-/// The parser's message without its multi-line excerpt.
+/// The TOML parser's message without its multi-line excerpt.
 fn one_line(error: &toml::de::Error) -> String {
     error.message().lines().collect::<Vec<_>>().join(" ")
 }

@@ -1,9 +1,9 @@
 //! Lists the ops of an [`Analysis`] by name and shapes on both sides, with the maximum possible saving of
 //! each.
 //!
-//! A row of the analysis that is fully modelled is grouped with rows of the same name and shapes, both sides
-//! together. For a partly modelled row (a compiled region with its own
-//! kernels), the modelled ops are grouped individually, and equal ops of both sides are combined.
+//! A fully modeled row of the analysis is grouped with rows of the same name and shapes, both sides
+//! together. In a partly modeled row (a compiled region with its own kernels), the modeled ops are grouped
+//! individually, and equal ops of both sides are combined.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -13,48 +13,48 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, TextId};
 use crate::tree::CallId;
 
-/// All rows or ops with one name and one set of shapes.
+/// All rows or ops that share a name and a set of shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EfficiencyRow {
-    /// Name of the rows, or of the op.
+    /// Name of the rows or of the op.
     pub name: String,
-    /// `Input Dims` of each side; empty on a side that has none.
+    /// `Input Dims` of each side; empty on a side without rows.
     pub dims: PerSide<String>,
-    /// `Input type` of each side; empty on a side that has none.
+    /// `Input type` of each side; empty on a side without rows.
     pub types: PerSide<String>,
     /// Number of rows or calls.
     pub count: PerSide<u64>,
-    /// The work of its events.
+    /// Work and time of the measured events.
     pub efficiency: PerSide<Efficiency>,
-    /// Its measured events, for their times in further runs; empty without further runs.
+    /// Measured events, from which their times in additional runs are found; empty without additional runs.
     pub(crate) events: PerSide<Vec<CallId>>,
 }
 
-/// Name, shapes and types of both sides.
+/// Key of a group: the name, and the shapes and types of both sides.
 type Key<'a> = (String, [[&'a str; 2]; 2]);
 
-/// Ids that determine a key.
+/// Ids that determine the key of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Ids {
-    /// For a row: its name, and shapes and types of both sides.
+    /// The ids of a row: its name, and the shapes and types of both sides.
     Row(RowNameIds, [[TextId; 2]; 2]),
-    /// For an op of one side: its job number.
+    /// The ids of an op on one side: its job number.
     Job(Side, usize),
 }
 
 impl Analysis {
-    /// The efficiency of one side.
+    /// The efficiency of the trace of a side.
     pub fn efficiency(&self, side: Side) -> &TraceEfficiency {
         self.cached.efficiency(side, self.tree(side), self.measure, self.options())
     }
 
-    /// The work of the events of a row on one side.
+    /// Work and time of the events of a row on one side.
     pub fn row_efficiency(&self, row: &Row, side: Side) -> Efficiency {
         self.efficiency(side).of_events(&row.events[side])
     }
 
-    /// The modelled ops by name and shapes: largest possible saving on the candidate first,
-    /// then on the baseline, then most time.
+    /// The modeled ops by name and shapes, sorted by descending possible saving on the candidate, then on
+    /// the baseline, then by descending time.
     pub fn by_efficiency(&self) -> &[EfficiencyRow] {
         self.cached.by_efficiency.get_or_init(|| self.sort_by_efficiency())
     }
@@ -78,11 +78,11 @@ impl Analysis {
     }
 }
 
-/// The groups under construction.
+/// The table while its groups are collected.
 struct Table<'a> {
     analysis: &'a Analysis,
     groups: Grouped<Ids, Key<'a>, EfficiencyRow>,
-    /// Jobs that were already counted.
+    /// Whether each job was already counted.
     counted: PerSide<Vec<bool>>,
 }
 

@@ -1,4 +1,4 @@
-//! Computes the efficiency of any events of one tree, and of each op with its shapes.
+//! Computes the efficiency of any group of events in a tree, and of each op with its shapes.
 
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
@@ -19,23 +19,23 @@ pub struct TraceEfficiency {
     peaks: Option<DevicePeaks>,
 }
 
-/// The work of one op with one set of shapes and types.
+/// Work and time of an op with one set of shapes and types.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpEfficiency {
-    /// Name of the op, or of the event if it has no modelled op.
+    /// Name of the op, or of the event if there is no modeled op above it.
     pub op: String,
-    /// `Input Dims`, as in the trace.
+    /// `Input Dims` of the op, as in the trace.
     pub dims: String,
-    /// `Input type`, as in the trace.
+    /// `Input type` of the op, as in the trace.
     pub types: String,
     /// Number of calls.
     pub count: u64,
-    /// The work of its events.
+    /// Work and time of the op's events.
     pub efficiency: Efficiency,
 }
 
 impl TraceEfficiency {
-    /// Computes the demand of all ops of a tree. A trace without GPU events is measured by host time.
+    /// Computes the minimum work of all ops in a tree. If the trace has no GPU events, host time is used.
     pub fn new(tree: impl Into<Arc<CallTree>>, models: &Models, peaks: &Peaks) -> TraceEfficiency {
         let tree = tree.into();
         let has_gpu = tree.roots().any(|root| tree.is_gpu_path(root));
@@ -57,12 +57,12 @@ impl TraceEfficiency {
         TraceEfficiency { tree, measure, jobs, peaks }
     }
 
-    /// Peak rates of its devices; `None` if unknown.
+    /// Peak rates of the devices in the trace; `None` if unknown.
     pub fn peaks(&self) -> Option<&DevicePeaks> {
         self.peaks.as_ref()
     }
 
-    /// The work of these measured events.
+    /// Work and time of the given measured events.
     pub fn of_events<'a>(&self, events: impl IntoIterator<Item = &'a CallId>) -> Efficiency {
         let mut efficiency = Efficiency::default();
         for &event in events {
@@ -72,12 +72,13 @@ impl TraceEfficiency {
         efficiency
     }
 
-    /// The work of all events.
+    /// Work and time of all measured events.
     pub fn total(&self) -> Efficiency {
         self.of_events(&self.measure.calls(&self.tree).collect::<Vec<_>>())
     }
 
-    /// The work of the events whose launch is in the trace; the others have no op above.
+    /// Work and time of the events whose launch is in the trace; an event without a launch has no op above
+    /// it.
     pub fn launched(&self) -> Efficiency {
         let is_launched = |&event: &CallId| match self.measure {
             Measure::GpuTime => self.tree.launch(event).is_some(),
@@ -86,8 +87,8 @@ impl TraceEfficiency {
         self.of_events(&self.measure.calls(&self.tree).filter(is_launched).collect::<Vec<_>>())
     }
 
-    /// The work of each op, by name, shapes and types: largest possible saving first, then most
-    /// time. Events without a model are excluded.
+    /// Work and time of each op by name, shapes and types, sorted by descending possible saving, then by
+    /// descending time. Events without a model are excluded.
     pub fn by_op(&self) -> Vec<OpEfficiency> {
         let mut groups: BTreeMap<[&str; 3], OpEfficiency> = BTreeMap::new();
         let mut counted = vec![false; self.jobs.len()];
@@ -121,7 +122,6 @@ impl TraceEfficiency {
         self.jobs.len()
     }
 
-    /// Name, shapes and types of the op of a job.
     pub(super) fn op_and_shapes(&self, job: &Job) -> [&str; 3] {
         let trace = self.tree.trace();
         let (dims, types) = match self.tree.arguments(job.call) {

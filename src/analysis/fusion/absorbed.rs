@@ -1,4 +1,4 @@
-//! Finds matched ops that do the work of adjacent kernels which only the other side has.
+//! Finds matched ops that do the work of adjacent kernels that only the other side has.
 //!
 //! ```text
 //! trace1                    trace2
@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run of kernels below a node that only one side has.
+/// Adjacent kernels of one side below a node that only this side has.
 #[derive(Debug)]
 pub(super) struct OneSided {
     pub(super) node: MergedId,
@@ -29,25 +29,24 @@ pub(super) struct OneSided {
     pub(super) kernels: Vec<CallId>,
 }
 
-/// The kernels of matched ops together with those absorbed, and the resulting change.
+/// The kernels of a matched pair of ops together with the kernels it absorbed, and the resulting change.
 pub(super) struct Absorbed {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
 }
 
-/// Maximum number of ops that are merged into one op of the same name.
+/// Maximum number of ops that one op of the same name may absorb.
 const MOST: usize = 8;
 
-/// The runs directly before and after a matched pair.
+/// The runs of unmatched kernels directly before and after a matched pair.
 #[derive(Debug, Default, Clone, Copy)]
 struct Beside {
     before: Option<usize>,
     behind: Option<usize>,
 }
 
-/// Finds all matched ops that absorbed adjacent unmatched kernels; each kernel belongs to at most one of
-/// them.
+/// Finds all matched ops that absorbed adjacent unmatched kernels. Each kernel is absorbed by at most one op.
 pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     let mut beside: BTreeMap<(usize, Side), Beside> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
@@ -61,8 +60,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     }
     let mut used: BTreeSet<(Side, CallId)> = BTreeSet::new();
     let mut found = Vec::new();
-    // Shapes first, then names: shapes explain all neighbours of a pair at once, while a name explains only
-    // the ops that it mentions.
+    // Shapes are tried before names: they explain all neighbors of a pair at once, while a name explains
+    // only the ops that it mentions.
     for together in [true, false] {
         for (&(row, side), near) in &beside {
             let free = |at: Option<usize>| -> Vec<Leaf<'_>> {
@@ -89,8 +88,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Runs of both sides between the same two matched pairs, at any depth: one is a fusion of the other if
-/// there is evidence for it.
+/// Compares the unmatched kernels of both sides between the same two matched pairs, at any depth. One side
+/// fused the kernels of the other if there is evidence for a fusion.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],
@@ -127,7 +126,8 @@ fn facing(
 /// The kernels of both sides, the change, and the absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Ops with the name of the pair, directly before and after it, that together make up its counterpart.
+/// Finds ops directly before and after a matched pair that have its name and together make up its
+/// counterpart.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -139,7 +139,7 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // Splits with most of the calls before the pair come first, because those after it may belong to the
+    // Splits with most calls before the pair come first, because calls after the pair may belong to the
     // next pair of the same ops.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
@@ -154,8 +154,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Takes a run of ops if all of them appear in the names on the other side of the row, but not in those on
-/// this side.
+/// Absorbs a run of ops if the names on the other side of the row mention all of them, but the names on
+/// this side do not.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -191,7 +191,7 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether the op appears in names on the other side, but not in names on this side.
+/// Whether names on the other side mention the op, but names on this side do not.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)

@@ -1,17 +1,16 @@
-//! Decides whether one side of a node fused what the other runs as several ops.
+//! Decides whether one side of a node fused work that the other side runs as several ops.
 //!
-//! The side with fewer kernels is the *short* one. It fused the ops of the *long* one if it has fewer ops (or
-//! launches without an op), every op of the long side is explained, and every op of the short side explains
-//! something. An op is explained by
+//! The side with fewer kernels is the *short* side, the other one the *long* side. The short side fused
+//! the ops of the long side if it has fewer ops (or launches without an op), every op of the long side is
+//! explained, and every op of the short side explains something. An op is explained by
 //!
-//! - its name: all its words appear in the name of the other side's op or kernel, as in the list of
+//! - its name: all its words appear in the name of an op or kernel on the other side, as in the list of
 //!   ops in compiler-generated kernel names (`aten::mul` ← `triton_poi_fused_add_mul_0`), or
-//! - its category: the category of the short side *replaces* those of the long side, all of which are
+//! - its category: the category on the short side *replaces* those on the long side, all of which are
 //!   present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules, or
-//! - its shapes: one op of the same name takes inputs that are shared or add up
-//!   (`mm [8, 64] [64, 192]` ← three `mm [8, 64] [64, 64]`), or
-//! - its position: one op with one kernel takes the place of the others, and its inputs are their
-//!   external inputs.
+//! - its shapes: one op of the same name takes inputs that are shared or add up (`mm [8, 64] [64, 192]` ←
+//!   three `mm [8, 64] [64, 64]`), or
+//! - its position: one op with one kernel replaces several ops, and takes their external inputs.
 //!
 //! Copies need no explanation, because avoiding copies is what fusion is for.
 
@@ -24,18 +23,18 @@ use crate::tree::CallId;
 /// The evidence for a fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FusionEvidence {
-    /// Names of ops or kernels list the ops that they replace.
+    /// Names of ops or kernels on the short side list the ops that they replace.
     Names,
-    /// A category of work that replaces the others.
+    /// A category of work on the short side replaces several categories.
     Kinds,
-    /// One op whose inputs are the combined inputs of several ops of its name.
+    /// One op takes the combined inputs of several ops with its name.
     Shapes,
-    /// One op with one kernel in place of the others, taking their external inputs.
+    /// One op with one kernel replaces several ops and takes their external inputs.
     Place,
 }
 
 impl FusionEvidence {
-    /// The name in tables: `names`, `kinds`, `shapes`, `place`.
+    /// The name of the evidence in tables: `names`, `kinds`, `shapes`, `place`.
     pub fn label(self) -> &'static str {
         match self {
             FusionEvidence::Names => "names",
@@ -95,9 +94,9 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     takes_place(short, long).then_some(FusionEvidence::Place)
 }
 
-/// Whether one op with one kernel takes the place of several ops and takes their external inputs:
-/// each of its inputs is an input of one of them, the first tensor of the first one is among them, and
-/// none of the replaced ops has its name.
+/// Whether one op with one kernel replaces several ops and takes their external inputs. Each input of the
+/// op must be an input of a replaced op, the first tensor of the first replaced op must be among them, and
+/// no replaced op may have the name of the new op.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let (Some(inputs), [first, ..]) = (&short.shapes, long) else { return false };
@@ -114,16 +113,16 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Whether the long side calls an op no more often than the short side, if the short side has it too. An op
-/// that keeps its name explains only one call.
+/// Whether the long side calls an op no more often than the short side, if the short side also has the op.
+/// An op that keeps its name explains only one call.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
     of_short == 0 || of_long <= of_short
 }
 
-/// Whether the long side runs one op several times on inputs that the short side takes at once: each
-/// input is either the same for all, or its size on the short side is the sum of the others.
+/// Whether the long side runs one op several times on inputs that the short side takes at once. Each input
+/// must be shared by all calls, or its size on the short side must be the sum of its sizes on the long side.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };
@@ -140,8 +139,8 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether the long side has all categories that `short` replaces, and otherwise only auxiliary
-/// work: attention may absorb a scale and a dropout along with its products and its softmax.
+/// Whether the long side has all categories that `short` replaces, and otherwise only auxiliary work. For
+/// example, attention may absorb a scale and a dropout along with its products and its softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);

@@ -11,20 +11,19 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A common node with kernels on both sides, or one stretch of different calls below it.
+/// The kernels of a common node on both sides, or of the calls between two common children of the node.
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
     pub(super) node: MergedId,
     pub(super) path: String,
-    /// Names of the ops that launch on each side, in order.
+    /// Names of the ops that launch the kernels of each side, in order.
     pub(super) ops: PerSide<Vec<&'a str>>,
-    /// The kernels of each side, in launch order.
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
-    /// Minimum number of agreeing instances for the change to be accepted.
+    /// Minimum number of agreeing instances required to accept the change.
     pub(super) enough: usize,
-    /// For work directly below a thread, where unrelated work may have the same op names: the kernels of
-    /// the side with fewer, with names that do not vary between runs.
+    /// Distinguishes work directly below a thread, where unrelated work may have the same op names: the
+    /// kernels of the side with fewer kernels, named without details that vary between runs.
     pub(super) told_apart_by: Vec<&'a str>,
 }
 
@@ -42,8 +41,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Directly below a thread, adjacent work may be unrelated, so a different number of kernels there
-        // is not evidence of anything.
+        // Directly below a thread, adjacent work may be unrelated, so a different kernel count says nothing.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = match is_bare {
@@ -75,7 +73,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     instances
 }
 
-/// Plain names of the kernels of the short side, in the order of their launches.
+/// Plain names of the kernels of the side with fewer kernels, in launch order.
 fn short_names<'a>(analysis: &'a Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<&'a str> {
     let short = explain::short_side(kernels);
     let name = |&kernel: &CallId| analysis.diff().plain_name(short, kernel);
@@ -102,16 +100,16 @@ fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     Some(analysis.tree(side).kind(call))
 }
 
-/// A lowest common node, and the index of a stretch between its common children.
+/// A lowest common node, and the number of an interval between its common children.
 type Place = (MergedId, u32);
 
-/// The kernels at each place, in the order of their launches.
+/// The kernels of each interval, in launch order.
 fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
     let analysis = pieces.analysis;
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
-        // Kernels without a launch have only a common root and no structure.
+        // Kernels without a launch share only the root, so they have no structure to compare.
         let Some(node) = row
             .lowest_common
             .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced))
@@ -126,7 +124,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
         }
     }
     for kernels in nodes.values_mut() {
-        // Calls are numbered in preorder, which is the order of the launches of a thread.
+        // Call ids are in preorder, which is the launch order within a thread.
         kernels.baseline.sort_unstable();
         kernels.candidate.sort_unstable();
     }
@@ -134,7 +132,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
 }
 
 /// For each call, the number of matched pairs with GPU work that precede it below the same node, in the
-/// order of its own side. Pairs may be in a different order on the other side.
+/// call order of its side. Pairs may be in a different order on the other side.
 ///
 /// ```text
 /// forward
@@ -151,13 +149,13 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
         let Some(parent) = diff.merged().parent(diff.merged().of(side, call)) else { return 0 };
         let before = pairs_below[parent.index()];
         let runs = |side: Side, call| pieces.is_above(side, call);
-        // Launches below an op are its work; only other calls separate stretches.
+        // Launches directly below an op are part of the op's work; only other calls separate intervals.
         let parts = || tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
         let is_pair = || {
             diff.relation(side, call).is_common()
                 && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner))
         };
-        // Most calls launch nothing, so this is checked first.
+        // Most calls launch nothing, so the cheapest check comes first.
         if runs(side, call) && is_pair() && parts() {
             pairs_below[parent.index()] += 1;
         }
@@ -166,7 +164,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
     before.collect()
 }
 
-/// The stretch below a node that contains an event.
+/// Number of the interval between a node's common children that contains an event.
 fn stretch(
     analysis: &Analysis,
     stretches: &PerSide<Vec<u32>>,
@@ -178,8 +176,8 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // A launch may be below an op that only the other side has. In this case, the stretch of that
-            // op is used.
+            // If only the other side has the op around a launch, the op on the other side
+            // determines the interval.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);
@@ -192,12 +190,12 @@ fn stretch(
 /// Builds the path of a node from the paths of the nodes above.
 struct Paths<'a> {
     analysis: &'a Analysis,
-    /// The landmarks at and above a node, each followed by ` / `.
+    /// Names of the modules and ops at and above a node, each followed by ` / `.
     known: FxHashMap<MergedId, Rc<str>>,
 }
 
 impl Paths<'_> {
-    /// Modules and ops above the node and the node itself, joined by ` / `.
+    /// The modules and ops above a node and the node itself, joined by ` / `.
     fn of(&mut self, node: MergedId) -> String {
         let above = self.analysis.diff().merged().parent(node);
         let around = above.map_or_else(|| "".into(), |above| self.around(above));
@@ -223,8 +221,8 @@ impl Paths<'_> {
         path
     }
 
-    /// Name of a pair without details that vary between its instances. Unmatched calls are not part of a
-    /// path, because they are the difference.
+    /// Name of a pair without details that vary between instances. A path excludes unmatched calls,
+    /// because they are the difference.
     fn name(&self, node: MergedId) -> Option<&str> {
         let diff = self.analysis.diff();
         if is_thread(self.analysis, node) {
@@ -232,7 +230,7 @@ impl Paths<'_> {
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
-            // A region, which represents both sides.
+            // A region represents both sides.
             MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [

@@ -1,4 +1,5 @@
-//! Kernels → the ops that launch them, with the properties by which ops explain each other.
+//! Groups kernels by the op that launches them, with the properties that decide whether ops explain each
+//! other.
 
 use crate::analysis::categories::kernel_name;
 use crate::analysis::{Analysis, CategoryId};
@@ -13,37 +14,35 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// An op that launches kernels, or a GPU event without an op.
+/// A leaf: an op that launches kernels, or a GPU event without an op.
 #[derive(Clone)]
 pub(super) struct Leaf<'a> {
-    /// Its kernels.
     pub(super) kernels: Vec<CallId>,
     traits: Rc<Traits<'a>>,
 }
 
 /// Properties shared by all leaves with the same op, inputs and kernel names.
 pub(super) struct Traits<'a> {
-    /// Words of the op without its namespace; of the kernel if there is no op.
+    /// Words of the op without its namespace, or of the kernel if there is no op.
     pub(super) op: Words,
-    /// Number of these words: leaves are compared many times.
+    /// Id of the words in `op`, because leaves are compared many times.
     pub(super) op_number: u32,
     /// Words of the op and of its kernels.
     pub(super) all: Words,
-    /// The names that a compiler may use for it: its own and those of the enclosing ops, without
+    /// The names that a compiler may use for the op: its own name and those of the enclosing ops, without
     /// library words.
     pub(super) known_as: Vec<Words>,
     /// Number of elements of each input; `None` if not recorded.
     pub(super) inputs: Option<Vec<i64>>,
     /// Number of elements of the first three tensor inputs.
     tensors: Option<Vec<i64>>,
-    /// The shape of each input.
     pub(super) shapes: Option<Vec<Vec<i64>>>,
-    /// Whether it takes tensors, all of which are scalars such as counters.
+    /// Whether the op takes tensors, all of which are scalars such as counters.
     takes_numbers: bool,
     /// Whether a compiler named the op or a kernel after the ops fused into it.
     pub(super) is_generated: bool,
     pub(super) kind: &'a str,
-    /// Whether it is work in its own right that serves no other op.
+    /// Whether the op does work in its own right, rather than auxiliary work for other ops.
     pub(super) is_specific: bool,
     pub(super) replaces: Vec<&'a str>,
 }
@@ -57,16 +56,16 @@ impl<'a> Deref for Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// Whether both have the same op, by its words.
+    /// Whether both leaves have the same op, by its words.
     pub(super) fn is_same_op(&self, other: &Leaf<'_>) -> bool {
         self.op_number == other.op_number
     }
 
-    /// Whether both take inputs of the same sizes; true if either side did not record them.
+    /// Whether both leaves take inputs of the same sizes; true if either side did not record the sizes.
     pub(super) fn shapes_agree(&self, other: &Leaf<'_>) -> bool {
         match (&self.tensors, &other.tensors) {
-            // Only the inputs that both have are compared: a matrix product that writes to a preallocated
-            // output has that output as an additional input.
+            // Only shared inputs are compared: a matrix product that writes to a preallocated output has
+            // that output as an additional input.
             (Some(mine), Some(theirs)) => {
                 mine.iter().zip(theirs).all(|(mine, their)| mine == their)
             }
@@ -74,13 +73,13 @@ impl Leaf<'_> {
         }
     }
 
-    /// Whether a compiler named this after several ops including `op`.
+    /// Whether a compiler named this leaf after several ops, including `op`.
     pub(super) fn is_named_after(&self, op: &Leaf<'_>) -> bool {
         self.is_generated && op.known_as.iter().any(|name| self.all.contain_all(name))
     }
 
-    /// Whether a compiler may have fused `op` into this: the name contains the op, the inputs are at least
-    /// as large, and the kernel can reduce if the op is a reduction.
+    /// Whether a compiler may have fused `op` into this leaf: the name contains the op, the inputs are at
+    /// least as large, and the kernel can reduce if the op is a reduction.
     pub(super) fn is_made_of(&self, op: &Leaf<'_>) -> bool {
         let adds_up = || op.op.all(|word| REDUCTIONS.contains(&word));
         self.is_named_after(op) && self.has_room_for(op) && !(self.all.has("poi") && adds_up())
@@ -96,7 +95,7 @@ impl Leaf<'_> {
     }
 }
 
-/// Reductions, which a pointwise kernel (`triton_poi_…`) cannot do.
+/// Names of reductions, which a pointwise kernel (`triton_poi_…`) cannot do.
 const REDUCTIONS: [&str; 9] = ["all", "amax", "amin", "any", "mean", "prod", "std", "sum", "var"];
 
 /// Words that only identify the library that implements an op.
@@ -108,14 +107,13 @@ pub(super) struct Leaves<'a> {
     known: RefCell<Known<'a>>,
 }
 
-/// Cached traits and words.
 #[derive(Default)]
 struct Known<'a> {
     traits: FxHashMap<Likeness, Rc<Traits<'a>>>,
     numbers: Numbers,
 }
 
-/// Caches for stems and op words, since kernels and ops have few distinct names.
+/// Caches stems and op words, since kernels and ops have few distinct names.
 #[derive(Default)]
 struct Numbers {
     stems: PerSide<FxHashMap<TextId, Rc<str>>>,
@@ -143,13 +141,13 @@ impl Numbers {
     }
 }
 
-/// Leaves with equal values have the same traits.
+/// Key of the trait cache: leaves with equal keys have the same traits.
 #[derive(PartialEq, Eq, Hash)]
 struct Likeness {
     side: Side,
     category: CategoryId,
     arguments: Option<ArgumentsId>,
-    /// The op and the enclosing ops.
+    /// The names of the op and the enclosing ops.
     ops: Vec<Option<TextId>>,
     kernels: Vec<Option<TextId>>,
 }
@@ -159,7 +157,7 @@ impl<'a> Leaves<'a> {
         Leaves { analysis, known: RefCell::default() }
     }
 
-    /// One leaf for each op call, or for each event without an op.
+    /// Returns one leaf for each op call, and for each event without an op.
     pub(super) fn of(&self, side: Side, kernels: &[CallId]) -> Vec<Leaf<'a>> {
         let mut groups: BTreeMap<CallId, Vec<CallId>> = BTreeMap::new();
         for &kernel in kernels {
@@ -203,7 +201,7 @@ fn traits_of<'a>(
 ) -> Traits<'a> {
     let tree = analysis.tree(side);
     let first = numbers.stem(tree, side, kernels[0]);
-    // An op over lists launches many kernels with the same name.
+    // An op on tensor lists launches many kernels with the same name.
     let name = |kernel: &CallId| tree.event(*kernel).map(|event| tree.trace().name_id(event));
     let mut distinct = kernels.to_vec();
     distinct.sort_unstable_by_key(|kernel| (name(kernel), *kernel));
@@ -248,7 +246,7 @@ fn traits_of<'a>(
     }
 }
 
-/// Shape of each input of an op; a list of tensors contributes one shape for each tensor.
+/// The shape of each input of an op; a list of tensors contributes one shape per tensor.
 pub(in crate::analysis) fn shapes(
     analysis: &Analysis,
     side: Side,
@@ -278,7 +276,6 @@ fn takes_tensors(analysis: &Analysis, side: Side, call: CallId) -> bool {
     types.iter().any(|name| !["", "Scalar", "ScalarList"].contains(name))
 }
 
-/// Sizes of the first three tensor inputs.
 fn tensors(inputs: &[i64]) -> Vec<i64> {
     inputs.iter().copied().filter(|&size| size > 0).take(3).collect()
 }

@@ -1,17 +1,17 @@
 //! Finds nodes where one side needs fewer kernels than the other.
 //!
-//! Only structure counts. All kernels with the same lowest common node are compared, separately for each
-//! stretch between two common children of that node unless it is an op. Copies and memsets are ignored,
-//! since libraries and profilers differ in them arbitrarily.
+//! Only structure counts. All kernels with the same lowest common node are compared, separately for
+//! each interval between two common children unless the node is an op. Copies and memsets are
+//! ignored, since libraries and profilers differ in them arbitrarily.
 //!
 //! ```text
 //! Block                       Block
 //! ├── >> aten::mul            └── << triton_poi_fused_add_mul_0   1 kernel
 //! └── >> aten::add   2 kernels                                    fused in trace2
 //! ```
-//! A *fusion* is reported if the node is common to both sides, fewer ops launch fewer kernels on
-//! one side, and every op of the other side is explained by one of them (see `explain`), in at
-//! least two instances. Everything else is reported as a change of the kernel count.
+//! A *fusion* is reported if the node is common to both sides, fewer ops launch fewer kernels on one side,
+//! and these ops explain every op of the other side (see `explain`), in at least two instances. Everything
+//! else is reported as a change of the kernel count.
 
 mod absorbed;
 mod explain;
@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 /// Minimum number of agreeing instances for a fusion.
 const ENOUGH: usize = 2;
 
-/// The kind of change of the kernel count.
+/// How the kernel count of a node changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelChange {
     /// This side does the work of several ops of the other side in fewer kernels.
@@ -44,47 +44,47 @@ pub enum KernelChange {
     Count,
 }
 
-/// Nodes of one path at which the number of kernels differs in the same way.
+/// Nodes of one path at which the kernel count differs in the same way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
-    /// Modules and ops from the thread down to the node, without instance numbers, then the node.
+    /// Modules and ops from the thread down to the node, without instance numbers, then the node itself.
     pub path: String,
     /// The kind of change.
     pub change: KernelChange,
-    /// Number of kernels of one instance on each side.
+    /// Kernel count of one instance on each side.
     pub kernel_count: PerSide<usize>,
-    /// Names of the ops that launch them, in order; of the kernels if there is no op.
+    /// Names of the ops that launch the kernels, in order; a kernel without an op has its own name.
     pub ops: PerSide<Vec<String>>,
-    /// Names of the kernels of the first instance with their counts, by name.
+    /// Count of each kernel name in the first instance.
     pub kernels: PerSide<BTreeMap<String, u64>>,
-    /// Sum of the kernels' times over the agreeing instances.
+    /// Total kernel time over the agreeing instances.
     pub time: PerSide<Nanos>,
-    /// Number of nodes of this path with kernels on both sides, launched by these ops.
+    /// Number of nodes with this path that have kernels on both sides, launched by these ops.
     pub instances: usize,
-    /// Number of them with these kernel counts and this change.
+    /// Number of the instances that have these kernel counts and this change.
     pub agreeing: usize,
-    /// The first agreeing node.
+    /// The first node that agrees.
     pub first: MergedId,
 }
 
 impl FusionRow {
-    /// Candidate − baseline of the times.
+    /// Candidate − baseline of the kernel times.
     pub fn difference(&self) -> Nanos {
         self.time.candidate - self.time.baseline
     }
 }
 
-/// Place of instances: path and the ops that launch on each side.
+/// What instances of a row have in common: the path and the launching ops of each side.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
-/// Instances agree if these are equal: the place, the kernel counts and the change.
+/// Instances agree if their place, kernel counts and change are equal.
 type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 
 /// Instances form one row if they agree and, directly below a thread, run the same kernels.
 type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
 impl Analysis {
-    /// The nodes where the number of kernels differs: largest difference of time first, then by path.
+    /// The nodes where the kernel count differs, sorted by descending time difference, then by path.
     pub fn fusions(&self) -> &[FusionRow] {
         self.cached.fusions.get_or_init(|| self.find_fusions())
     }

@@ -1,4 +1,5 @@
-//! Selects the pieces of work: kernels, or on the host the ops that correspond to kernels.
+//! Selects the pieces of work that fusions are made of: kernels, or on the host the ops that correspond to
+//! kernels.
 //!
 //! ```text
 //! aten::linear            a shell: it contains an op that is work in its own right
@@ -15,11 +16,11 @@ use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
-/// The pieces of both sides. For GPU time no list is needed, since the pieces are kernels.
+/// The pieces of work on both sides. For GPU time no list is needed, since every piece is a kernel.
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) leaves: Leaves<'a>,
-    /// Number of op pieces before each call in preorder; one entry more than calls.
+    /// Number of op pieces that precede each call in preorder, with a final entry for all calls.
     ops_before: PerSide<Vec<u32>>,
 }
 
@@ -34,8 +35,8 @@ impl<'a> Pieces<'a> {
         Pieces { analysis, leaves: Leaves::new(analysis), ops_before }
     }
 
-    /// Whether a measured event is a piece: a kernel that neither copies nor sets memory, or an op
-    /// that corresponds to one.
+    /// Whether a measured event is a piece of work: a kernel that neither copies nor sets memory, or an op
+    /// that corresponds to such a kernel.
     pub(super) fn has(&self, side: Side, event: CallId) -> bool {
         let tree = self.analysis.tree(side);
         match self.analysis.measure() {
@@ -48,7 +49,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Duration of a piece: of a kernel, or of an op including the calls below.
+    /// Duration of a piece: of the kernel, or of the op including nested calls.
     pub(super) fn time(&self, side: Side, event: CallId) -> Nanos {
         self.analysis.tree(side).duration(event)
     }
@@ -75,8 +76,8 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
     std::iter::once(0).chain(counts).collect()
 }
 
-/// The innermost ops that are work in their own right, and the outermost ops of other work that are
-/// neither inside such an op nor contain one.
+/// Marks the innermost ops that do work in their own right. Also marks the outermost ops doing other work
+/// that are neither inside such an op nor contain one.
 fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());

@@ -4,12 +4,13 @@
 //! trace1    mm [a]   add   mul   mm [b]   mean   pow
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
-//! Ops that the region calls unchanged, such as products, are aligned by op and shapes. Between two such
-//! pairs, they are also aligned by op alone if both sides have the same number. Then each op between two
-//! pairs goes to the first kernel that may contain it, in order. A remaining op goes to a later kernel,
-//! since a compiler defers the ops it fuses; if there are enough such kernels, each takes one op. A kernel
-//! without ops whose name contains an op of another kernel is joined with that kernel: a reduction in two
-//! steps has a small second one. Ops and kernels without a match by name are left open, on both sides.
+//! Ops that the region calls unchanged, such as matrix products, are aligned by op and shapes.
+//! Between two such pairs, unchanged ops are also aligned by op alone if both sides have the same
+//! number. Each op between two pairs then goes to the first kernel that may contain the op, in
+//! order. A remaining op goes to a later kernel, since a compiler defers the ops it fuses; if there
+//! are enough such kernels, each takes one op. A kernel without ops is joined with another kernel
+//! if its name contains an op of that kernel: a reduction in two steps has a small second kernel.
+//! Ops and kernels without a match by name stay unassigned, on both sides.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;
@@ -21,17 +22,17 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Above this product of the list lengths, a greedy match in order replaces the alignment.
+/// Maximum product of the list lengths for an alignment; longer lists are matched greedily in order.
 const LONGEST: usize = 4_000_000;
 
-/// A kernel of a region with its ops, or the remaining kernels and ops of a region.
+/// A kernel of a region with its ops, or all unassigned kernels and ops of a region.
 pub(super) struct Part {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
 }
 
-/// The parts of all regions that contain a fusion or remain open.
+/// The parts of all regions that contain a fusion or were not assigned.
 pub(super) fn parts(pieces: &Pieces<'_>) -> Vec<Part> {
     pieces.analysis.diff().regions().iter().flat_map(|region| of_region(pieces, region)).collect()
 }
@@ -96,15 +97,15 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
     pieces.analysis.row_index(side, call).is_some() && pieces.has(side, call)
 }
 
-/// The assignment of ops to kernels.
+/// The assignment of replaced ops to kernels.
 struct Assigned {
     /// For each replaced op, the position of its kernel.
     stands_for: Vec<Option<usize>>,
-    /// For each kernel, the kernel that it is joined with on the same ops; usually itself.
+    /// For each kernel, the kernel with which it shares its ops; usually the kernel itself.
     belongs_to: Vec<usize>,
 }
 
-/// The kernels and ops between two pairs.
+/// The kernels and ops between two aligned pairs.
 struct Gap {
     fused: Range<usize>,
     replaced: Range<usize>,
@@ -156,9 +157,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches ops of one name that the region calls unchanged, but with different shapes (attention on fewer
-/// heads). They are matched in order if both sides have the same number of them and the region calls no
-/// others in the gap.
+/// Matches ops of one name that the region calls unchanged except for their shapes (attention on fewer
+/// heads). The ops are matched in order if both sides have the same number of them and the region calls no
+/// other ops in the gap.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -170,8 +171,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Assigns the remaining ops of one name to one kernel each, in order, if there are enough kernels that
-/// have no op of that name.
+/// Assigns each remaining op of one name to its own kernel, in order, if there are enough kernels without
+/// an op of that name.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -244,8 +245,8 @@ fn joined(
     belongs_to
 }
 
-/// Aligns ops that the region calls unchanged with replaced ops of the same name and shapes: the longest
-/// common subsequence.
+/// Aligns ops that the region calls unchanged with replaced ops of the same name and shapes, by their
+/// longest common subsequence.
 fn anchors(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let is_like = |at: usize, op: usize| {
         let (one, other) = (&fused[at], &replaced[op]);

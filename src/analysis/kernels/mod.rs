@@ -16,18 +16,18 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum share of unclassified time to report, in percent: smaller shares would be shown as 0.00%.
+/// Minimum share of unclassified time that is reported, in percent: a smaller share would appear as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
 
-/// Why a call of a tally always has a slot.
-const ACCOUNTED: &str = "tallies contain attributed calls";
+/// Panic message if a call of a tally has no slot.
+const ACCOUNTED: &str = "tallies contain only attributed calls";
 
 /// All events of one category in one phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CategoryRow {
     /// The category.
     pub category: CategoryId,
-    /// The phase in which they were launched.
+    /// The phase in which the events were launched.
     pub phase: Phase,
     /// The events.
     pub tally: Tally,
@@ -40,14 +40,14 @@ pub struct KernelRow {
     pub kernel: String,
     /// The category, and the evidence that decided it.
     pub category: EventCategory,
-    /// Name of the nearest op above; empty if there is none.
+    /// Name of the nearest op above the events; empty if there is none.
     pub op: String,
     /// The events.
     pub tally: Tally,
 }
 
 impl Analysis {
-    /// The events by category and phase, most time on both sides together first, then by name.
+    /// The events by category and phase, sorted by descending total time of both sides, then by name.
     pub fn by_category(&self) -> Vec<CategoryRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
@@ -66,7 +66,7 @@ impl Analysis {
         rows
     }
 
-    /// The events by name, category and launching op, most time on both sides together first.
+    /// The events by name, category and launching op, sorted by descending total time of both sides.
     pub fn by_kernel(&self) -> Vec<KernelRow> {
         let mut groups: Grouped<_, (&str, &str, EventCategory), Tally> = Grouped::new();
         for (side, event) in self.accounted() {
@@ -104,7 +104,7 @@ impl Analysis {
         time
     }
 
-    /// Tests tallies that together contain every measured event once.
+    /// Tests tallies that together contain every measured event exactly once.
     pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
         let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
         for (at, tally) in tallies.iter().enumerate() {
@@ -148,12 +148,12 @@ impl Analysis {
                     self.time_of(side, event);
             }
         }
-        // For equal times, the category that comes first.
+        // If several categories have equal times, the first category wins.
         let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
         most.map_or("", |(id, _)| self.options().categories.name(id))
     }
 
-    /// Every measured event once: row by row, baseline first.
+    /// Every measured event exactly once, row by row, with the baseline first in each row.
     pub(super) fn accounted(&self) -> impl Iterator<Item = (Side, CallId)> + '_ {
         self.rows().iter().flat_map(|row| {
             Side::BOTH

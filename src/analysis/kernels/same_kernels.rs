@@ -1,5 +1,5 @@
-//! Finds the kernels that run under the same name on both sides of a matched op. They are the same code,
-//! so that a difference in time comes from clocks, memory or the machine, or from different shapes.
+//! Finds the kernels that run under the same name on both sides of a matched op. Such kernels run the same
+//! code, so a difference in time comes from clocks, memory, the machine, or different shapes.
 
 use super::most_time_first;
 use crate::analysis::shared_texts::SharedTexts;
@@ -9,21 +9,21 @@ use crate::trace::TextId;
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// All events of one kernel below matched ops that have the same name and the same shapes.
+/// All events of one kernel below matched ops that share a name and shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernelRow {
-    /// Name of the matched ops, or of their launch if there is no op.
+    /// Name of the matched ops; if there is no op, of the launch.
     pub op: String,
     /// Name of the kernel.
     pub kernel: String,
-    /// `Input Dims` of the baseline's and the candidate's op; empty if not recorded.
+    /// `Input Dims` of the baseline op and of the candidate op; empty if not recorded.
     pub shapes: PerSide<String>,
     /// The events.
     pub tally: Tally,
 }
 
 impl SameKernelRow {
-    /// Sort key for equal times.
+    /// Sort key for rows with equal times.
     fn texts(&self) -> [&str; 4] {
         [&self.op, &self.kernel, &self.shapes.baseline, &self.shapes.candidate]
     }
@@ -32,27 +32,27 @@ impl SameKernelRow {
 /// The kernels that both sides run under matched ops, and all other events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernels {
-    /// Most time on both sides together first.
+    /// The rows, sorted by descending total time of both sides.
     pub rows: Vec<SameKernelRow>,
-    /// All other events. Together with the rows they add up to the totals.
+    /// All events outside of the rows. Together with the rows, these events add up to the totals.
     pub others: Tally,
 }
 
 impl SameKernels {
-    /// The tallies of all rows and of the others, which contain every measured event once.
+    /// The tallies of all rows and of the other events, which contain every measured event exactly once.
     pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
         self.rows.iter().map(|row| &row.tally).chain([&self.others])
     }
 }
 
-/// Events with equal keys belong to one row: op and kernel, each as a number, and the shapes of both sides.
+/// Key of a row: op and kernel, each as a number, and the shapes of both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
-/// An event of a row with the number of its name.
+/// An event of a row, with the number of its name.
 type Named = (u32, Side, CallId);
 
 impl Analysis {
-    /// The kernels with equal names under matched ops; computed on first use and cached.
+    /// The kernels with equal names under matched ops, computed on first use.
     pub fn same_kernels(&self) -> &SameKernels {
         self.cached.same_kernels.get_or_init(|| self.find_same_kernels())
     }
@@ -91,7 +91,7 @@ impl Analysis {
         SameKernels { rows, others }
     }
 
-    /// The events of a row, grouped by name: baseline, then candidate.
+    /// The events of a row sorted by name, with the baseline before the candidate.
     fn by_event_name(&self, row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
         let mut events: Vec<Named> = Vec::new();
         for side in Side::BOTH {

@@ -1,8 +1,8 @@
 //! Collects the distinct Python stacks that launched measured events.
 //!
-//! A stack is taken at *launch* time on the launching thread: the frames above the launch in the call
-//! tree, not what Python does while the GPU runs the kernel. Traces of 2021 have no
-//! frames, but a text at the op, innermost frame first.
+//! A stack is taken at *launch* time on the launching thread: it contains the frames above the launch in
+//! the call tree, not what Python does while the GPU runs the kernel. Traces from 2021 have no frames;
+//! their ops have a text that lists the frames, innermost first.
 //!
 //! Stacks that differ only in object addresses and module instance numbers are treated as one.
 
@@ -24,8 +24,8 @@ pub struct PythonStack {
 }
 
 impl Analysis {
-    /// Up to `AnalysisOptions::stacks` distinct Python stacks of these events, most events first, on
-    /// each side. Events without frames above are not counted.
+    /// The distinct Python stacks of these events on each side, most frequent first, limited to
+    /// `AnalysisOptions::stacks`. Events without frames above them are not counted.
     pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
         PerSide::from_fn(|side| self.stacks_of_side(side, &events[side]))
     }
@@ -58,13 +58,13 @@ impl Analysis {
 
 /// The distinct Python stacks of a trace, and the stack of each measured event.
 ///
-/// Stacks share their outer frames: a stack is the stack outside and one more frame.
+/// Stacks share their outer frames: each stack is an enclosing stack plus one frame.
 #[derive(Debug, Clone, Default)]
 pub(in crate::analysis) struct Stacks {
-    /// Number of the stack outside, and number of the innermost frame's name.
+    /// For each stack, the numbers of its enclosing stack and of its innermost frame's name.
     frames: Vec<(u32, u32)>,
     names: Vec<String>,
-    /// Number of the stack of each measured event, by slot; [`NO_STACK`] without frames.
+    /// Stack number of each measured event, by slot; [`NO_STACK`] without frames.
     of_slot: Vec<u32>,
 }
 
@@ -87,7 +87,7 @@ impl Stacks {
                 if tree.kind(call) != CallKind::Frame {
                     return outside;
                 }
-                let name = trace.name_id(tree.event(call).expect("frames are events"));
+                let name = trace.name_id(tree.event(call).expect("every frame has an event"));
                 let number = || stacks.name(&mut known, lasting_name(trace.text(name)));
                 let name = of_names.get(name, number);
                 stacks.inside(&mut known, outside, name)
@@ -102,12 +102,11 @@ impl Stacks {
                     })
                 });
             }
-            of_slot[measure.slot(tree, call).expect("attributed calls have a slot")] = stack;
+            of_slot[measure.slot(tree, call).expect("every attributed call has a slot")] = stack;
         }
         Stacks { of_slot, ..stacks }
     }
 
-    /// Number of a frame's name.
     fn name(&mut self, known: &mut Known, name: &str) -> u32 {
         if let Some(&number) = known.names.get(name) {
             return number;
@@ -118,7 +117,7 @@ impl Stacks {
         number
     }
 
-    /// Number of the stack that has one more frame.
+    /// Number of the stack that adds one frame to `outside`.
     fn inside(&mut self, known: &mut Known, outside: u32, name: u32) -> u32 {
         *known.stacks.entry((outside, name)).or_insert_with(|| {
             self.frames.push((outside, name));
@@ -146,8 +145,8 @@ struct Known {
     stacks: FxHashMap<(u32, u32), u32>,
 }
 
-/// A frame's name without module instance number and object address: stacks
-/// that differ in nothing else are treated as one. Line numbers are kept because they identify the call site.
+/// A frame name without module instance number and object address: stacks that differ in nothing else are
+/// treated as one. Line numbers are kept because they identify the call site.
 fn lasting_name(name: &str) -> &str {
     if let Some(number) = ModuleName::of(name).and_then(|module| module.number) {
         return &name[..name.len() - number.len() - "_".len()];
@@ -155,7 +154,7 @@ fn lasting_name(name: &str) -> &str {
     name.split_once(" at 0x").map_or(name, |(what, _)| what)
 }
 
-/// The text of the nearest op that recorded its stack.
+/// The stack text that the nearest op recorded.
 fn recorded_text(tree: &CallTree, call: CallId) -> Option<TextId> {
     let stacks = tree.trace().call_stacks();
     std::iter::once(call)
@@ -164,7 +163,7 @@ fn recorded_text(tree: &CallTree, call: CallId) -> Option<TextId> {
         .find_map(|event| stacks.get(event).copied())
 }
 
-/// The frames of a text such as `a.py(1): f;b.py(2): main`, innermost first.
+/// The frames in a text such as `a.py(1): f;b.py(2): main`, innermost first.
 fn recorded_frames(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(['\n', ';']).map(str::trim).filter(|frame| !frame.is_empty())
 }

@@ -1,8 +1,8 @@
 //! Computes `layer_ops.csv`: the ops of an average layer on both sides of an [`Analysis`].
 //!
-//! Rows of the analysis with the same name and the same position in their layer (the second `aten::addmm`
-//! of each layer) form one line. Its samples are the layers of all steps. In a graph replay, kernels are
-//! used instead of rows, because one row contains the whole graph.
+//! Rows of the analysis with the same name and the same position in their layer (such as the second
+//! `aten::addmm` of each layer) form one line. The samples of a line are the layers of all steps. In a
+//! graph replay, kernels are used instead of rows, because one row contains the whole graph.
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Analysis;
@@ -16,42 +16,42 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One op of a layer, over all layers of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerOpRow {
-    /// The stack, given by one of its places; or a place outside of layers.
+    /// A place that identifies the layer stack, or a place outside of layers.
     pub place: PlacePair,
-    /// The phase.
+    /// The phase of the op.
     pub phase: Phase,
     /// Position among the ops of the stack and phase, from 0.
     pub position: u32,
-    /// Name of the rows, or of the kernel in a graph.
+    /// Name of the rows; in a graph, name of the kernel.
     pub name: String,
-    /// Index among the ops of that name in the layer, from 0; always 0 outside of layers.
+    /// Index among the ops with the same name in the layer, from 0; always 0 outside of layers.
     pub nth: u32,
-    /// Its samples on each side.
+    /// Times of the op on each side.
     pub spread: PerSide<Spread>,
 }
 
 /// The time of an op, over all layers of all steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
-    /// Number of layers that contain it, each step counted.
+    /// Number of layers that contain the op, counting every step.
     pub layers: u64,
-    /// Number of layers of the stack and phase, each step counted.
+    /// Number of layers in the stack and phase, counting every step.
     pub of_layers: u64,
     /// Number of measured events.
     pub events: u64,
-    /// Sum over all layers. Over all rows of the table it adds up to the totals.
+    /// Total time over all layers. The totals of all table rows add up to the totals of the analysis.
     pub total: Nanos,
-    /// Sum of squares over all layers, in µs².
+    /// Sum of the squared times over all layers, in µs².
     squares: f64,
 }
 
 impl Spread {
-    /// Mean over all layers, in µs; `None` without layers.
+    /// Mean time over all layers, in µs; `None` if there are no layers.
     pub fn mean_us(&self) -> Option<f64> {
         (self.of_layers > 0).then(|| self.total.as_micros() / self.of_layers as f64)
     }
 
-    /// Sample standard deviation over all layers, in µs; `None` with fewer than two layers.
+    /// Sample standard deviation over all layers, in µs; `None` if there are fewer than two layers.
     pub fn deviation_us(&self) -> Option<f64> {
         let layers = self.of_layers as f64;
         let sum = self.total.as_micros();
@@ -60,17 +60,17 @@ impl Spread {
     }
 }
 
-/// The layers that are averaged, given by their first place (the first layer of a stack, or the single
-/// place outside of layers), and the phase.
+/// The averaged layers and their phase. The layers are given by their first place: the first layer of a
+/// stack, or the single place outside of layers.
 type Group = (usize, Phase);
 
-/// One layer in one step, as place and step.
+/// One layer in one step, given by its place and step.
 type Sample = (usize, u32);
 
-/// A name, as its position in the sorted list of names.
+/// A name, given by its position in the sorted list of names.
 type Name = u32;
 
-/// Pieces of work with equal keys are the same op of a layer.
+/// Key of an op in a layer: pieces of work with equal keys are the same op.
 type OpKey = (Group, Name, u32);
 
 /// Time and events of an op in one sample on one side.
@@ -81,8 +81,8 @@ struct Cell {
 }
 
 impl Analysis {
-    /// The ops of an average layer of each stack and phase, in execution order, followed by the
-    /// ops outside of layers. The sums equal the totals on both sides.
+    /// The ops of an average layer of each stack and phase, in execution order, followed by the ops
+    /// outside of layers. The sums equal the totals on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
         let (mut names, mut pieces) = (Names::default(), Vec::new());
         let of_rows: Vec<Name> =
@@ -112,7 +112,7 @@ impl Analysis {
         let (phases, steps) = (self.phases(side), self.steps(side));
         let first = first_places(pairs.places());
         let piece = move |call: CallId| {
-            let row = self.row_index(side, call).expect("attributed calls have a row");
+            let row = self.row_index(side, call).expect("every attributed call has a row");
             let at = pairs.place_of(side, call);
             let place = pairs.places()[at];
             let is_layer = matches!(place, PlacePair::Layer { .. });
@@ -133,7 +133,7 @@ impl Analysis {
     }
 }
 
-/// Numbers for the names of the pieces.
+/// Numbers assigned to the names of the pieces.
 #[derive(Debug, Default)]
 struct Names(FxHashMap<String, Name>);
 
@@ -148,7 +148,7 @@ impl Names {
         }
     }
 
-    /// Sorts the names, and renumbers those of the pieces by position.
+    /// Sorts the names, and renumbers the names of the pieces by position.
     fn sort(self, pieces: &mut [(Side, Piece)]) -> Vec<String> {
         let mut names: Vec<(String, Name)> = self.0.into_iter().collect();
         names.sort_unstable();
@@ -163,7 +163,7 @@ impl Names {
     }
 }
 
-/// A measured event.
+/// A measured event with the properties that determine its line.
 #[derive(Debug)]
 struct Piece {
     group: Group,
@@ -176,15 +176,15 @@ struct Piece {
 /// Distinguishes the ops of one name within a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
-    /// By the row of the analysis, which both sides share.
+    /// Distinguished by the row of the analysis, which both sides share.
     Row(usize),
-    /// By the event, which belongs to one side.
+    /// Distinguished by the event, which exists on only one side.
     Graph(CallId),
-    /// The ops are not distinguished: outside of layers, each name has a single line.
+    /// Not distinguished: outside of layers, each name has a single line.
     Nothing,
 }
 
-/// A unit of work with one name; the side is `None` for units common to both sides.
+/// A unit of work with one name. The side is `None` for units that both sides share.
 type Unit = (Within, Option<Side>, Name);
 
 impl Piece {
@@ -194,7 +194,7 @@ impl Piece {
     }
 }
 
-/// The index of each unit among those of its name in its sample, and among all units of its sample.
+/// For each unit, its index within its sample: among the units with its name, and among all units.
 fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
     let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
     let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();
@@ -214,7 +214,7 @@ fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u
         .collect()
 }
 
-/// The lines of the table under construction.
+/// The table while its lines are collected.
 #[derive(Debug, Default)]
 struct Table {
     cells: BTreeMap<OpKey, Line>,
@@ -224,7 +224,7 @@ struct Table {
 #[derive(Debug, Default)]
 struct Line {
     cells: PerSide<BTreeMap<Sample, Cell>>,
-    /// Sum and number of positions, used to sort lines in execution order.
+    /// Sum and count of the op's positions, which sort the lines in execution order.
     positions: (u64, u64),
 }
 
@@ -263,7 +263,7 @@ impl Table {
     }
 }
 
-/// For each place the first one of its stack; for a place outside of layers the place itself.
+/// For each place, the first place of its layer stack; a place outside of layers maps to itself.
 fn first_places(places: &[PlacePair]) -> Vec<usize> {
     let stack = |place: PlacePair| match place {
         PlacePair::Layer { stack, .. } => Some(stack),
@@ -300,7 +300,7 @@ mod tests {
         let cell = |micros: i64| Cell { events: 1, time: Nanos(micros * 1_000) };
         let cells = BTreeMap::from([((0, 0), cell(2)), ((1, 0), cell(4)), ((2, 0), cell(6))]);
         let spread = spread(&cells, 4);
-        // 2, 4, 6 and 0 µs: the mean is 3, the squared deviations are 1, 1, 9 and 9.
+        // The samples are 2, 4, 6 and 0 µs: their mean is 3, the squared deviations are 1, 1, 9 and 9.
         assert_eq!(spread.mean_us(), Some(3.0));
         let deviation = spread.deviation_us().expect("four layers");
         assert!((deviation - (20.0_f64 / 3.0).sqrt()).abs() < 1e-12, "{deviation}");

@@ -1,8 +1,8 @@
-//! Matches the layers of both trees.
+//! Matches the layers of the two traces.
 //!
-//! Layers are matched by their calls: the pair of layers with the most matched calls goes first. If the
-//! alignment matches no calls of two stacks (graph replays on two platforms have no common kernel names),
-//! stacks of one class are matched, and their layers by position.
+//! Layers are matched by their calls, and the pair of layers with the most matched calls is taken first.
+//! If the alignment matches no calls of two stacks, such as graph replays on two platforms without common
+//! kernel names, stacks of one class are matched, and their layers by position.
 
 use crate::analysis::Analysis;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
@@ -14,20 +14,20 @@ use std::sync::Arc;
 /// A place on both sides: a layer, or work outside of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacePair {
-    /// Before the first layer of a step.
+    /// The work before the first layer of a step.
     Pre,
     /// A layer; `None` on a side without a counterpart.
     Layer {
         /// Index of the pair of layer stacks that contains the layer.
         stack: u32,
-        /// The layers.
+        /// The layer on each side.
         layers: PerSide<Option<LayerId>>,
     },
-    /// Between the layers of a step.
+    /// The work between the layers of a step.
     Between,
-    /// After the last layer of a step.
+    /// The work after the last layer of a step.
     Post,
-    /// Work of a trace without layers.
+    /// The work of a trace without layers.
     NoLayers,
     /// GPU events whose launch is not in the trace.
     NotCaptured,
@@ -74,18 +74,18 @@ impl LayerPairs {
         &self.layers[side]
     }
 
-    /// All places: before the layers, the layers by stack, then the rest.
+    /// All places: work before the layers, then the layers by stack, then all other work.
     pub fn places(&self) -> &[PlacePair] {
         &self.places
     }
 
-    /// Position in [`LayerPairs::places`] of the place of a call.
+    /// Position of a call's place in [`LayerPairs::places`].
     pub fn place_of(&self, side: Side, call: crate::tree::CallId) -> usize {
         self.of_places[side][&self.layers[side].place(call)]
     }
 
-    /// Class of the stack of a place: one name, or `a | b` if the sides differ; empty for places
-    /// outside of layers.
+    /// Class of the layer stack of a place: one name, or both names separated by `|` if the sides
+    /// differ; empty outside of layers.
     pub fn stack_name(&self, place: PlacePair) -> String {
         let name = |side: Side| {
             place.layer(side).map(|layer| self.layers[side].stack(layer).class.as_str())
@@ -97,7 +97,7 @@ impl LayerPairs {
         }
     }
 
-    /// Name of the layer of a place on one side; empty if there is none.
+    /// Name of the layer of a place on one side; empty if that side has no layer there.
     pub fn instance(&self, place: PlacePair, side: Side) -> &str {
         place
             .layer(side)
@@ -115,7 +115,7 @@ impl LayerPairs {
 }
 
 impl PlacePair {
-    /// The layer on one side.
+    /// The layer on one side, if any.
     pub fn layer(self, side: Side) -> Option<LayerId> {
         match self {
             PlacePair::Layer { layers, .. } => layers[side],
@@ -127,7 +127,8 @@ impl PlacePair {
         }
     }
 
-    /// `pre`, `layer`, `between`, `post`, `(no layers)` or `(launch not in trace)`.
+    /// The name of the place in tables: `pre`, `layer`, `between`, `post`, `(no layers)` or
+    /// `(launch not in trace)`.
     pub fn label(self) -> &'static str {
         match self {
             PlacePair::Pre => "pre",
@@ -152,7 +153,7 @@ fn positions(places: &[PlacePair], side: Side) -> FxHashMap<LayerPlace, usize> {
     places.iter().enumerate().filter_map(|(at, &place)| Some((on_side(place)?, at))).collect()
 }
 
-/// Number of matched calls that each pair of layers shares.
+/// Number of matched calls between each pair of layers.
 type Votes = BTreeMap<(LayerId, LayerId), u64>;
 
 fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
@@ -167,8 +168,8 @@ fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
     votes
 }
 
-/// Pairs of ids, in the order of the baseline. An id that only the candidate has comes after the pair
-/// that precedes it in the candidate.
+/// Matched ids in the order of the baseline. An id that only the candidate has follows the id that
+/// precedes it in the candidate.
 type IdPairs = Vec<(Option<u32>, Option<u32>)>;
 
 fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
@@ -212,9 +213,8 @@ fn pair_layers(
     in_order(&pairs, counts)
 }
 
-/// Greedy matching: repeatedly takes the pair with the most votes whose ids are both unmatched. On a tie
-/// it takes the pair with the smallest shift in position, so that the result is the same with the sides
-/// exchanged.
+/// Matches greedily: repeatedly takes the pair with the most votes whose ids are both unmatched. On a tie,
+/// the pair with the smallest shift in position wins, so exchanging the sides gives the same result.
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();

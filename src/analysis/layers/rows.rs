@@ -7,12 +7,12 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// A layer is an outlier if its distance from the median of its stack and phase is more than this
-/// many scaled median deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993) …
+/// Minimum distance of an outlier from the median of its stack and phase, in scaled median deviations
+/// (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// The distance must also exceed one part in this many of the median, because equal layers have almost no
-/// spread.
+/// The distance of an outlier must also exceed one part in this many of the median, because equal layers
+/// have almost no spread.
 const NOTABLE_SHARE: f64 = 20.0;
 
 /// The work of one place and phase.
@@ -24,11 +24,11 @@ pub struct LayerRow {
     pub phase: Phase,
     /// Number of measured events.
     pub events: PerSide<u64>,
-    /// Their time.
+    /// Total time of the events.
     pub time: PerSide<Nanos>,
-    /// Whether the layer's time is an outlier among the layers of its stack and phase.
+    /// Whether the layer's time is an outlier among the layers of its stack and phase, on each side.
     pub outlier: PerSide<bool>,
-    /// The verdict on its time with its evidence.
+    /// The verdict on the time, with its evidence.
     pub judgement: Judgement,
 }
 
@@ -45,8 +45,8 @@ impl LayerRow {
 }
 
 impl Analysis {
-    /// The time of each layer and phase, including rows for work outside of layers. The times add up to the
-    /// totals on both sides.
+    /// The time of each layer and phase, including rows for work outside of layers. The times add up to
+    /// the totals on both sides.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));

@@ -1,10 +1,10 @@
-//! A thread and a time → the innermost call that runs then.
+//! Finds the innermost call that runs on a thread at a given time.
 
 use crate::trace::{Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The host calls of some threads, by start.
+/// The host calls of some threads, sorted by start.
 pub(super) struct Callers<'t> {
     tree: &'t CallTree,
     calls: FxHashMap<ThreadId, Vec<(Nanos, CallId)>>,
@@ -17,7 +17,7 @@ impl<'t> Callers<'t> {
             let Some(thread) = tree.thread(root).filter(|thread| threads.contains(thread)) else {
                 continue;
             };
-            // Captured calls have the times of the recording that they come from.
+            // Captured calls have the times of the recording that they come from, so they are skipped.
             let is_host = |&call: &CallId| {
                 matches!(tree.kind(call), CallKind::Frame | CallKind::Op | CallKind::Runtime)
                     && !tree.is_captured(call)

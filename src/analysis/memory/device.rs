@@ -1,4 +1,4 @@
-//! The memory that is compared between the sides: the host's, or that of the GPU with a number.
+//! Identifies the memory that is compared between the sides: the host's, or that of a numbered GPU.
 
 use crate::trace::MemoryDevice;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::fmt;
 /// The memory of the host or of a GPU, whatever its vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryPlace {
-    /// A device with this number; `None` if the trace does not record the number.
+    /// A GPU with this number, or with `None` if the trace does not record the number.
     Gpu(Option<i64>),
-    /// The host.
+    /// The memory of the host.
     Host,
-    /// The trace does not record the kind of the device.
+    /// Memory of a device whose kind the trace does not record.
     Unknown,
 }
 

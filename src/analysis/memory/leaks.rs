@@ -1,9 +1,9 @@
-//! Memory that grows from step to step, and the calls that keep it.
+//! Finds memory that grows from step to step, and the calls that keep it.
 //!
-//! A call leaks if blocks that it allocated in each step are live when the last step ends, and the live bytes of
-//! the device grow in each step. The blocks of the last step do not count: a program may keep the results of
-//! one step until the next. A program that replaces a block by a larger one (a cache that is concatenated)
-//! grows as well, but frees the blocks of earlier steps, so none of its calls leaks.
+//! A call leaks if blocks that it allocated in each step are live when the last step ends, and the live
+//! bytes of the device grow in each step. The blocks of the last step do not count: a program may keep the
+//! results of one step until the next. A program that replaces a block by a larger one (a cache that is
+//! concatenated) grows as well, but frees the blocks of earlier steps, so none of its calls leaks.
 
 use super::device::MemoryPlace;
 use super::usage::DeviceUsage;
@@ -16,10 +16,10 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Fewest steps that show a growth: two that keep memory, and one after them.
+/// Minimum number of steps that show growth: two that keep memory, and one after them.
 const FEWEST_STEPS: usize = 3;
 
-/// Calls of different steps are different nodes: the first node with the name represents all of them.
+/// Finds the first node with each name, which represents the calls of that name in all steps.
 struct FirstOfName<'a> {
     analysis: &'a Analysis,
     nodes: FxHashMap<(Side, TextId), MergedId>,
@@ -32,34 +32,35 @@ impl<'a> FirstOfName<'a> {
 
     fn node(&mut self, node: MergedId) -> MergedId {
         let (side, call) =
-            self.analysis.diff().merged().node(node).calls().next().expect("a node has a call");
+            self.analysis.diff().merged().node(node).calls().next().expect("every node has a call");
         let tree = self.analysis.tree(side);
         let name = tree.event(call).map_or(TextId::EMPTY, |event| tree.trace().name_id(event));
         *self.nodes.entry((side, name)).or_insert(node)
     }
 }
 
-/// The memory of a device that grows in each step of one side.
+/// A leak: memory of a device that grows in each step of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Leak {
     pub(crate) place: MemoryPlace,
-    /// Growth per step, the mean over all steps.
+    /// Mean growth per step over all steps, in bytes.
     pub(crate) per_step: i64,
-    /// The matched ops that keep memory, with the bytes per step, the largest first.
+    /// The matched ops that keep memory, with bytes per step, largest first.
     pub(crate) calls: Vec<(MergedId, i64)>,
 }
 
 impl Analysis {
-    /// The memory that grows from step to step on a side.
+    /// The leaks of a side.
     pub(crate) fn leaks(&self, side: Side) -> Vec<Leak> {
         let devices = self.memory(side).devices();
         devices.filter_map(|(place, usage)| self.leak(side, place, usage)).collect()
     }
 
-    /// Whether a side would show a leak: at least three recorded steps, and blocks that can be followed.
+    /// Whether a leak would be visible on a side: at least three recorded steps, and blocks that can be
+    /// tracked.
     pub(crate) fn shows_leaks(&self, side: Side, place: MemoryPlace) -> bool {
         let steps = self.steps(side).spans();
-        // Repeats of a call may be layers, which keep their activations for the backward pass.
+        // Steps found by repetition may be layers, which keep their activations for the backward pass.
         let is_recorded = steps.iter().all(|step| step.origin == StepOrigin::Recorded);
         let usage = self.memory(side).device(place);
         is_recorded && steps.len() >= FEWEST_STEPS && usage.is_some_and(DeviceUsage::has_addresses)

@@ -1,4 +1,4 @@
-//! The blocks of both sides → rows by matched op and shapes.
+//! Groups the memory blocks of both sides into rows by matched op and shapes.
 
 use super::device::MemoryPlace;
 use super::usage::{Block, DeviceUsage, root_op};
@@ -15,18 +15,19 @@ use std::collections::BTreeMap;
 pub enum MemorySource {
     /// Allocations in an op.
     Op {
-        /// Name of the matched op, or of the op on the only side that has it; `a | b` if the names differ.
+        /// Name of the matched op, or of the op on the only side that has it; both names separated
+        /// by `|` if they differ.
         name: String,
-        /// Name of the outermost op around it, likewise.
+        /// Name of the outermost op around this op, in the form of `name`.
         root: String,
         /// `Input Dims` of the op, baseline first; empty on a side without the op.
         shapes: [String; 2],
     },
     /// Allocations outside of ops.
     OutsideOps,
-    /// Blocks that were allocated before the first event.
+    /// Blocks that were allocated before the first memory event.
     Before,
-    /// What `Total Allocated` counts and no recorded event explains.
+    /// Bytes that `Total Allocated` counts but no recorded event explains.
     NotRecorded,
 }
 
@@ -35,9 +36,10 @@ pub enum MemorySource {
 pub struct MemoryFigures {
     /// Number of allocations.
     pub allocations: u64,
-    /// Bytes that they allocate in all. The sum is churn: memory that is freed and allocated again counts twice.
+    /// Total number of allocated bytes. Memory that is freed and allocated again counts twice.
     pub allocated: i64,
-    /// Of these, bytes that are freed before the outermost op around them ends; `None` without addresses.
+    /// Allocated bytes that are freed before the outermost op around the allocation ends; `None` without
+    /// addresses.
     pub temporary: Option<i64>,
     /// Bytes that are live at the peak of the device; `None` without addresses.
     pub at_peak: Option<i64>,
@@ -50,14 +52,14 @@ pub struct MemoryFigures {
 pub struct MemoryRow {
     /// The device.
     pub place: MemoryPlace,
-    /// Where the memory comes from.
+    /// The source of the memory.
     pub source: MemorySource,
     /// The figures; `None` on a side that records nothing for the device.
     pub figures: PerSide<Option<MemoryFigures>>,
 }
 
 impl MemorySource {
-    /// Name in tables.
+    /// Name of the memory source in tables.
     pub fn name(&self) -> &str {
         match self {
             MemorySource::Op { name, .. } => name,
@@ -69,8 +71,8 @@ impl MemorySource {
 }
 
 impl Analysis {
-    /// The memory of each device by matched op, outermost op and shapes, with most bytes live at the peak of
-    /// either side first. On each side, the bytes at the peak add up to the peak of the device.
+    /// The memory of each device by matched op, outermost op and shapes, sorted by descending bytes live at
+    /// the peak of either side. On each side, the bytes at the peak add up to the peak of the device.
     pub fn memory_rows(&self) -> Vec<MemoryRow> {
         let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
             BTreeMap::new();
@@ -103,8 +105,8 @@ impl Analysis {
         rows
     }
 
-    /// The matched op that an allocation is attributed to: the nearest op at or above `call` that both traces
-    /// have, otherwise the nearest op.
+    /// The matched op to which an allocation is attributed: the nearest op at or above `call` that
+    /// both traces have, otherwise the nearest op.
     pub(super) fn memory_node(&self, side: Side, call: CallId) -> Option<MergedId> {
         let common = self.diff().lowest_common_op(side, call);
         let op = common.or_else(|| self.op_of(side, call))?;
@@ -152,7 +154,7 @@ impl Analysis {
         found
     }
 
-    /// Where the memory of an op comes from, in words.
+    /// Describes the op of a node as a memory source.
     fn memory_source(&self, node: MergedId) -> MemorySource {
         let calls = self.diff().merged().node(node);
         let text = |of: &dyn Fn(Side, CallId) -> String| {
@@ -180,7 +182,7 @@ impl Analysis {
 }
 
 impl MemoryFigures {
-    /// No allocations on a device that has events.
+    /// The figures of a device that has events, for a source without allocations.
     fn none(usage: &DeviceUsage) -> MemoryFigures {
         let zero = usage.has_addresses().then_some(0);
         MemoryFigures { temporary: zero, at_peak: zero, at_end: zero, ..MemoryFigures::default() }

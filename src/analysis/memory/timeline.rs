@@ -1,4 +1,4 @@
-//! Allocated and reserved bytes of each step.
+//! Computes the allocated and reserved bytes of each step.
 
 use super::device::MemoryPlace;
 use super::usage::DeviceUsage;
@@ -15,7 +15,7 @@ pub struct MemoryTimelineRow {
     pub place: MemoryPlace,
     /// The matched step; `None` for the whole recording.
     pub step: Option<PerSide<Option<StepId>>>,
-    /// The memory; `None` on a side without the step or without events of the device.
+    /// The memory on each side; `None` on a side without the step or without events for the device.
     pub spans: PerSide<Option<MemorySpan>>,
 }
 
@@ -26,22 +26,22 @@ pub struct MemorySpan {
     pub allocations: u64,
     /// Number of frees.
     pub frees: u64,
-    /// Allocated at the start.
+    /// Bytes allocated at the start.
     pub start: i64,
-    /// Allocated at the end.
+    /// Bytes allocated at the end.
     pub end: i64,
-    /// Most bytes allocated at once.
+    /// Maximum number of bytes allocated at one time.
     pub peak: i64,
-    /// Name of the op in which the peak is reached; empty if it is at the start or outside of ops.
+    /// Name of the op that reaches the peak; empty if the peak is at the start or outside of ops.
     pub peak_op: String,
-    /// What the allocator holds at the end; `None` if unknown, as on the host.
+    /// Bytes that the allocator has reserved at the end; `None` if unknown, as on the host.
     pub reserved: Option<i64>,
-    /// Whether the bytes include what was live before the recording.
+    /// Whether the bytes include memory that was live before the recording.
     pub is_absolute: bool,
 }
 
 impl Analysis {
-    /// The memory of each device: the whole recording, then each step. Empty without memory events.
+    /// The memory timeline of each device: the whole recording, then each step; empty without memory events.
     pub fn memory_timeline(&self) -> Vec<MemoryTimelineRow> {
         let places: BTreeSet<MemoryPlace> = Side::BOTH
             .into_iter()

@@ -1,4 +1,4 @@
-//! The memory events of one trace → the allocated bytes over time and the blocks of each device.
+//! Derives the allocated bytes over time and the blocks of each device from the memory events of a trace.
 
 use super::callers::Callers;
 use super::device::MemoryPlace;
@@ -15,16 +15,17 @@ pub struct MemoryUsage {
 
 /// The allocations and frees of one device.
 ///
-/// The allocated bytes are `Total Allocated` where the trace records it. Otherwise they are the sum of `Bytes`
-/// from the first event on, and relative to what was live then.
+/// The allocated bytes are `Total Allocated` where the trace records it, otherwise the sum of
+/// `Bytes` since the first event, relative to what was live at that event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceUsage {
-    /// In order of time; at equal times in order of `Ev Idx`.
+    /// Memory events sorted by time, and by `Ev Idx` for equal times.
     events: Vec<MemoryEvent>,
     /// Allocated bytes after each event.
     allocated: Vec<i64>,
     blocks: Vec<Block>,
-    /// Frees of blocks that were allocated before the first event: the event and the bytes.
+    /// Frees of blocks that were allocated before the first event, each as the position of the event and the
+    /// bytes.
     earlier: Vec<(usize, i64)>,
     before: i64,
     has_totals: bool,
@@ -32,18 +33,18 @@ pub struct DeviceUsage {
     gaps: u64,
 }
 
-/// An allocated block of memory. `allocated` and `freed` are positions in [`DeviceUsage::events`].
+/// A block of memory. The fields `allocated` and `freed` are positions in [`DeviceUsage::events`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// The event that allocated it.
+    /// The event that allocated the block.
     pub allocated: usize,
-    /// The event that freed it; `None` if it is live at the end.
+    /// The event that freed the block; `None` if the block is live at the end.
     pub freed: Option<usize>,
-    /// Its size.
+    /// The size of the block.
     pub bytes: i64,
-    /// The innermost call on the thread that allocated it, at that time.
+    /// The innermost call on the allocating thread at the time of the allocation.
     pub call: Option<CallId>,
-    /// Whether it was freed before the outermost op around the allocation ended.
+    /// Whether the block was freed before the outermost op around the allocation ended.
     pub is_temporary: bool,
 }
 
@@ -61,12 +62,12 @@ impl MemoryUsage {
         MemoryUsage { devices: by_device.into_iter().map(usage).collect() }
     }
 
-    /// The devices with events, and what happened on each.
+    /// The devices that have memory events, with their allocations and frees.
     pub fn devices(&self) -> impl Iterator<Item = (MemoryPlace, &DeviceUsage)> {
         self.devices.iter().map(|(&place, usage)| (place, usage))
     }
 
-    /// What happened on a device; `None` if it has no events.
+    /// The allocations and frees of a device; `None` if the device has no events.
     pub fn device(&self, place: MemoryPlace) -> Option<&DeviceUsage> {
         self.devices.get(&place)
     }
@@ -95,7 +96,7 @@ impl DeviceUsage {
     }
 
     /// Matches frees with allocations by address, across threads. If an address is allocated twice without a
-    /// free, the free was not recorded: the first block ends there.
+    /// free, the free was not recorded: the first block ends at the second allocation.
     fn find_blocks(&mut self, events: &[MemoryEvent], tree: &CallTree, callers: &Callers<'_>) {
         let mut live: FxHashMap<i64, usize> = FxHashMap::default();
         for (at, event) in events.iter().enumerate() {
@@ -121,7 +122,7 @@ impl DeviceUsage {
         }
     }
 
-    /// The events, in order of time.
+    /// The memory events, sorted by time.
     pub fn events(&self) -> &[MemoryEvent] {
         &self.events
     }
@@ -131,7 +132,7 @@ impl DeviceUsage {
         &self.allocated
     }
 
-    /// All blocks, in order of their allocation.
+    /// All blocks, sorted by the time of their allocation.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -141,19 +142,19 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include what was live before the first event. They do not on the host, where
-    /// the profiler counts from 0, and in traces without `Total Allocated`.
+    /// Whether the allocated bytes include what was live before the first event. Memory from before is not
+    /// included on the host, where the profiler counts from 0, and in traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host
     }
 
-    /// Whether all events have an address, so that frees can be matched with allocations.
+    /// Whether all events have an address, so frees can be matched with allocations.
     pub fn has_addresses(&self) -> bool {
         self.has_addresses
     }
 
-    /// Number of events at which `Total Allocated` changed by another amount than `Bytes`: events before them
+    /// Number of events at which `Total Allocated` changed by an amount other than `Bytes`: earlier events
     /// are missing, or the counter was reset.
     pub fn gaps(&self) -> u64 {
         self.gaps
@@ -164,25 +165,25 @@ impl DeviceUsage {
         self.earlier.len() as u64
     }
 
-    /// The event at which most bytes were allocated, the first of them; `None` if that was before all events.
+    /// The first event at which most bytes were allocated; `None` if the peak was before all events.
     pub fn peak_event(&self) -> Option<usize> {
         let highest = self.allocated.iter().copied().max().filter(|&most| most > self.before)?;
         self.allocated.iter().position(|&allocated| allocated == highest)
     }
 
-    /// Most bytes that were allocated at once.
+    /// Maximum number of bytes allocated at one time.
     pub fn peak(&self) -> i64 {
         self.peak_event().map_or(self.before, |at| self.allocated[at])
     }
 
-    /// Allocated bytes after the events up to `time`, without those at `time`.
+    /// Allocated bytes just before `time`, excluding events at exactly that time.
     pub fn allocated_at(&self, time: Nanos) -> i64 {
         let before = self.events.partition_point(|event| event.time < time);
         before.checked_sub(1).map_or(self.before, |at| self.allocated[at])
     }
 
-    /// Bytes of blocks that were allocated before the first event, and are live after the event `at`; before all
-    /// events for `None`.
+    /// Bytes of blocks that were allocated before the first event and are live after the event `at`; with
+    /// `None`, before all events.
     pub fn earlier_at(&self, at: Option<usize>) -> i64 {
         let freed = self.earlier.iter().filter(|(freed, _)| at.is_some_and(|at| *freed <= at));
         freed.fold(self.before, |live, (_, bytes)| live.saturating_sub(*bytes))
@@ -190,7 +191,7 @@ impl DeviceUsage {
 }
 
 impl Block {
-    /// Whether the block is live after the event `at`; before all events for `None`.
+    /// Whether the block is live after the event `at`; with `None`, before all events.
     pub fn is_live(&self, at: Option<usize>) -> bool {
         at.is_some_and(|at| self.allocated <= at && self.freed.is_none_or(|freed| freed > at))
     }

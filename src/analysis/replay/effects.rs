@@ -1,4 +1,5 @@
-//! A comparison → what each change does to the step time, by replay; bounds and critical paths of both sides.
+//! Computes the effect of each change on the step time by replay, and bounds and critical paths of both
+//! sides.
 
 use super::mix::{ItemChange, Mix, Taken};
 use super::owners::Owners;
@@ -15,23 +16,24 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// Share of the step time by which a replay may differ from the recording.
+/// Maximum difference between a replay and its recording, as a share of the step time.
 const TOLERANCE: f64 = 0.02;
-/// The same if works of several streams depend on each other.
+/// Maximum difference between a replay and its recording if GPU events on several streams depend on each
+/// other.
 const CROSSING_TOLERANCE: f64 = 0.05;
-/// Share of the GPU time whose launch may be missing.
+/// Maximum share of the GPU time whose launch may be missing.
 const UNLAUNCHED: f64 = 0.5;
-/// The code which means that the sides run different programs.
+/// The code of the note that the sides run different programs.
 const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
-/// By how much kernels are made faster and slower to see how far the critical path is unique.
+/// Factors by which GPU work is scaled to find out how far the critical path is unique.
 const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
 
-/// What something does to the step time.
+/// The effect of a change, or of any other part of a program, on the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effect {
-    /// The baseline's step with the candidate's part, minus the baseline's step.
+    /// Step time of the baseline with this part taken from the candidate, minus step time of the baseline.
     pub alone: Nanos,
-    /// The candidate's step, minus the candidate's step with the baseline's part.
+    /// Step time of the candidate, minus step time of the candidate with this part taken from the baseline.
     pub last: Nanos,
 }
 
@@ -44,7 +46,7 @@ pub struct Check {
     pub replayed: Nanos,
 }
 
-/// A step time that the program could not go below.
+/// An assumption that gives a lower bound of the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
     /// The host takes no time.
@@ -53,7 +55,7 @@ pub enum Limit {
     Work,
     /// The host never waits for the GPU.
     Waits,
-    /// Communication takes no time, as if it was hidden.
+    /// Communication takes no time, as if it were hidden behind other work.
     Communication,
 }
 
@@ -71,7 +73,7 @@ impl Limit {
         }
     }
 
-    /// What is assumed.
+    /// Describes the assumption.
     pub fn meaning(self) -> &'static str {
         match self {
             Limit::Host => "lower bound: the host takes no time, as with captured graphs",
@@ -85,15 +87,15 @@ impl Limit {
 /// The critical path of a side, per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathRange {
-    /// As replayed.
+    /// The time of each part in the replay.
     pub time: [Nanos; PathPart::ALL.len()],
-    /// The smallest time of each part if GPU work is 2% faster, as recorded or 2% slower.
+    /// The smallest time of each part if GPU work is 2% faster, as recorded, or 2% slower.
     pub least: [Nanos; PathPart::ALL.len()],
-    /// The largest time of each part, likewise.
+    /// The largest time of each part if GPU work is 2% faster, as recorded, or 2% slower.
     pub most: [Nanos; PathPart::ALL.len()],
 }
 
-/// The graphs of both sides of a comparison, checked: their replays reproduce the recordings.
+/// The dependency graphs of both sides, whose replays were checked to reproduce the recordings.
 #[derive(Debug)]
 pub struct Replays {
     recorded: PerSide<Recorded>,
@@ -101,21 +103,21 @@ pub struct Replays {
     steps: PerSide<i64>,
     /// Number of compared steps.
     compared: PerSide<i64>,
-    /// When the replay of each side as recorded ends.
+    /// Time at which the unchanged replay of each side ends.
     ends: PerSide<i64>,
 }
 
 impl Replays {
-    /// The graphs of both sides.
+    /// Builds the graphs of both sides and checks their replays.
     ///
     /// # Errors
-    /// The side that cannot be replayed and the reason; without a side if it is the comparison.
+    /// The side that cannot be replayed (`None` if the comparison itself is the reason), and the reason.
     pub fn of(analysis: &Analysis) -> Result<Replays, (Option<Side>, Reason)> {
         if analysis.comparability().both.get(OTHER_PROGRAM).is_some() {
             return Err((None, Reason::NotComparable));
         }
         let owners = Owners::of(analysis);
-        // Not on a thread pool: this may be computed in a forked process, where the threads of a pool do not exist.
+        // No thread pool is used: this may run in a forked process, where the threads of a pool do not exist.
         let PerSide { baseline, candidate } = PerSide::from_fn(|side| {
             let is_wanted = |call: CallId| owners.may_matter(side, call);
             let of = Recorded::with_points(analysis.tree(side), analysis.steps(side), &is_wanted);
@@ -147,7 +149,7 @@ impl Replays {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
-    /// The effect of the items that `is_taken` selects, with the works that they launch.
+    /// The effect of the items that `is_taken` selects, including the GPU events that they launch.
     pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
         let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
         let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
@@ -159,8 +161,8 @@ impl Replays {
         self.effect(&mix, &Taken { changes: vec![true], host: false, works: false })
     }
 
-    /// The step time of the baseline's graph with the candidate's durations, and what was recorded. For
-    /// programs of equal structure, both are the same.
+    /// The step time of the baseline's graph with the candidate's durations, and the recorded step
+    /// time of the candidate. Both step times are equal if the programs have the same structure.
     pub fn transferred(&self, analysis: &Analysis) -> Check {
         let end = self.mix(analysis).transferred().play().end;
         let steps = self.steps.candidate;
@@ -185,11 +187,11 @@ impl Replays {
 }
 
 impl Recorded {
-    /// Checks that the replay reproduces the recording: the window, and each step but the first of several,
-    /// which may wait for work from before.
+    /// Checks that the replay reproduces the recording: the whole window, and each step except the first of
+    /// several steps, which may wait for earlier work.
     ///
     /// # Errors
-    /// If GPU work has no launches, or the replay differs from the recording.
+    /// GPU work has no launches, or the replay differs from the recording.
     pub fn check(&self) -> Result<(), Reason> {
         if self.unlaunched > UNLAUNCHED {
             return Err(Reason::Launches);
@@ -204,8 +206,8 @@ impl Recorded {
         }
     }
 
-    /// How much the replay differs from the recording: of the window, and of each step but the first of
-    /// several, as a share of the mean step.
+    /// How much the replay differs from the recording, as a share of the mean step: for the whole window,
+    /// and for each step except the first of several steps.
     pub fn errors(&self, steps: &[i64], end: i64) -> Vec<f64> {
         let all = self.measured.end.max(1) as f64;
         let mean = all / self.measured.steps.len().max(1) as f64;
@@ -221,17 +223,18 @@ impl Recorded {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Effects {
-    /// By the position of the change in [`Changes::list`](crate::analysis::Changes::list).
+    /// The effect of each change, by its position in [`Changes::list`](crate::analysis::Changes::list).
     pub of_changes: Vec<Effect>,
-    /// All changes together.
+    /// The effect of all changes together.
     pub joint: Effect,
-    /// The host times of matched calls: noise, or another host.
+    /// The effect of the host times of matched calls, which differ due to noise or another host.
     pub host: Effect,
-    /// The durations of the same kernels at matched calls: noise, clocks, or another device.
+    /// The effect of the durations of the same kernels at matched calls, which differ due to noise, clocks
+    /// or another device.
     pub kernels: Effect,
-    /// How well each side is reproduced.
+    /// How well the replay of each side reproduces its recording.
     pub checks: PerSide<Check>,
-    /// Step times of both sides in the order of [`Limit::ALL`].
+    /// The lower bounds of the step times of both sides, in the order of [`Limit::ALL`].
     pub limits: [PerSide<Nanos>; Limit::ALL.len()],
     /// The critical path of each side.
     pub paths: PerSide<PathRange>,
@@ -241,7 +244,7 @@ impl Effects {
     /// The effects of all changes.
     ///
     /// # Errors
-    /// Those of [`Replays::of`].
+    /// Any error of [`Replays::of`].
     pub fn of(analysis: &Analysis) -> Result<Effects, (Option<Side>, Reason)> {
         let replays = Replays::of(analysis)?;
         let mix = replays.mix(analysis);
@@ -280,7 +283,7 @@ impl Effects {
 }
 
 impl Replays {
-    /// The step time of a side at a limit.
+    /// The lower bound of the step time of a side under an assumption.
     fn step_time_at(
         &self,
         analysis: &Analysis,

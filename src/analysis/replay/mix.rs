@@ -1,4 +1,4 @@
-//! The graphs of two traces → one graph in which some parts are the candidate's.
+//! Combines the graphs of two traces into one graph in which some parts are taken from the other side.
 //!
 //! ```text
 //! matched points, in order   ──┬────────┬─────────────────┬────
@@ -6,8 +6,9 @@
 //! candidate between them       │  gap   │ gap  op b  gap  │
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
-//! Points of matched calls that are in the same order on both sides divide both lines into segments. A change
-//! takes over the segments that contain its calls, and the works of its rows at matched launches.
+//! Points of matched calls that are in the same order on both sides divide both host lines into segments. If
+//! a change is taken from the other side, so are the segments that contain its calls, and the GPU events of
+//! its rows at matched launches.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -20,14 +21,14 @@ use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
 
-/// What of the other side a graph takes over.
+/// Which parts of a graph are taken from the other side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// Whether each change is taken.
+    /// Whether the parts of each change are taken from the other side.
     pub(super) changes: Vec<bool>,
-    /// Whether the host times of matched calls are.
+    /// Whether the host times of matched calls are taken from the other side.
     pub(super) host: bool,
-    /// Whether works of matched launches that belong to no change are.
+    /// Whether GPU events of matched launches that belong to no change are taken from the other side.
     pub(super) works: bool,
 }
 
@@ -37,7 +38,7 @@ impl Taken {
     }
 }
 
-/// The change of an item's point and that of the host time before it.
+/// The change that an item's point belongs to, and the change that the host time before the point belongs to.
 pub(super) type ItemChange = (Option<u32>, Option<u32>);
 
 /// Two graphs, divided into segments at matched points.
@@ -47,24 +48,24 @@ pub(super) struct Mix<'r> {
     segments: Vec<Segment>,
     parts: Vec<Part>,
     items: PerSide<Vec<ItemChange>>,
-    /// The change of each work, per side.
+    /// The change that each GPU event belongs to, on each side.
     works: PerSide<Vec<Option<u32>>>,
 }
 
-/// The items of both sides up to a matched point, which is the last item of both ranges. Only the last segment
-/// has no such point.
+/// The items of both sides up to and including a matched point, except that the last segment ends without
+/// such a point.
 #[derive(Debug, Clone)]
 struct Segment {
     items: PerSide<Range<usize>>,
     is_anchored: bool,
 }
 
-/// A part of both graphs: most segments are only host time that belongs to no change.
+/// A part of both graphs. Most segments contain only host time that belongs to no change.
 #[derive(Debug, Clone, Copy)]
 enum Part {
-    /// Host time outside of runtime calls and in them.
+    /// Host time outside of runtime calls, and host time in runtime calls.
     Host { outside: PerSide<i64>, in_calls: PerSide<i64> },
-    /// A segment with anything else, by position.
+    /// A segment that contains more than host time without a change, given by its position.
     Segment(u32),
 }
 
@@ -103,7 +104,8 @@ fn parts(
 }
 
 impl<'r> Mix<'r> {
-    /// Divides two graphs whose parts belong to these changes.
+    /// Divides two graphs into segments. The parameters `items` and `works` list the changes that the parts
+    /// of the graphs belong to.
     pub(super) fn new(
         sides: PerSide<&'r Recorded>,
         diff: &TraceDiff,
@@ -115,7 +117,7 @@ impl<'r> Mix<'r> {
         Mix { sides, segments, parts, items, works }
     }
 
-    /// The graph of a side with some parts of the other side.
+    /// Builds the graph of a side with some parts taken from the other side.
     pub(super) fn with(&self, side: Side, taken: &Taken) -> Program<'r> {
         let own = self.sides[side];
         let mut program = Program { before: own.before.clone(), ..Program::default() };
@@ -165,7 +167,7 @@ impl<'r> Mix<'r> {
         self.anchor(side, anchor(side), anchor(other), taken, program);
     }
 
-    /// Items as recorded.
+    /// Adds items to a program as recorded.
     fn put_all(&self, side: Side, items: Range<usize>, program: &mut Program<'r>) {
         for item in &self.sides[side].items[items] {
             program.host(item.time, item.in_call);
@@ -174,7 +176,7 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// The parts of items whose change is wanted.
+    /// Adds the parts of items whose change is wanted.
     fn put(
         &self,
         side: Side,
@@ -194,7 +196,7 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// A matched point: its works are those of each side whose change is wanted.
+    /// Adds a matched point, with the GPU events of each side whose change is wanted.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {
@@ -224,8 +226,9 @@ impl<'r> Mix<'r> {
         program.step(&own);
     }
 
-    /// The baseline's graph with the candidate's durations: what a replay of equal programs should
-    /// reproduce. Works without a counterpart share the time in which the candidate's were busy.
+    /// Builds the baseline's graph with the candidate's durations, which a replay should reproduce if the
+    /// programs are equal. GPU events without a counterpart share the time during which the candidate's
+    /// events were busy.
     pub(super) fn transferred(&self) -> Program<'r> {
         let PerSide { baseline, candidate } = self.sides;
         let mut program = Program { before: baseline.before.clone(), ..Program::default() };
@@ -273,7 +276,7 @@ impl<'r> Mix<'r> {
         program
     }
 
-    /// Gives a work the typical values of the candidate.
+    /// Gives a GPU event the typical latencies and gaps of the candidate.
     fn retune(&self, work: &mut PlayWork<'r>) {
         work.typical = &self.sides.candidate.typical;
         work.is_apart = !self.sides.baseline.is_crossing;
@@ -284,7 +287,7 @@ impl<'r> Mix<'r> {
     }
 }
 
-/// Works that share a time in proportion to their own.
+/// Divides a total time among GPU events in proportion to their recorded times.
 struct Share {
     wanted: i64,
     given: i64,
@@ -307,7 +310,7 @@ impl Speed for Share {
     }
 }
 
-/// The time of what an item launches: the durations, or the time in which only it was busy.
+/// The time of the GPU events that an item launches: their total duration, or their total busy time.
 fn launched(recorded: &Recorded, item: &Item, is_busy: bool) -> i64 {
     let time = |work: &Work| if is_busy { work.busy } else { work.time };
     match item.action {
@@ -367,9 +370,10 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
     segments
 }
 
-/// The longest list of pairs, sorted by the first position, that is also sorted by the second.
+/// The longest subsequence of pairs (sorted by their first position) that is also sorted by the second
+/// position.
 fn longest_in_order(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    // For each length, the pair that the list of this length with the smallest end ends with.
+    // For each length, the pair that ends the list of this length with the smallest last position.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, &(_, other)) in pairs.iter().enumerate() {

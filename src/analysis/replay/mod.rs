@@ -1,11 +1,12 @@
-//! The steps of a trace as a graph of dependencies, replayed with other durations: what a change does to the
-//! step time, which an attribution cannot say because GPU time hides behind host time.
+//! Represents the steps of a trace as a graph of dependencies that is replayed with other durations. A
+//! replay shows the effect of a change on the step time, which an attribution cannot show because GPU time
+//! may overlap with host time.
 //!
 //! ```text
 //! trace ─▶ Recorded: host line, launches, works, waits ─┬─ Scenario ─────────────▶ step time, critical path
 //! trace ─▶ Recorded ────────────────────────────────────┴─ Mix of both, by change ─▶ Effects
 //! ```
-//! `docs/guides/what-if.md` describes the model and its limits.
+//! The guide `docs/guides/what-if.md` describes the replay model and its limits.
 
 mod effects;
 mod mix;

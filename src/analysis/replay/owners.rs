@@ -1,4 +1,4 @@
-//! The changes of a comparison → the change that each item of the host line and each work belongs to.
+//! Determines the change to which each item of the host line and each GPU event belongs.
 
 use super::parts::{Item, Point, Work};
 use crate::analysis::{Analysis, Change, ChangeKind};
@@ -6,7 +6,7 @@ use crate::program::Measure;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// The changes of calls and rows.
+/// The change that each call and each row belongs to.
 #[derive(Debug)]
 pub(super) struct Owners<'a> {
     analysis: &'a Analysis,
@@ -34,7 +34,7 @@ impl<'a> Owners<'a> {
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
         let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
-        // What is inside an unmatched call, or inside an op, belongs to the change of that call.
+        // Calls inside an op, or inside an unmatched call, belong to the change of that call.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
             let own = claimed[id.index()]
@@ -54,8 +54,9 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row, graphs }
     }
 
-    /// Whether the start and end of a call are points of the graph: it launches work, waits for the GPU, or is
-    /// part of a change. Of other matched calls only the time matters, and that stays in the host line.
+    /// Whether the start and end of a call are points of the graph: the call launches work, waits for the
+    /// GPU, or is part of a change. For all other matched calls only the time matters, which stays in the
+    /// host line.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {
@@ -73,8 +74,8 @@ impl<'a> Owners<'a> {
         self.of_node[self.analysis.diff().merged().of(side, call).index()]
     }
 
-    /// The change of the host time of a call. That of a matched call belongs to no change, unless host
-    /// time is what is measured, or the call takes none on one side because a graph replays it.
+    /// The change of a call's host time. The host time of a matched call belongs to no change, unless host
+    /// time is measured or the call takes no host time on one side because a graph replays it.
     fn host(&self, side: Side, call: CallId) -> Option<u32> {
         match (self.analysis.diff().partner(side, call), self.analysis.measure()) {
             (None, _) => self.call(side, call),
@@ -90,7 +91,7 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// The changes of the point of each item and of the host time before it.
+    /// For each item, the change of its point and the change of the host time before the point.
     pub(super) fn items(&self, side: Side, items: &[Item]) -> Vec<(Option<u32>, Option<u32>)> {
         let of = |item: &Item| {
             let point = match item.point {
@@ -102,7 +103,7 @@ impl<'a> Owners<'a> {
         items.iter().map(of).collect()
     }
 
-    /// The change of each work: that of its row, otherwise that of its launch.
+    /// The change of each GPU event: the change of its row or, if there is none, of its launch.
     pub(super) fn works(&self, side: Side, works: &[Work]) -> Vec<Option<u32>> {
         let of = |work: &Work| {
             let row = self.analysis.row_index(side, work.call);

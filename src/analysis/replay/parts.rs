@@ -1,10 +1,10 @@
-//! The parts of the graph of a trace: points of the host, work of the GPU, and waits between the two.
+//! The parts of a trace's dependency graph: host points, GPU events, and waits of one for the other.
 
 use crate::program::StepId;
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallTree};
 
-/// A point of the host line.
+/// A point in time on the host line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Point {
     /// A call starts.
@@ -18,11 +18,11 @@ pub enum Point {
 /// What happens at a point of the host line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing that the GPU notices.
+    /// Nothing happens that affects the GPU.
     Nothing,
-    /// These works are launched: positions in `Recorded::works`.
+    /// GPU events are launched; the numbers are a range of positions in `Recorded::works`.
     Launch(u32, u32),
-    /// The host waits: a position in `Recorded::waits`.
+    /// The host waits; the number is a position in `Recorded::waits`.
     Wait(u32),
 }
 
@@ -31,42 +31,42 @@ pub enum Action {
 pub struct Item {
     /// The point.
     pub point: Point,
-    /// Host time since the point before, in ns, without time in which the host waited for the GPU.
+    /// Host time since the previous point in ns, excluding time in which the host waited for the GPU.
     pub time: i64,
-    /// The innermost call that was open before the point; a thread root outside of all calls.
+    /// The innermost call that was open before the point, or the root of the thread outside of all calls.
     pub owner: Option<CallId>,
-    /// Whether that call is a runtime call.
+    /// Whether the owner is a runtime call.
     pub in_call: bool,
     /// What happens at the point.
     pub action: Action,
 }
 
-/// A kernel, copy or memset.
+/// A GPU event: a kernel, copy or memset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// The GPU event.
+    /// The call of the GPU event.
     pub call: CallId,
     /// Duration, in ns.
     pub time: i64,
-    /// The part of the duration in which no work ran that started earlier, in ns.
+    /// The part of the duration during which no GPU event ran that started earlier, in ns.
     pub busy: i64,
-    /// Its stream, from 0, by position in `Recorded::streams`.
+    /// The event's stream, as a position in `Recorded::streams`.
     pub stream: usize,
-    /// Which gap precedes it.
+    /// The kind of the event, which determines the gap before it.
     pub kind: WorkKind,
-    /// Time from its launch until an idle device starts it, in ns; `None` if its launch is not in the trace,
-    /// so that only the order of its stream is known.
+    /// Time in ns from the launch until an idle device starts the event; `None` if the launch is
+    /// not in the trace, so only the order within the stream is known.
     pub latency: Option<i64>,
-    /// What it waits for on another stream, inferred from the recorded times.
+    /// The event on another stream that this event waits for, inferred from the recorded times.
     pub waits: Option<Behind>,
 }
 
-/// The kinds of work that have gaps of their own.
+/// A kind of GPU event with its own typical gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkKind(pub(super) u8);
 
 impl WorkKind {
-    /// Number of kinds.
+    /// Number of kinds of GPU events.
     pub(super) const COUNT: usize = 6;
 
     pub(super) fn of(category: Category, in_graph: bool) -> WorkKind {
@@ -83,57 +83,57 @@ impl WorkKind {
         WorkKind(kind + if in_graph { 3 } else { 0 })
     }
 
-    /// Whether the work is a node of a graph.
+    /// Whether the event is a node of a captured graph.
     pub(super) fn is_in_graph(self) -> bool {
         self.0 >= 3
     }
 }
 
-/// A work of a stream, counted back from the last one that was launched: 0 is the last.
+/// A GPU event of a stream, given by its distance from the most recently launched event of that stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {
     /// The stream.
     pub stream: usize,
-    /// How many works of the stream were launched later.
+    /// Number of events of the stream that were launched later; 0 for the most recent event.
     pub back: u32,
 }
 
 /// A wait of the host for the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// What it waits for: all of these.
+    /// All GPU events that the host waits for.
     pub targets: Vec<Behind>,
-    /// Time from the end of the work until the call returns, in ns.
+    /// Time from the end of the events until the call returns, in ns.
     pub latency: i64,
     /// The waiting call.
     pub call: CallId,
 }
 
-/// When the parts of a window ended, in ns since its start.
+/// Times at which a window and its steps end, in ns since the start of the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Replayed {
-    /// When all work was done.
+    /// Time at which all work was done.
     pub end: i64,
-    /// When each step was done: its host part, and all GPU work that was launched until then.
+    /// Time at which each step was done, including its host part and all GPU work launched until then.
     pub steps: Vec<i64>,
 }
 
-/// Tolerance between the clocks of host and device, in ns.
+/// Tolerance between the host clock and the device clock, in ns.
 pub(super) const CLOCK: i64 = 3_000;
 
-/// GPU work of the window before its typical values are known.
+/// A GPU event of the window before its typical latency and gap are known.
 pub(super) struct Draft {
     pub(super) call: CallId,
     pub(super) start: i64,
     pub(super) end: i64,
     pub(super) stream: usize,
     pub(super) kind: WorkKind,
-    /// Start of the launching call, and its name; `None` if it is not in the trace.
+    /// Start and name of the launching call; `None` if the launch is not in the trace.
     pub(super) launch: Option<(i64, u32)>,
     pub(super) step: usize,
 }
 
-/// A wait before its typical values are known.
+/// A wait before its typical return latency is known.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) call: CallId,
@@ -141,7 +141,7 @@ pub(super) struct Waiting {
     pub(super) item: usize,
     pub(super) start: i64,
     pub(super) end: i64,
-    /// When the work that it waited for ended, as recorded.
+    /// Recorded time at which the awaited GPU events ended.
     pub(super) done: Option<i64>,
     pub(super) targets: Vec<Behind>,
 }

@@ -1,4 +1,5 @@
-//! A replay → its critical path: the chain of host time and work that determines when the window ends.
+//! Finds the critical path of a replay: the chain of host time and GPU events that determines when the
+//! window ends.
 
 use super::play::{Bound, Program, Seen};
 
@@ -7,22 +8,22 @@ use super::play::{Bound, Program, Seen};
 pub enum PathPart {
     /// Host time outside of runtime calls.
     Host,
-    /// Runtime calls, without time in which they wait for the GPU.
+    /// Runtime calls, excluding time in which they wait for the GPU.
     Calls,
-    /// From a launch until an idle device starts the work.
+    /// Time from a launch until an idle device starts the event.
     Launch,
     /// Kernels, copies and memsets.
     Work,
-    /// Between two works of a stream, and until a stream goes on that waited for another one.
+    /// Time between two events of a stream, and until a stream that waited for another stream continues.
     Gap,
-    /// From the end of the work until a waiting host call returns.
+    /// Time from the end of the awaited events until a waiting host call returns.
     Sync,
-    /// Work that was launched before the window.
+    /// GPU work that was launched before the window.
     Before,
 }
 
 impl PathPart {
-    /// All parts.
+    /// All parts of a critical path.
     pub const ALL: [PathPart; 7] = [
         PathPart::Host,
         PathPart::Calls,
@@ -33,7 +34,7 @@ impl PathPart {
         PathPart::Before,
     ];
 
-    /// The name in tables.
+    /// The name of the part in tables.
     pub fn label(self) -> &'static str {
         match self {
             PathPart::Host => "host",
@@ -62,7 +63,7 @@ impl CriticalPath {
         self.0[part as usize] += time;
     }
 
-    /// The critical path of a program.
+    /// Computes the critical path of a program.
     pub(super) fn of(program: &Program<'_>) -> CriticalPath {
         let mut seen = Vec::new();
         let mut works = vec![(0, 0, Bound::Stream { after: None }, 0); program.works.len()];
@@ -79,7 +80,7 @@ impl CriticalPath {
         let mut work = last.filter(|&at| works[at].1 == end);
         let mut host = seen.len();
         loop {
-            // Along the works, back to the launch of the first one.
+            // Follow the GPU events back to the launch of the first one.
             while let Some(at) = work {
                 let (start, end, bound, launched) = works[at];
                 path.add(PathPart::Work, end - start);
@@ -100,7 +101,7 @@ impl CriticalPath {
                 };
                 work = after;
             }
-            // Along the host, back to the last wait.
+            // Follow the host line back to the last wait.
             loop {
                 let Some(before) = host.checked_sub(1) else { return path };
                 host = before;

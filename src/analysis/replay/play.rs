@@ -1,26 +1,26 @@
-//! A program of host times, launches and waits → when its steps end.
+//! Replays a program of host times, launches and waits, and computes when its steps end.
 
 use super::parts::{Action, Behind, Item, Point, Replayed, WorkKind};
 use super::recorded::Recorded;
 use super::typical::Typical;
 use crate::tree::CallId;
 
-/// What is replayed: a part of the host line.
+/// A part of the host line that is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Do {
     /// Host time outside of runtime calls, in ns.
     Host(i64),
     /// Host time in runtime calls, in ns.
     Call(i64),
-    /// Works are launched: positions in [`Program::works`].
+    /// GPU events are launched; the numbers are a range of positions in [`Program::works`].
     Launch(u32, u32),
-    /// The host waits: a position in [`Program::waits`].
+    /// The host waits; the number is a position in [`Program::waits`].
     Wait(u32),
     /// A step ends.
     Step,
 }
 
-/// A work to replay.
+/// A GPU event to replay.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlayWork<'r> {
     pub(super) call: CallId,
@@ -30,32 +30,32 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether time in which other streams ran work is not part of its gap.
+    /// Whether the gap before the event excludes time in which other streams ran events.
     pub(super) is_apart: bool,
 }
 
-/// A program to replay.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Program<'r> {
     pub(super) line: Vec<Do>,
     pub(super) works: Vec<PlayWork<'r>>,
-    /// The waiting call, what it waits for, and the time until it returns.
+    /// Each wait: the waiting call, the events that it waits for, and the time from their end until it
+    /// returns.
     pub(super) waits: Vec<(CallId, &'r [Behind], i64)>,
-    /// When each stream is free.
+    /// Time at which each stream finishes the work launched before the window.
     pub(super) before: Vec<i64>,
 }
 
-/// Other durations for a replay.
+/// Durations that replace the recorded ones in a replay.
 pub(super) trait Speed {
-    /// Host time instead of a recorded one.
+    /// Replaces a recorded host time.
     fn host(&self, time: i64) -> i64;
-    /// Duration of a work instead of the recorded one.
+    /// Replaces the recorded duration of a GPU event.
     fn work(&self, call: CallId, time: i64) -> i64;
     /// Whether the host still waits at a call.
     fn waits(&self, call: CallId) -> bool;
 }
 
-/// Everything as recorded.
+/// Leaves all recorded durations as they are.
 pub(super) struct AsRecorded;
 
 impl Speed for AsRecorded {
@@ -73,7 +73,7 @@ impl Speed for AsRecorded {
 }
 
 impl<'r> Program<'r> {
-    /// The program that was recorded, with other durations.
+    /// Creates the recorded program with other durations.
     pub(super) fn of(recorded: &'r Recorded, speed: &impl Speed) -> Program<'r> {
         let mut program = Program { before: recorded.before.clone(), ..Program::default() };
         for item in &recorded.items {
@@ -84,7 +84,7 @@ impl<'r> Program<'r> {
         program
     }
 
-    /// Host time, in a runtime call or outside of them.
+    /// Adds host time, either in a runtime call or outside of runtime calls.
     pub(super) fn host(&mut self, time: i64, in_call: bool) {
         if time == 0 {
             return;
@@ -136,7 +136,7 @@ impl<'r> Program<'r> {
         }
     }
 
-    /// The program with other durations.
+    /// Returns this program with other durations.
     pub(super) fn at(&self, speed: &impl Speed) -> Program<'r> {
         let mut program = self.clone();
         for part in &mut program.line {
@@ -207,14 +207,14 @@ impl<'r> Program<'r> {
     }
 }
 
-/// When a stream is free, and its last work.
+/// Time at which a stream becomes free, and its last event.
 #[derive(Debug, Clone, Copy, Default)]
 struct Free {
     at: i64,
     last: Option<(u32, WorkKind)>,
 }
 
-/// When a work starts, and why then.
+/// The time at which a GPU event starts, and what determines this time.
 fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>]) -> (i64, Bound) {
     let free = free[work.stream];
     let gap = free.last.map_or(0, |(_, kind)| match work.is_apart {
@@ -237,25 +237,25 @@ fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>])
     (start, bound)
 }
 
-/// What determined when a work started. Times are in ns.
+/// What determined when a GPU event started; times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// Its launch, this long before.
+    /// The event's launch, which happened `latency` earlier.
     Launch { latency: i64 },
-    /// The work before it on its stream, or work from before the window.
+    /// The previous event of the same stream; `None` stands for work from before the window.
     Stream { after: Option<u32> },
-    /// A work of another stream.
+    /// An event of another stream.
     Crossing { after: u32 },
 }
 
-/// A part of a replay. Times are in ns.
+/// A replayed part; times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// The host ran.
+    /// The host ran for a time.
     Host { time: i64, in_call: bool },
-    /// A work ran.
+    /// A GPU event ran.
     Work { at: u32, start: i64, end: i64, bound: Bound },
-    /// The host waited for a work, and went on this long after its end.
+    /// The host waited for a GPU event, and continued `latency` after the end of the event.
     Waited { work: u32, latency: i64 },
 }
 

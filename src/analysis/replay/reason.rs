@@ -2,26 +2,25 @@
 
 use std::fmt;
 
-/// Why there is no effect.
+/// The reason why effects cannot be computed by replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// GPU events without a stream.
+    /// Some GPU events have no stream.
     Streams,
     /// Several devices run work of one process.
     Devices,
-    /// Several threads launch work at the same time, or have steps of their own.
+    /// Several threads launch work at the same time, or have separate steps.
     Threads,
-    /// Work starts before it is launched.
+    /// GPU events start before they are launched.
     Clocks,
-    /// No host call launches the work: it cannot depend on the host.
+    /// Most GPU work has no launch in the trace, so its dependency on the host is unknown.
     Launches,
-    /// The recording is cut off or damaged.
+    /// The recording is truncated or damaged.
     Damaged,
     /// The traces do not record the same work.
     NotComparable,
-    /// The replay of the whole recording, or of one of its steps, differs from the recording by this share of
-    /// it.
+    /// The replay of the whole recording, or of one of its steps, differs from the recording by this share.
     NotReproduced(f64),
 }
 

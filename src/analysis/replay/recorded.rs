@@ -1,13 +1,15 @@
-//! One trace → the line of its host, and the GPU work that the line launches, with typical latencies.
+//! Derives from a trace the line of its host and the GPU events that the line launches, with typical
+//! latencies.
 //!
 //! ```text
 //! host   ├gap┤op├gap┤launch├gap┤launch├──── synchronization ────┤gap┤
 //!                      ╰latency╮    ╰latency╮                    ╭return latency
 //! stream                       ├─ kernel ─┤gap├──── kernel ──────┤
 //! ```
-//! Threads that hand over to each other, such as the main thread and the one of autograd, share one line.
-//! Host gaps and durations of GPU work are as recorded. Latencies and the gaps between kernels are typical
-//! values of the trace: with the recorded value of each, a replay could not fail.
+//! Threads that take turns, such as the main thread and the autograd thread, share one line. Host gaps and
+//! durations of GPU events are as recorded. Latencies and the gaps between kernels are typical values of the
+//! trace: with the individual recorded values, a replay would agree with its recording even if the model
+//! were wrong.
 
 use super::parts::{
     Action, Behind, CLOCK, Draft, Item, Point, Replayed, Wait, Waiting, Work, WorkKind, span,
@@ -19,31 +21,32 @@ use crate::program::{Steps, is_synchronisation};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
-/// What was recorded of the steps of one trace, as a graph that can be replayed. Times are in ns.
+/// The steps of a trace as a dependency graph that can be replayed; times are in ns.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// The host line, in order.
+    /// The points of the host line, in order.
     pub items: Vec<Item>,
-    /// GPU work in the order of its launches.
+    /// GPU events in the order of their launches.
     pub works: Vec<Work>,
     /// Waits of the host.
     pub waits: Vec<Wait>,
-    /// Numbers of the streams, the busiest first.
+    /// Stream numbers, sorted by descending busy time.
     pub streams: Vec<i64>,
-    /// Per stream, when work that was launched before the window ends, since the start of the window.
+    /// Time at which each stream finishes work launched before the window, relative to the start of the
+    /// window.
     pub before: Vec<i64>,
-    /// Typical gaps.
+    /// Typical latencies and gaps.
     pub typical: Typical,
-    /// What was recorded.
+    /// The recorded end times of the window and its steps.
     pub measured: Replayed,
-    /// Whether works of several streams depend on each other.
+    /// Whether GPU events on several streams depend on each other.
     pub is_crossing: bool,
     /// Share of the GPU time in the window whose launch is not in the trace.
     pub unlaunched: f64,
 }
 
 impl Recorded {
-    /// The graph of the steps of a trace; of the whole trace if it has no steps.
+    /// Builds the graph of the steps of a trace, or of the whole trace if it has no steps.
     ///
     /// # Errors
     /// The reason why the trace cannot be replayed.
@@ -51,7 +54,7 @@ impl Recorded {
         Recorded::with_points(tree, steps, &|_| true)
     }
 
-    /// Same as [`Recorded::of`], without the starts and ends of calls that are not wanted. Their host time stays.
+    /// Like [`Recorded::of`], but without the starts and ends of unwanted calls, whose host time is kept.
     pub(super) fn with_points(
         tree: &CallTree,
         steps: &Steps,
@@ -63,7 +66,7 @@ impl Recorded {
     }
 }
 
-/// Start of the first step and end of the last one.
+/// The time span from the start of the first step to the end of the last step.
 fn window(tree: &CallTree, steps: &Steps) -> Range<i64> {
     let spans = steps.spans();
     match (spans.iter().map(|s| s.start.0).min(), spans.iter().map(|s| s.end.0).max()) {
@@ -89,7 +92,7 @@ struct Builder<'t> {
     drafts: Vec<Draft>,
     streams: Vec<i64>,
     before: Vec<i64>,
-    /// Works without a launch that follow a work on its stream.
+    /// Pairs of a GPU event and an event without a launch that follows it on the same stream.
     followers: Vec<(CallId, CallId)>,
     unlaunched: f64,
 }
@@ -117,7 +120,8 @@ impl<'t> Builder<'t> {
         Some((stream.device, stream.number))
     }
 
-    /// Sorts all GPU work into streams; finds what was launched before the window and what follows what.
+    /// Sorts all GPU events into streams, and finds events launched before the window and events without a
+    /// launch.
     fn find_streams(&mut self) -> Result<(), Reason> {
         let tree = self.tree;
         let mut works: Vec<(i64, CallId, i64, bool)> = Vec::new();
@@ -246,7 +250,8 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the works that a call launches, with those that follow them on their streams.
+    /// Adds the GPU events that a call launches, together with events without a launch that follow on their
+    /// streams.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {
@@ -292,7 +297,7 @@ impl<'t> Builder<'t> {
         });
     }
 
-    /// What a call waited for when it returned; `None` if it does not wait.
+    /// The events that a call waited for when it returned; `None` if the call does not wait.
     fn waiting(&self, call: CallId, before: Option<&Item>) -> Option<Waiting> {
         let tree = self.tree;
         if tree.kind(call) != CallKind::Runtime {
@@ -321,7 +326,7 @@ impl<'t> Builder<'t> {
         Some(Waiting { call, name, item: 0, start, end, done, targets })
     }
 
-    /// The recorded end of a work.
+    /// The recorded end of a GPU event.
     fn ended(&self, target: Behind) -> Option<i64> {
         let of_stream = self.drafts.iter().rev().filter(|work| work.stream == target.stream);
         of_stream.clone().nth(target.back as usize).map(|work| work.end)
@@ -350,7 +355,7 @@ impl<'t> Builder<'t> {
         last.map(|(_, target)| target).into_iter().collect()
     }
 
-    /// When each step was complete: its host part and all work that was launched so far.
+    /// The recorded end of the window and of each step, including all work that was launched until then.
     fn measured(&self, host_ends: &[i64]) -> Replayed {
         let mut ends = host_ends.to_vec();
         for work in &self.drafts {
@@ -371,7 +376,7 @@ impl<'t> Builder<'t> {
 }
 
 impl Recorded {
-    /// For each work, the change of the item that launches it.
+    /// For each GPU event, the change of the item that launches the event.
     pub(super) fn works_of_items(&self, items: &[(Option<u32>, Option<u32>)]) -> Vec<Option<u32>> {
         let mut works = vec![None; self.works.len()];
         for (item, &(change, _)) in self.items.iter().zip(items) {

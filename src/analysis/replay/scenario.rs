@@ -1,4 +1,4 @@
-//! A trace with other durations, or without some of its waits → its step time.
+//! Replays a trace with other durations or without some of its waits, and returns the step time.
 
 use super::parts::Replayed;
 use super::path::CriticalPath;
@@ -6,19 +6,19 @@ use super::play::{Program, Speed};
 use super::recorded::Recorded;
 use crate::tree::CallId;
 
-/// What is changed in a recorded program.
+/// Modifications of a recorded program.
 pub struct Scenario<'s> {
-    /// Factor of the times of the host; 0 gives a bound for what any launch mechanism, such as a captured
-    /// graph, can reach.
+    /// Factor for the host times. With 0, the result is a bound that no launch mechanism, such as a captured
+    /// graph, can beat.
     pub host: f64,
-    /// Factor of the duration of a GPU event.
+    /// Factor for the duration of each GPU event.
     pub work: &'s dyn Fn(CallId) -> f64,
     /// Whether the host still waits for the GPU at a runtime call.
     pub waits: &'s dyn Fn(CallId) -> bool,
 }
 
 impl Scenario<'_> {
-    /// Everything as recorded.
+    /// The scenario without any modification.
     pub const RECORDED: Scenario<'static> =
         Scenario { host: 1.0, work: &|_| 1.0, waits: &|_| true };
 }
@@ -47,7 +47,7 @@ impl Recorded {
         Program::of(self, scenario).play()
     }
 
-    /// The critical path of a scenario.
+    /// Computes the critical path in a scenario.
     pub fn critical_path(&self, scenario: &Scenario<'_>) -> CriticalPath {
         CriticalPath::of(&Program::of(self, scenario))
     }

@@ -1,7 +1,7 @@
-//! The host threads of a trace → one line of points in time.
+//! Merges the host threads of a trace into one line of points in time.
 //!
-//! Threads of which at most one is busy at a time hand over to each other. Threads that overlap with the others
-//! are not part of the line; if they launch GPU work, the trace cannot be replayed.
+//! Threads take turns if at most one of them is busy at a time. A thread that overlaps with the others is
+//! not part of the line; if it launches GPU work, the trace cannot be replayed.
 
 use super::parts::{Point, span};
 use super::reason::Reason;
@@ -9,25 +9,25 @@ use crate::program::{StepId, Steps};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
-/// The points of the host in order of time.
+/// The host points of all merged threads, sorted by time.
 pub(super) struct Line {
     pub(super) points: Vec<(i64, Point)>,
     /// The root of the main thread.
     pub(super) root: Option<CallId>,
 }
 
-/// Share of the busy time of a thread that may overlap the others for it to count as handing over.
+/// Maximum share of a thread's busy time that may overlap with other threads if they take turns.
 const OVERLAP: f64 = 0.02;
 
 struct Thread {
     root: CallId,
-    /// Outermost ops and runtime calls.
+    /// Spans of the outermost ops and runtime calls.
     busy: Vec<(i64, i64)>,
     launches: bool,
     is_main: bool,
 }
 
-/// The line of a trace, with the starts and ends of wanted calls.
+/// Builds the line of a trace, with the starts and ends of wanted calls.
 pub(super) fn line(
     tree: &CallTree,
     steps: &Steps,
@@ -104,7 +104,8 @@ fn overlap(one: &[(i64, i64)], two: &[(i64, i64)]) -> i64 {
     sum
 }
 
-/// Starts and ends of the wanted calls of a thread, in order. Runtime calls are leaves.
+/// Adds the starts and ends of the wanted calls of a thread, in order, without the calls inside runtime
+/// calls.
 fn points(
     tree: &CallTree,
     root: CallId,

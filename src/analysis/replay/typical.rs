@@ -1,4 +1,4 @@
-//! Recorded times of launches, kernels and waits → the typical latencies and gaps of a trace.
+//! Computes typical latencies and gaps of a trace from the recorded times of launches, GPU events and waits.
 
 use super::parts::{Behind, CLOCK, Draft, Item, Waiting, Work, WorkKind};
 use super::reason::Reason;
@@ -7,25 +7,26 @@ use std::collections::BTreeMap;
 /// Typical latencies and gaps of a trace, in ns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Typical {
-    /// From the start of a launch until an idle device starts the work: the median per launching API.
+    /// Median time from the start of a launch until an idle device starts the GPU event, by launching API.
     latencies: BTreeMap<u32, i64>,
     latency: i64,
-    /// From the end of the work until a waiting call returns: the median per API.
+    /// Median time from the end of the awaited events until a waiting call returns, by API.
     returns: BTreeMap<u32, i64>,
-    /// Between two works of a stream when the second one was launched early enough: the mean, by the kinds of
-    /// the two.
+    /// Mean time between two consecutive events of a stream if the second was launched early enough, by the
+    /// kinds of both.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// The same, of which time in which other streams ran work is not part.
+    /// Mean part of the gap between two consecutive events during which no other stream runs an event.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// From the end of a work until a work of another stream that waited for it starts: the mean.
+    /// Mean time from the end of an event until an event of another stream that waited for it starts.
     crossings: [i64; 2],
 }
 
-/// A launch counts as early if it was made this long before the work before it ended, beyond the latency.
+/// Minimum time in ns between a launch (plus its latency) and the end of the previous event for the launch
+/// to count as early.
 const EARLY: i64 = 1_000;
-/// Longer gaps are waits for something that the trace does not show, in ns.
+/// Maximum gap in ns between two events; a longer gap is a wait for something that the trace does not show.
 const LONG_GAP: i64 = 50_000;
-/// How soon after its end a work of another stream must be followed to be what was waited for, in ns.
+/// Maximum time in ns from the end of an event to the start of an event of another stream that waited for it.
 const SOON: i64 = 20_000;
 /// Gap between kernels if the trace shows none, in ns.
 const USUAL_GAP: i64 = 1_000;
@@ -38,17 +39,17 @@ fn median(mut times: Vec<i64>) -> Option<i64> {
 }
 
 impl Typical {
-    /// Gap between two works.
+    /// Typical gap between two events of these kinds.
     pub(super) fn gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// The part of the gap between two works in which no other stream runs work.
+    /// Typical part of the gap between two events during which no other stream runs an event.
     pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.idle_gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// From the end of a work until a work of another stream that waited for it starts.
+    /// Typical time from the end of an event until an event of another stream that waited for it starts.
     pub(super) fn crossing(&self, kind: WorkKind) -> i64 {
         self.crossings[usize::from(kind.is_in_graph())]
     }
@@ -66,7 +67,7 @@ impl Typical {
         self.returns.get(&api).copied().unwrap_or(0)
     }
 
-    /// The typical values of a trace. Takes the time in which the host waited out of the items.
+    /// Computes the typical values of a trace, and removes the time in which the host waited from the items.
     pub(super) fn of(
         drafts: &[Draft],
         busy_before: i64,
@@ -129,7 +130,7 @@ impl Typical {
         draft.launch.map_or(i64::MIN, |(launch, api)| launch + self.latency(api))
     }
 
-    /// The waits for other streams that the recorded times suggest, and how long they take.
+    /// Finds the waits for other streams that the recorded times suggest, and the mean time that they take.
     fn find_crossings(
         &mut self,
         drafts: &[Draft],
@@ -160,7 +161,7 @@ impl Typical {
         waits
     }
 
-    /// The mean gaps by kind; `part` is the part of each gap that counts.
+    /// Mean gaps by the kinds of both events. The function `part` returns the part of each gap that counts.
     fn mean_gaps(
         &self,
         drafts: &[Draft],
@@ -208,7 +209,7 @@ impl Typical {
     }
 }
 
-/// The work before each work on its stream, in order of the recorded starts.
+/// The previous event of the same stream for each event, in order of the recorded starts.
 fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     let streams = drafts.iter().map(|draft| draft.stream + 1).max().unwrap_or(0);
     let mut last: Vec<Option<usize>> = vec![None; streams];
@@ -216,8 +217,8 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     drafts.iter().enumerate().map(of).collect()
 }
 
-/// The work of another stream that a work started right after, although it could have started earlier. The
-/// first work of a graph on a stream waits for another work of the graph, however long ago that ended.
+/// The event of another stream right after which an event started, although it could have started earlier.
+/// The first event of a graph on a stream waits for another event of the graph, however long ago that ended.
 fn other_streams(
     drafts: &[Draft],
     by_end: &[(i64, usize)],

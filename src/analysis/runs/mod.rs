@@ -1,6 +1,6 @@
-//! Aligns another run of a side with the median run and measures the events of the median run in it.
+//! Aligns additional runs of a side with the median run, and measures the median run's events in them.
 //!
-//! The rows of a report are those of the median runs. The time of each measured event of another run is
+//! The rows of a report describe the median runs. The time of each measured event in another run is
 //! assigned to its match in the median run or, without a match, to the row of its lowest common op. Time
 //! without a row in the median run varies among the runs of one side and is summed separately.
 
@@ -20,22 +20,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use variation::Variation;
 
-/// Times of another run, by the events of the median run of its side.
+/// Another run of a side, with its times by event of the median run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The file name.
+    /// The file name of the run.
     pub name: String,
     shared: SharedSteps,
     /// What the run measured, and what is missing.
     pub evidence: Evidence,
-    /// Time of events without a row in the median run.
+    /// Time of events that have no row in the median run.
     pub elsewhere: Nanos,
-    /// The means over its steps, and whether they are per step or per window.
+    /// The means per step, or the totals of the window.
     means: (WallBasis, StepMeans),
     variation: Variation,
-    /// For each step of the median run, the time of its counterpart in this run.
+    /// For each step of the median run, the time of the matching step in this run.
     steps_of: Vec<Option<StepTime>>,
-    /// For each measured event of the median run, by slot, its time in this run.
+    /// For each measured event of the median run, its time in this run, by slot.
     times: Vec<Nanos>,
     idle: IdleTimes,
 }
@@ -68,18 +68,19 @@ impl Run {
         run
     }
 
-    /// Number of points at which its structure differs from that of the median run.
+    /// Number of points at which the structure of this run differs from the median run.
     pub fn variable(&self) -> usize {
         self.variation.points
     }
 
-    /// Its idle time in compared steps: kind, owner as a call of the median run, and duration.
+    /// Idle time of the compared steps in this run: the kind, the owner as a call of the median run, and
+    /// the duration.
     pub(super) fn idle(&self) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
         let compared = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
         compared.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
-    /// Time in this run of the call that is matched with one measured event of the median run.
+    /// Time in this run of the call that matches a measured event of the median run.
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
@@ -88,13 +89,13 @@ impl Run {
 /// Times of one step, in µs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepTime {
-    /// Its measured time.
+    /// Measured time of the step.
     pub time_us: f64,
-    /// Busy and idle time of the device.
+    /// Wall time of the step: busy and idle time of the device.
     pub wall_us: f64,
 }
 
-/// The idle time of the candidate, assigned to calls of the baseline. Idle time is skipped if neither its
+/// Assigns the idle time of the candidate to calls of the baseline. Idle time is skipped if neither its
 /// owner nor the lowest common node above is a call of the baseline.
 fn idle_times(analysis: &Analysis) -> IdleTimes {
     let merged = analysis.diff().merged();
@@ -110,7 +111,7 @@ fn idle_times(analysis: &Analysis) -> IdleTimes {
     times
 }
 
-/// For each step on the side `by`, the time of its counterpart on the side `of`.
+/// For each step on the side `by`, the time of the matching step on the side `of`.
 fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> {
     let mut times = vec![None; analysis.steps(by).len()];
     for row in analysis.step_rows() {
@@ -129,12 +130,11 @@ fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> 
 pub struct StepMeans {
     /// Wall time: busy + idle.
     pub wall_us: f64,
-    /// The time in which the device ran work of the step.
+    /// Time during which the device ran work of the step.
     pub busy_us: f64,
-    /// The time in which the device waited.
+    /// Time during which the device waited.
     pub idle_us: f64,
-    /// The sum of the measured times of the work that the step launched. Concurrent kernels each count in
-    /// full.
+    /// Total measured time of the work that the step launched; concurrent kernels each count in full.
     pub time_us: f64,
 }
 
@@ -154,7 +154,7 @@ fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
     }
 }
 
-/// The slot of the median run that an event of another run belongs to.
+/// The slot of the median run to which an event of another run is assigned.
 fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
@@ -192,38 +192,38 @@ impl RunFigures {
     }
 }
 
-/// Spread between the runs of one side. They run the same program, so differences up to this spread are
-/// noise.
+/// Spread between the runs of one side. The runs execute the same program, so differences up to this
+/// spread are noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunNoise {
-    /// Measured time of the runs per step.
+    /// Measured time per step over the runs.
     pub time: RunFigures,
-    /// Wall time (busy + idle) of the runs per step; `None` if some runs have steps and others do not.
+    /// Wall time (busy + idle) per step over the runs; `None` if some runs have steps and others do not.
     pub wall: Option<RunFigures>,
-    /// The largest number of points at which the structure of a run differs from that of the median run.
+    /// Maximum number of points at which the structure of a run differs from the median run.
     pub variable: usize,
 }
 
 impl Analysis {
-    /// Creates another run of a side. `with_median` compares the median run (baseline) with that run
-    /// (candidate).
+    /// Creates an additional run of a side. In the comparison `with_median`, the median run is the
+    /// baseline and the new run is the candidate.
     pub fn further_run(&self, side: Side, with_median: impl Into<Arc<TraceDiff>>) -> Run {
         let mut analysis = Analysis::with_options(with_median, self.options.clone());
         analysis.chosen_steps = self.wall().step_pairs().map(|pairs| pairs.compared(side).to_vec());
         Run::of(&analysis)
     }
 
-    /// The other runs of a side; the tables describe the median run.
+    /// The runs of a side other than the median run, which the tables describe.
     pub fn runs(&self, side: Side) -> &[Run] {
         &self.runs[side]
     }
 
-    /// Whether both sides have several runs, so that verdicts use them.
+    /// Whether both sides have several runs, so verdicts use runs.
     pub fn has_runs(&self) -> bool {
         Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
     }
 
-    /// Inserts the value of the median run in the middle of those of the other runs, which are in order of
+    /// Inserts the median run's value in the middle of the other runs' values, which are in the order of
     /// step time.
     fn in_order<T>(&self, side: Side, median: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
         let mut all: Vec<T> = others.into_iter().collect();
@@ -243,30 +243,30 @@ impl Analysis {
         })
     }
 
-    /// What each run of a side measured and what is missing in it, the median run first.
+    /// What each run of a side measured and which data it lacks, with the median run first.
     pub fn evidence(&self, side: Side) -> Vec<Evidence> {
         let median = self.diff().program(side).evidence();
         let others = self.runs[side].iter().map(|run| &run.evidence);
         std::iter::once(median).chain(others).cloned().collect()
     }
 
-    /// Wall time (busy + idle) per step of each run, in µs, in the order of the runs. `None` if some runs
-    /// have steps and others do not.
+    /// Wall time (busy + idle) per step of each run, in µs, in the order of the runs. Returns `None` if
+    /// some runs have steps and others do not.
     pub fn walls_of_runs(&self, side: Side) -> Option<Vec<f64>> {
         let own = self.wall().totals(side).step_ms() * 1e3;
         let others = self.runs[side].iter().map(|run| run.means.1.wall_us);
         self.has_one_basis(side).then(|| self.in_order(side, own, others))
     }
 
-    /// Means per step of each run, in the order of the runs. `None` if some runs have steps and others do
-    /// not.
+    /// Mean times per step of each run, in the order of the runs. Returns `None` if some runs have steps
+    /// and others do not.
     pub fn means_of_runs(&self, side: Side) -> Option<Vec<StepMeans>> {
         let others = self.runs[side].iter().map(|run| run.means.1);
         let all = || self.in_order(side, step_means(self, side), others);
         self.has_one_basis(side).then(all)
     }
 
-    /// Whether either all runs of a side are compared by steps, or none is.
+    /// Whether the runs of a side are either all compared by steps or all compared without steps.
     fn has_one_basis(&self, side: Side) -> bool {
         self.runs[side].iter().all(|run| run.means.0 == self.wall().basis())
     }
@@ -288,14 +288,14 @@ impl Analysis {
         .collect()
     }
 
-    /// Time per step of events of the median run, over all runs of their side. Only compared steps count
-    /// if one side has more steps and all of these events are in compared steps.
+    /// Time per step of the given events of the median run, over all runs of their side. If one side has
+    /// more steps and all of these events are in compared steps, only compared steps count.
     pub fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))
     }
 
-    /// Times of a step in each run that has a match for it, in the order of the runs.
+    /// Times of a step in each run that has a matching step, in the order of the runs.
     pub fn runs_of_step(&self, side: Side, step: StepId) -> Vec<StepTime> {
         let median = self.cached.step_times[side].get_or_init(|| step_times(self, side, side));
         self.in_order(side, median, self.runs[side].iter().map(|run| &run.steps_of))
@@ -304,12 +304,12 @@ impl Analysis {
             .collect()
     }
 
-    /// Idle time per step of a row in each run, in µs, in the order of the runs. A run that does not wait
-    /// there has 0. `None` if some runs have steps and others do not.
+    /// Idle time per step of a row in each run, in µs, in the order of the runs. The value is 0 for a run
+    /// that does not wait at this row. Returns `None` if some runs have steps and others do not.
     pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
         let key = match owner {
-            // A call that this side does not have causes no idle time in any of its runs.
+            // A call that this side does not have causes no idle time in any run of this side.
             Some(None) => None,
             Some(Some(call)) => Some((row.kind, row.part, Some(call))),
             None => Some((row.kind, row.part, None)),
@@ -319,8 +319,8 @@ impl Analysis {
         self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
     }
 
-    /// Idle time per step of a cause in each run, in µs, in the order of the runs. `None` if the cause is
-    /// work, or if some runs have steps and others do not.
+    /// Idle time per step of a cause in each run, in µs, in the order of the runs. Returns `None` if the
+    /// cause is GPU work, or if some runs have steps and others do not.
     pub fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
         let further = &cause.idle_of_runs[side];
         let is_idle = further.len() == self.runs[side].len();
@@ -328,8 +328,8 @@ impl Analysis {
         is_idle.then(times).flatten()
     }
 
-    /// Like [`Analysis::per_step`], for idle time. `None` if some runs have steps and others do not, or if
-    /// no run has steps in `scope`.
+    /// Like [`Analysis::per_step`], for idle time. Returns `None` if some runs have steps and others do
+    /// not, or if no run has steps in `scope`.
     fn idle_per_step(
         &self,
         side: Side,
@@ -341,18 +341,18 @@ impl Analysis {
         self.has_one_basis(side).then(times).filter(|times| !times.is_empty())
     }
 
-    /// Time per step of the work of a cause in each run, in µs, in the order of the runs.
+    /// Time per step of a cause's GPU work in each run, in µs, in the order of the runs.
     pub fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
         let events = self.events_of_rows(&cause.rows, side);
         self.times_of_runs(side, &events, StepScope::Compared)
     }
 
-    /// The measured events of rows on one side; `rows` are positions.
+    /// The measured events of the given rows on one side.
     pub fn events_of_rows(&self, rows: &[usize], side: Side) -> Vec<CallId> {
         rows.iter().flat_map(|&row| &self.rows()[row].events[side]).copied().collect()
     }
 
-    /// Time per step of events of the median run in each run, in µs, in the order of the runs. A run
+    /// Time per step of the median run's events in each run, in µs, in the order of the runs. A run
     /// without steps in `scope` is skipped.
     pub(super) fn times_of_runs(
         &self,

@@ -1,6 +1,6 @@
 //! Chooses the number of steps by which the time of a run is divided.
 //!
-//! Runs may have different numbers of steps, between the sides and within a side. Values that are compared
+//! Runs may differ in their number of steps, between the sides and within a side. Values that are compared
 //! step by step are divided by the number of compared steps in every run: two of five steps take two
 //! fifths of the time.
 
@@ -22,7 +22,7 @@ pub(in crate::analysis) enum StepScope {
 }
 
 impl StepScope {
-    /// The scope of idle time.
+    /// The scope of idle time in a part of the wall time.
     pub(super) fn of_part(part: Part) -> StepScope {
         match part {
             Part::Window => StepScope::Compared,
@@ -32,20 +32,20 @@ impl StepScope {
     }
 }
 
-/// Number of steps that a run shares with the median run.
+/// Step counts of a run, in terms of the steps of the median run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedSteps {
-    /// Number of steps that are matched with a step of the median run.
+    /// Number of steps that match a step of the median run.
     paired: usize,
-    /// Number of steps that are matched with a step of the median run that is compared with the other side.
+    /// Number of steps that match a step of the median run that is compared with the other side.
     compared: usize,
-    /// Number of all other steps.
+    /// Number of steps that are not compared with the other side.
     others: usize,
 }
 
 impl SharedSteps {
-    /// Counts the steps of an analysis whose baseline is the median run. A run without detected steps is
-    /// treated as having the steps of the median run.
+    /// Counts the steps of an analysis whose baseline is the median run. A run without detected steps
+    /// counts as having the steps of the median run.
     pub(super) fn of(analysis: &Analysis) -> SharedSteps {
         if let Some(pairs) = analysis.wall().step_pairs() {
             let compared = pairs.len() as usize;
@@ -69,9 +69,9 @@ impl SharedSteps {
 }
 
 impl Analysis {
-    /// The scope for events: compared steps if all of the events are in such steps, otherwise all steps.
+    /// The scope for events: compared steps if all events are in such steps, otherwise all steps.
     pub(super) fn scope_of(&self, side: Side, events: &[CallId]) -> StepScope {
-        // If all steps are compared, no lookup is needed.
+        // No lookup is needed if all steps are compared.
         let Some(pairs) = self.wall().step_pairs() else { return StepScope::All };
         let is_compared = |&event: &CallId| {
             self.steps(side).step(event).is_some_and(|step| !pairs.is_alone(side, step))
@@ -82,8 +82,8 @@ impl Analysis {
         }
     }
 
-    /// Times of the median run and of the others, per step in µs, in the order of the runs. A run
-    /// without steps in `scope` is skipped.
+    /// Times per step of all runs including the median run, in µs, in the order of the runs. A run without
+    /// steps in `scope` is skipped.
     pub(super) fn per_step(
         &self,
         side: Side,

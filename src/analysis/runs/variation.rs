@@ -1,4 +1,4 @@
-//! Finds the structural differences between two runs of one side. They vary from run to run and are not
+//! Finds the structural differences between two runs of one side, which vary from run to run and are not
 //! differences between the sides.
 
 use crate::analysis::Analysis;
@@ -7,15 +7,15 @@ use crate::side::Side;
 use crate::tree::CallId;
 use std::collections::HashSet;
 
-/// Structural differences of another run of a side from the median run.
+/// Structural differences between the median run and another run of the same side.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Variation {
-    /// Outermost calls of the median run that are missing in the other run.
+    /// Outermost calls of the median run that the other run lacks.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the other run has: the lowest common call above, as a call of the median
-    /// run, and their name.
+    /// Outermost calls that only the other run has: their name, and the lowest common call above them as a
+    /// call of the median run.
     extra: HashSet<(Option<CallId>, String)>,
-    /// Points of difference between the two.
+    /// Number of points of difference between the two runs.
     pub(super) points: usize,
 }
 
@@ -37,7 +37,7 @@ impl Variation {
         variation
     }
 
-    /// Whether the call of the median run, or a call around it, is missing in the other run.
+    /// Whether the other run lacks this call of the median run or a call around it.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
@@ -52,13 +52,13 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 
 impl Analysis {
     /// Whether a point of difference between the sides also varies among the runs of one side: a run of
-    /// its own side lacks the call, or a run of the other side has a call of that name below the same
-    /// call.
+    /// the call's own side lacks the call, or a run of the other side has a call with the same name at
+    /// this point.
     pub fn varies_among_runs(&self, difference: &Difference) -> bool {
         let node = self.diff().merged().node(difference.node);
         let has_call = |side: &Side| node.call(*side).is_some();
         Side::BOTH.into_iter().filter(has_call).any(|side| {
-            let call = node.call(side).expect("a call of that side");
+            let call = node.call(side).expect("the side has this call");
             let lacks = |run: &super::Run| run.variation.lacks(self, side, call);
             let is_extra = |run: &super::Run| {
                 let above = common_call(self, difference, side.other());
@@ -68,8 +68,8 @@ impl Analysis {
         })
     }
 
-    /// The points of difference between the sides that do not vary among the runs of a side, and the number
-    /// of those that do.
+    /// The points of difference between the sides that do not vary among the runs of a side, and the
+    /// number of points that do.
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
         let all = self.diff().differences();
         let count = all.len();

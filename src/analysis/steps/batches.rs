@@ -1,4 +1,5 @@
-//! Steps of inference engines → which was compared with which and why, and the figures of each class of batches.
+//! Lists which steps of inference engines are compared and why, and computes the figures of each class of
+//! batches.
 
 use super::{Figures, StepName, StepPlace};
 use crate::analysis::Analysis;
@@ -9,18 +10,18 @@ use std::collections::BTreeMap;
 /// Why two steps are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepEvidence {
-    /// Their annotations name the same phase and as many requests and tokens.
+    /// The annotations of both steps name the same phase and equally many requests and tokens.
     SameBatch,
-    /// Their annotations name the same phase and about as many requests or tokens.
+    /// The annotations of both steps name the same phase and similarly many requests or tokens.
     BatchClass,
-    /// Their calls are the most alike.
+    /// The calls of the two steps are the most similar.
     Calls,
-    /// Their position among the steps.
+    /// The two steps have the same position among the steps.
     Position,
 }
 
 impl StepEvidence {
-    /// As tables write it.
+    /// The name of the evidence in tables.
     pub fn label(self) -> &'static str {
         match self {
             StepEvidence::SameBatch => "same_batch",
@@ -31,25 +32,25 @@ impl StepEvidence {
     }
 }
 
-/// Two steps that are compared, or one without a counterpart.
+/// Two steps that are compared, or a step without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPairRow {
-    /// The steps; `None` on the side without one.
+    /// The step on each side; `None` on a side without a counterpart.
     pub steps: PerSide<Option<StepName>>,
-    /// The classes of their batches, if they have any.
+    /// The class of each step's batches, if any.
     pub classes: PerSide<Option<BatchClass>>,
-    /// Why they are compared; `None` without a counterpart.
+    /// Why the two steps are compared; `None` without a counterpart.
     pub evidence: Option<StepEvidence>,
 }
 
-/// The steps of one class of batches.
+/// The steps whose batches are in one class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchClassRow {
-    /// The class.
+    /// The class of batches.
     pub class: BatchClass,
     /// Number of steps of this class in each trace.
     pub steps: PerSide<u64>,
-    /// Figures of the steps of this class that are compared.
+    /// Figures of the compared steps in this class.
     pub figures: PerSide<Figures>,
 }
 
@@ -70,8 +71,8 @@ impl Analysis {
         .collect()
     }
 
-    /// The classes of batches that either trace has, by phase and size. Empty unless engines annotated the
-    /// batches. The figures are those of compared steps of the class in each trace.
+    /// The classes of batches that either trace has, by phase and size, with the figures of the
+    /// compared steps in each class; empty unless engines annotated the batches.
     pub fn batch_class_rows(&self) -> Vec<BatchClassRow> {
         let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
         for row in self.step_rows() {

@@ -1,4 +1,4 @@
-//! Computes the figures of each step and each phase on both sides: GPU time, wall, busy, idle.
+//! Computes the figures of each step and phase on both sides: GPU time, wall, busy and idle time.
 
 mod batches;
 mod pairs;
@@ -18,14 +18,15 @@ use timeline::{Activity, Occupied};
 pub struct Figures {
     /// Number of measured events.
     pub events: u64,
-    /// Number of calls that launched them.
+    /// Number of calls that launched the events.
     pub launches: u64,
-    /// Sum of their times. Over all groups it adds up to the totals.
+    /// Total time of the events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time that these events cover and no earlier event covers. Over all groups it adds up to the union of
-    /// all events.
+    /// Time that these events cover and no earlier event covers. The busy times of all groups add up to
+    /// the union of all events.
     pub busy: Nanos,
-    /// Gaps that one of these events ended. The group of the last event also gets the time after it.
+    /// Time of the gaps that an event of this group ended. The group of the last event also gets the time
+    /// after it.
     pub idle: Nanos,
     /// Part of `time` in copies and memsets.
     pub copies: Nanos,
@@ -35,17 +36,18 @@ pub struct Figures {
     pub exposed_communication: Nanos,
     /// Tokens of the batches, if annotations record them.
     pub tokens: Option<u64>,
-    /// Number of steps with work in the group; 1 for a step.
+    /// Number of steps that have work in the group; 1 if the group is a step.
     pub steps: u64,
 }
 
 impl Figures {
-    /// Busy + idle. Over all groups it adds up to the time from the first step or event to the last.
+    /// Busy + idle time. The wall times of all groups add up to the time from the first step or
+    /// event to the last.
     pub fn wall(&self) -> Nanos {
         self.busy + self.idle
     }
 
-    /// Time per token in µs, if tokens are known.
+    /// Time per token in µs, if the tokens are known.
     pub fn time_per_token_us(&self) -> Option<f64> {
         self.tokens.filter(|&tokens| tokens > 0).map(|tokens| self.time.as_micros() / tokens as f64)
     }
@@ -59,7 +61,7 @@ impl Figures {
 /// The kinds of rows in the steps table, in table order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepPlace {
-    /// A step, by its position in the baseline, or in the candidate if the baseline does not have it.
+    /// A step, by its position in the baseline, or in the candidate if the baseline lacks the step.
     Step(StepId),
     /// Work launched outside of steps.
     Outside,
@@ -72,20 +74,20 @@ pub enum StepPlace {
 pub struct StepRow {
     /// The kind of row.
     pub place: StepPlace,
-    /// The steps; `None` on a side without a counterpart.
+    /// The step on each side; `None` on a side without a counterpart.
     pub steps: PerSide<Option<StepName>>,
-    /// Their figures.
+    /// Figures of the step on each side.
     pub figures: PerSide<Figures>,
 }
 
 /// Name and phase of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepName {
-    /// Its position on its side.
+    /// Position of the step on its side.
     pub id: StepId,
-    /// Text of the annotation, or `repeat 0`.
+    /// Text of the step's annotation, or a name such as `repeat 0`.
     pub name: String,
-    /// The phase of the step, if its batches agree on one.
+    /// The phase of the step, if all of its batches are in the same phase.
     pub phase: Option<Phase>,
 }
 
@@ -94,9 +96,9 @@ pub struct StepName {
 pub struct PhaseRow {
     /// The phase.
     pub phase: Phase,
-    /// The figures of its work.
+    /// Figures of the work in the phase.
     pub figures: PerSide<Figures>,
-    /// The verdict on its time with its evidence.
+    /// The verdict on the time of the phase, with its evidence.
     pub judgement: Judgement,
 }
 
@@ -145,8 +147,8 @@ impl Analysis {
         places.map(|place| PerSide::from_fn(|side| at(place, side))).collect()
     }
 
-    /// The phases that either side has, in the order of [`Phase::ALL`]. The times add up to the
-    /// totals on both sides.
+    /// The phases that either side has, in the order of [`Phase::ALL`]. The times add up to the totals on
+    /// both sides.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let figures = PerSide::from_fn(|side| self.phase_figures(side, phases[side]));
@@ -164,8 +166,8 @@ impl Analysis {
             .collect()
     }
 
-    /// Figures of each step, followed by those of work outside of steps and of events without a recorded
-    /// launch.
+    /// Figures of each step, followed by the figures of work outside of steps and of events without a
+    /// recorded launch.
     fn step_figures(&self, side: Side, steps: &Steps) -> Vec<Figures> {
         let (tree, count) = (self.tree(side), steps.len());
         let group = |call: CallId| match steps.step(call) {
@@ -194,7 +196,7 @@ impl Analysis {
         figures
     }
 
-    /// The figures of `count` groups; `group` returns the group of a measured call.
+    /// The figures of `count` groups. The function `group` maps a measured call to its group.
     fn group_figures(
         &self,
         side: Side,
@@ -216,7 +218,8 @@ impl Analysis {
     }
 }
 
-/// The figures of `count` groups of the measured `calls` of one tree; `group` returns the group of a call.
+/// The figures of `count` groups of measured `calls` in one tree. The function `group` maps a call to its
+/// group.
 pub(crate) fn group_figures(
     (program, measure): (&Program, Measure),
     steps: &Steps,
@@ -229,12 +232,12 @@ pub(crate) fn group_figures(
     let mut occupied = Vec::new();
     let mut launches: Vec<(usize, CallId)> = Vec::new();
     for call in calls {
-        let event = tree.event(call).expect("attributed calls are events");
+        let event = tree.event(call).expect("every attributed call has an event");
         let at = group(call);
         let activity = activity(tree, communication, call);
         figures[at].add(activity, measure.time(tree, call));
         let launch = launch_of(tree, measure, call).map(|launch| (at, launch));
-        // A graph launch has many consecutive events.
+        // Consecutive events of one graph launch count as a single launch.
         if launch != launches.last().copied() {
             launches.extend(launch);
         }
@@ -259,7 +262,7 @@ pub(crate) fn group_figures(
     figures
 }
 
-/// The unselected work that the device ran from `begin` to `end`, as a separate group.
+/// The work that the device ran from `begin` to `end` but that was not selected, as a separate group.
 fn unselected(
     tree: &CallTree,
     begin: Nanos,
@@ -299,7 +302,7 @@ fn has_any(figures: &Figures) -> bool {
     figures.events > 0
 }
 
-/// The time from the first step or event to the last.
+/// The time span from the first step or event to the last.
 fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
     let spans = || {
         let events = occupied.iter().map(|event| (event.start, event.end));
@@ -310,7 +313,7 @@ fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
 }
 
 fn activity(tree: &CallTree, communication: &Communication, call: CallId) -> Activity {
-    let event = tree.event(call).expect("attributed calls are events");
+    let event = tree.event(call).expect("every attributed call has an event");
     match tree.trace().category(event) {
         Category::Memcpy | Category::Memset => Activity::Copy,
         Category::Kernel if communication.is(tree, call) => Activity::Communication,

@@ -1,4 +1,4 @@
-//! Determines which steps of each side are compared, if not all are.
+//! Determines which steps of each side are compared, if some are not.
 
 use crate::analysis::Analysis;
 use crate::program::StepId;
@@ -16,8 +16,8 @@ pub(in crate::analysis) struct StepPairs {
 }
 
 impl StepPairs {
-    /// `None` if all steps are compared: the alignment has no step pairs, and the
-    /// analysis is not restricted to some steps of the baseline.
+    /// Returns `None` if all steps are compared: the alignment has no step pairs, and the analysis is not
+    /// restricted to some baseline steps.
     pub(in crate::analysis) fn of(analysis: &Analysis) -> Option<StepPairs> {
         let counts = PerSide::from_fn(|side| analysis.steps(side).len());
         let chosen = analysis.chosen_steps.as_deref();
@@ -43,7 +43,7 @@ impl StepPairs {
         &self.is_paired[side]
     }
 
-    /// Number of matched pairs, including those that are not compared.
+    /// Number of matched pairs, including pairs that are not compared.
     pub(in crate::analysis) fn all(&self) -> usize {
         self.pairs.len()
     }
@@ -75,12 +75,10 @@ impl StepPairs {
         places
     }
 
-    /// Whether a step is not compared.
     pub(in crate::analysis) fn is_alone(&self, side: Side, step: StepId) -> bool {
         !self.is_paired[side][step.index()]
     }
 
-    /// Whether a call is in a step that is not compared.
     pub(in crate::analysis) fn leaves_out(
         &self,
         analysis: &Analysis,
@@ -90,7 +88,7 @@ impl StepPairs {
         analysis.steps(side).step(call).is_some_and(|step| self.is_alone(side, step))
     }
 
-    /// Number of pairs that are compared.
+    /// Number of compared pairs.
     pub(in crate::analysis) fn len(&self) -> u64 {
         self.is_paired.baseline.iter().filter(|&&is_paired| is_paired).count() as u64
     }

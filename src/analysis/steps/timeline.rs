@@ -1,4 +1,4 @@
-//! Divides time into busy and idle time of groups of events.
+//! Divides a time span into the busy and idle time of groups of events.
 //!
 //! ```text
 //! begin        ├─ a ──┤   ├─ b ─────┤                end
@@ -6,8 +6,9 @@
 //! └─ idle: a ─┘└busy a┘└ busy c ┘└ b ┘└─ idle: b ───┘
 //! ```
 //! Each moment between begin and end goes to exactly one group. A busy moment goes to the group of the
-//! event that covered it first, a gap to the group of the event that ends it (the event that was
-//! waited for), and the rest to the group of the last event. So the wall times of all groups add up.
+//! event that covered it first, a gap to the group of the event that ends it (the event that was waited
+//! for), and the time after the last event to that event's group. The wall times of all groups therefore
+//! add up to the whole span.
 
 use crate::trace::Nanos;
 
@@ -22,7 +23,6 @@ pub(super) enum Activity {
     Communication,
 }
 
-/// An event on the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Occupied {
     pub(super) start: Nanos,
@@ -32,12 +32,12 @@ pub(super) struct Occupied {
     pub(super) activity: Activity,
 }
 
-/// The part of the timeline that belongs to a group.
+/// The part of the timeline that belongs to one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Share {
     pub(super) busy: Nanos,
     pub(super) idle: Nanos,
-    /// Communication while no computation runs.
+    /// Time of communication while no computation runs.
     pub(super) exposed: Nanos,
 }
 
@@ -77,7 +77,7 @@ fn expose(events: &[Occupied], shares: &mut [Share]) {
     }
 }
 
-/// Merges spans in order of start into disjoint spans.
+/// Merges spans, sorted by start, into disjoint spans.
 fn union<'a>(events: impl Iterator<Item = &'a Occupied>) -> Vec<(Nanos, Nanos)> {
     let mut spans: Vec<(Nanos, Nanos)> = Vec::new();
     for event in events {

@@ -1,13 +1,13 @@
-//! Corrects the probabilities of many tests for their number (false discovery rate).
+//! Corrects the probabilities of many tests for the number of tests (false discovery rate).
 //!
-//! Of a hundred unchanged call sites, five have p < 0.05 by chance. Benjamini and Hochberg
-//! (*Controlling the false discovery rate*, J. R. Statist. Soc. B 57 (1995) 289–300): the share of
-//! false findings among all call sites with at most this p is about p · tests / found.
+//! Of a hundred unchanged call sites, five have p < 0.05 by chance. The share of false findings among
+//! all call sites with at most this p is about p · tests / found (Benjamini and Hochberg, *Controlling
+//! the false discovery rate*, Journal of the Royal Statistical Society B 57 (1995) 289–300).
 
-/// The tests of one family.
+/// The probabilities and false discovery rates of a family of tests.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Discoveries {
-    /// The probabilities, smallest first.
+    /// The probabilities in ascending order.
     probabilities: Vec<f64>,
     /// For each probability, the minimum of its own false discovery rate and the rates of all larger
     /// probabilities.
@@ -15,7 +15,7 @@ pub(super) struct Discoveries {
 }
 
 impl Discoveries {
-    /// Computes the discoveries from the probabilities of a family of tests.
+    /// Computes the false discovery rates of a family of tests from their probabilities.
     pub(super) fn among(probabilities: impl Iterator<Item = f64>) -> Discoveries {
         let mut probabilities: Vec<f64> = probabilities.collect();
         probabilities.sort_by(f64::total_cmp);
@@ -29,9 +29,9 @@ impl Discoveries {
         Discoveries { probabilities, rates }
     }
 
-    /// The smallest false discovery rate at which a test with this probability counts as a finding.
-    /// A test of the family gets its corrected probability. Any other test gets the rate that the family has
-    /// at its probability, so that equal evidence always has an equal rate.
+    /// The smallest false discovery rate at which a test with this probability counts as a finding. A test
+    /// of the family gets its corrected probability. Any other test gets the family's rate at its
+    /// probability, so equal evidence always has an equal rate.
     pub(super) fn rate(&self, p: f64) -> f64 {
         let up_to = self.probabilities.partition_point(|&other| other <= p);
         let own = p * self.probabilities.len().max(1) as f64 / up_to.max(1) as f64;

@@ -1,25 +1,25 @@
-//! Special functions for the verdicts. Only this file uses the crate that provides them.
+//! Special functions for the verdicts. Only this file uses the crate that provides these functions.
 
 use special::{Beta, Gamma};
 
-/// Outside of these bounds the inverse of the trigamma function equals its limit: see [`inverse_trigamma`].
+/// Outside of these bounds, the inverse of the trigamma function equals its limit: see [`inverse_trigamma`].
 const BOUNDS: (f64, f64) = (1e-12, 1e12);
 
-/// Number of bisections for the inverse of the trigamma function: enough for full precision.
+/// Number of bisections that compute the inverse of the trigamma function to full precision.
 const HALVINGS: usize = 100;
 
-/// First derivative of the logarithm of the gamma function.
+/// The digamma function: first derivative of the logarithm of the gamma function.
 pub(super) fn digamma(x: f64) -> f64 {
     x.digamma()
 }
 
-/// Second derivative of the logarithm of the gamma function.
+/// The trigamma function: second derivative of the logarithm of the gamma function.
 pub(super) fn trigamma(x: f64) -> f64 {
     x.trigamma()
 }
 
-/// The number whose trigamma function is `y` > 0. The function is strictly decreasing, so that
-/// bisection finds it; the limits are 1/x² for small x and 1/x for large x.
+/// The number whose trigamma function is `y` > 0. The trigamma function is strictly decreasing, so
+/// bisection finds this number. The function approaches 1/x² for small x and 1/x for large x.
 pub(super) fn inverse_trigamma(y: f64) -> f64 {
     if y > BOUNDS.1 {
         return y.sqrt().recip();
@@ -38,7 +38,8 @@ pub(super) fn inverse_trigamma(y: f64) -> f64 {
     f64::midpoint(low, high).exp()
 }
 
-/// Two-sided tail probability of Student's t distribution: that of a value at least as far from 0 as `t`.
+/// Two-sided tail probability of Student's t distribution: the probability of a value at least as far from
+/// 0 as `t`.
 pub(crate) fn two_tails(t: f64, degrees: f64) -> f64 {
     let (a, b) = (degrees / 2.0, 0.5);
     let x = degrees / (degrees + t * t);

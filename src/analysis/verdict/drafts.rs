@@ -1,10 +1,10 @@
-//! Groups the rows of an [`Analysis`](crate::analysis::Analysis) into call sites with their samples, before
-//! they are tested.
+//! Groups the rows of an [`Analysis`](crate::analysis::Analysis) into call sites with their samples,
+//! before the call sites are tested.
 //!
-//! A call site consists of the rows with one name, one set of shapes and types, in one module instance.
-//! Without repeats it is one module class. Backward work belongs to the module of its forward op. A
-//! row that only one side has belongs to the call site whose rows look the same on that side: it is a
-//! further call of the same op. Steps without a counterpart are not samples.
+//! A call site consists of the rows with one name and one set of shapes and types in one module instance.
+//! Without repeats, all instances of a module class form one call site. Backward work belongs to the module
+//! of its forward op. A row that only one side has is treated as another call of the same op: it joins the
+//! call site whose rows have the same properties on that side. Steps without a counterpart are not samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -29,7 +29,6 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Tests the call site.
     pub(super) fn judged(self, family: &Family, thresholds: &Thresholds) -> Site {
         let judgement = family.judge(&self.question, thresholds);
         let Draft { name, module, rows, time, work, question } = self;
@@ -37,17 +36,18 @@ impl Draft {
     }
 }
 
-/// Properties that separate the rows of one call site from those of another, on one side: shapes, types
-/// and module.
+/// The shapes, types and module of a row on one side, which separate its call site from others.
 type Look<'a> = (u32, u32, &'a str);
 
-/// Name and looks of a call site; `None` for a side without a call.
+/// Key of a call site: its name, and its look (shapes, types and module) on each side. The look is `None`
+/// for a side without a call.
 type Key<'a> = (u32, [Option<Look<'a>>; 2]);
 
-/// A row that only one side has: its position, its name, its side, and its look.
+/// A row that only one side has: its position, name, side and look (shapes, types and module).
 type Alone<'a> = (usize, u32, usize, Look<'a>);
 
-/// Rows grouped by name and looks, in the order of their first rows.
+/// Rows grouped by name and by their look on each side (shapes, types and module), in the order of
+/// the first rows.
 #[derive(Default)]
 struct Groups<'a> {
     numbers: FxHashMap<Key<'a>, usize>,
@@ -65,11 +65,11 @@ impl<'a> Groups<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    /// The call sites, by their first row.
+    /// The call sites before they are tested, sorted by their first row.
     pub(super) fn drafts(&self) -> Vec<Draft> {
         let mut texts = SharedTexts::new(self.analysis);
         let (mut groups, alone) = self.rows_by_look(&mut texts);
-        // Among the call sites that look the same on a side, the first.
+        // The first call site with each combination of shapes, types and module on a side.
         let mut likes: FxHashMap<(u32, usize, Look<'_>), Key<'_>> = FxHashMap::default();
         for (key, _) in &groups.list {
             for (side, look) in key.1.iter().enumerate() {
@@ -91,7 +91,8 @@ impl<'a> Sampler<'a> {
         drafts
     }
 
-    /// The rows that both sides have, grouped by name and arguments, and the rows that only one side has.
+    /// The rows that both sides have, grouped by name and by their look on each side, and the rows
+    /// that only one side has.
     fn rows_by_look(&self, texts: &mut SharedTexts<'_>) -> (Groups<'a>, Vec<Alone<'a>>) {
         let forward = PerSide::from_fn(|side| self.analysis.tree(side).forward_of_backward());
         let mut names: FxHashMap<String, u32> = FxHashMap::default();
@@ -189,7 +190,7 @@ impl<'a> Sampler<'a> {
                 .any(|(a, b)| texts.number(Side::Baseline, a) != texts.number(Side::Candidate, b))
         };
         match (events.baseline.is_empty(), events.candidate.is_empty()) {
-            // All of it is in steps that do not count.
+            // All of the work is in steps that are not samples.
             (true, true) => Work::Same,
             (true, false) | (false, true) => Work::OneSided,
             (false, false) if rows.iter().any(&mut has_other_arguments) => Work::Changed,
@@ -198,7 +199,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Whether the kernels or their numbers per step differ.
+    /// Whether the kernels or their counts per step differ.
     fn runs_other_kernels(
         &self,
         events: &PerSide<Vec<CallId>>,

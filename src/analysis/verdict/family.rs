@@ -1,10 +1,10 @@
 //! Builds a scale of evidence from the samples of many call sites, and uses it for a [`Judgement`] on any
 //! samples.
 //!
-//! A sample is the time of one repeat: of a step or of a run. Times are compared by their
-//! logarithms, since noise grows with the time. The test divides the difference of the means by a spread
-//! that is moderated by the spreads of all call sites (see `moderation`), and is corrected for the number of
-//! call sites (see `discovery`).
+//! A sample is the time of one repeat: of a step or of a run. Times are compared by their logarithms,
+//! since noise grows with the time. The test divides the difference of the means by a spread that is
+//! moderated by the spreads of all call sites (see `moderation`), and is corrected for the number of call
+//! sites (see `discovery`).
 //!
 //! ```text
 //! the difference is below a threshold                          similar
@@ -15,7 +15,7 @@
 //! rate or, if the work changed, at that probability
 //! otherwise, or if the clock does not resolve the difference   within noise
 //! ```
-//! The test uses only the samples, so the same events have bit-identical results in all tables.
+//! Test results depend only on the samples, so the same events have bit-identical results in all tables.
 
 use super::discovery::Discoveries;
 use super::distributions::two_tails;
@@ -30,21 +30,21 @@ use crate::trace::Nanos;
 pub struct Question {
     /// Time of each repeat in µs.
     pub samples: PerSide<Vec<f64>>,
-    /// The whole time, which is compared if there are no repeats.
+    /// Total time, which is compared if there are no repeats.
     pub time: PerSide<Nanos>,
     /// Whether different work explains the difference.
     pub work: Work,
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
-    /// The smallest difference that the clock resolves, in µs: one tick for each event of a repeat. Times
-    /// are rounded to ticks, in all repeats of an unchanged program in the same way.
+    /// The smallest difference that the clock resolves, in µs: one tick per event of a repeat. Times are
+    /// rounded to ticks, and an unchanged program is rounded in the same way in all repeats.
     pub resolution_us: f64,
 }
 
 /// Tolerance in µs for rounding errors in the means of whole ticks.
 const BELOW_A_NANOSECOND: f64 = 5e-4;
 
-/// The call sites of one comparison, as the scale for the evidence on each of them.
+/// The call sites of one comparison, which form the scale for the evidence on each of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     prior: Prior,
@@ -54,7 +54,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// The scale from these call sites, which together contain each event of the comparison once.
+    /// Forms the scale from call sites that together contain each event of the comparison once.
     pub fn of<'q>(places: impl IntoIterator<Item = &'q Question>) -> Family {
         let places: Vec<&Question> = places.into_iter().collect();
         let contrasts: Vec<Contrast> = places.iter().filter_map(|place| place.contrast()).collect();
@@ -72,8 +72,8 @@ impl Family {
         let contrast = question.contrast();
         let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
-        // One call site among hundreds has a small p by chance. If the work of a call site is known to
-        // have changed, it was not picked among hundreds.
+        // One call site among hundreds has a small p by chance. The correction does not apply if the work
+        // of a call site is known to have changed, because then it was not picked among hundreds.
         let chance = match question.work {
             Work::Same => q,
             Work::Changed | Work::OneSided => p,
@@ -125,7 +125,7 @@ impl Question {
         self.difference().abs() > self.resolution_us + BELOW_A_NANOSECOND
     }
 
-    /// The mean over the repeats, or the whole time, in µs.
+    /// The mean over the repeats in µs; without repeats, the total time.
     fn compared(&self) -> PerSide<f64> {
         PerSide::from_fn(|side| match self.has_repeats() {
             true => self.samples[side].iter().sum::<f64>() / self.samples[side].len() as f64,
@@ -150,7 +150,7 @@ impl Question {
     }
 }
 
-/// Whether all repeats of one side are above all repeats of the other; ranges that touch do not count.
+/// Whether all repeats of one side exceed all repeats of the other side; ranges that touch do not count.
 fn are_apart(samples: &PerSide<Vec<f64>>) -> bool {
     let least = |side: Side| samples[side].iter().copied().fold(f64::INFINITY, f64::min);
     let most = |side: Side| samples[side].iter().copied().fold(0.0, f64::max);
@@ -160,7 +160,7 @@ fn are_apart(samples: &PerSide<Vec<f64>>) -> bool {
 /// Statistics of the logarithms of the times of one call site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Contrast {
-    /// Mean of the candidate − mean of the baseline.
+    /// Mean of the candidate minus mean of the baseline.
     difference: f64,
     /// Mean and variance of all samples.
     spread: Spread,
@@ -170,13 +170,13 @@ struct Contrast {
     fewest: usize,
 }
 
-/// With fewer runs per side than this, no degrees of freedom are borrowed from other call sites. These
-/// share the state of the machine in each run: with two runs per side, one call site in a hundred agrees
-/// by chance as if it had no noise.
+/// Minimum number of runs per side for borrowing degrees of freedom from other call sites. All call sites
+/// share the state of the machine in each run: with two runs per side, one call site in a hundred seems to
+/// have no noise by chance.
 const ENOUGH_RUNS: usize = 3;
 
 impl Contrast {
-    /// `None` without repeats, or if a repeat has no time, which has no logarithm.
+    /// Returns `None` without repeats, or if a repeat has no time, which has no logarithm.
     fn of(samples: &PerSide<Vec<f64>>) -> Option<Contrast> {
         let is_known = |samples: &Vec<f64>| samples.len() > 1 && samples.iter().all(|&t| t > 0.0);
         if !is_known(&samples.baseline) || !is_known(&samples.candidate) {
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(judged(0.0), [Slower, Slower, Similar]);
         assert_eq!(judged(1.0), [WithinNoise, Slower, Similar], "one event");
         assert_eq!(judged(2.0), [WithinNoise, WithinNoise, Similar], "two events");
-        // 16.6 − 15.6 is a little more than 1 in floating point.
+        // In floating point, 16.6 − 15.6 is a little more than 1.
         let one = place(&[16.0, 16.0, 16.0, 15.0, 15.0], &[17.0, 17.0, 17.0, 16.0, 16.0]);
         assert!(!Question { resolution_us: 1.0, ..one }.is_resolved());
     }

@@ -8,9 +8,9 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
 impl Analysis {
-    /// Tests groups of measured events: `group` returns the group of each measured call, less than
-    /// `count`. The scale is that of the call sites, so that a group equal to a call site gets the same
-    /// verdict.
+    /// Tests groups of measured events. The function `group` maps each measured call to a group
+    /// number below `count`. The call sites form the scale of evidence, so a group equal to a call
+    /// site gets the same verdict.
     pub fn judge_groups(
         &self,
         count: usize,

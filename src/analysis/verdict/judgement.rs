@@ -1,23 +1,22 @@
-//! Types for the result of a comparison of times: the verdict, its evidence, and the thresholds for a
-//! significant difference.
+//! The result of a time comparison: the verdict, its evidence, and the thresholds for a significant
+//! difference.
 
 use crate::analysis::robust::Few;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Changes below this share of the total are tested but not reported, to leave room for the ones
-/// that matter.
+/// Differences below this share of the total are tested but not reported, which leaves room for larger ones.
 const TOLD_SHARE: f64 = 0.001;
 
-/// The minimum difference that matters, and the required certainty of a verdict.
+/// The minimum difference that counts, and the required certainty of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// The minimum relative difference: 0.02 means 2% more, or the inverse.
     pub relative: f64,
-    /// The minimum difference per repeat. `None` means no minimum, except that [`Thresholds::least`] then
-    /// uses a share of the total.
+    /// The minimum difference per repeat. Without one, tests have no absolute limit, and
+    /// [`Thresholds::least`] uses a share of the total.
     pub absolute: Option<Nanos>,
-    /// The accepted share of false findings among all call sites reported as changed.
+    /// The accepted share of false findings among all call sites that are reported as changed.
     pub false_discovery_rate: f64,
 }
 
@@ -28,8 +27,8 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// The minimum difference to report, given the totals of the sides in µs: 0.1%
-    /// of the larger total unless the user set an absolute threshold.
+    /// The minimum difference to report: the absolute threshold if the user set one, otherwise 0.1% of the
+    /// larger of these totals in µs.
     pub fn least(&self, totals: PerSide<f64>) -> Nanos {
         let share = totals.baseline.max(totals.candidate) * TOLD_SHARE;
         self.absolute.unwrap_or(Nanos((share * 1e3) as i64)).max(Nanos(1))
@@ -58,13 +57,12 @@ pub enum Verdict {
     Similar,
     /// The difference is above the thresholds, but the repeats do not support it.
     WithinNoise,
-    /// The difference is above the thresholds, but the noise is unknown because a side
-    /// has no repeats.
+    /// The difference is above the thresholds, but the noise is unknown because a side has no repeats.
     NotTested,
 }
 
 impl Verdict {
-    /// `slower`, `faster`, `similar`, `within_noise` or `not_tested`.
+    /// The name of the verdict in tables: `slower`, `faster`, `similar`, `within_noise` or `not_tested`.
     pub fn label(self) -> &'static str {
         match self {
             Verdict::Slower => "slower",
@@ -88,16 +86,16 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Work {
     #[default]
-    /// The same ops with the same arguments, and equal numbers of the same kernels per step.
+    /// The ops, arguments and kernels are the same, with equal kernel counts per step.
     Same,
-    /// Different arguments or kernels.
+    /// The arguments or kernels differ.
     Changed,
-    /// Work that only one side has.
+    /// Only one side has the work.
     OneSided,
 }
 
 impl Work {
-    /// `same`, `changed` or `one_sided`.
+    /// The name in tables: `same`, `changed` or `one_sided`.
     pub fn label(self) -> &'static str {
         match self {
             Work::Same => "same",
@@ -110,20 +108,20 @@ impl Work {
 /// The kind of repeated measurement that the verdict on a call site is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Repeats {
-    /// Runs: both sides have several.
+    /// Runs are the repeats: both sides have several.
     Runs,
     #[default]
-    /// Steps: both traces have at least two.
+    /// Steps are the repeats: both traces have at least two.
     Steps,
     /// There are no repeats: the time of a single step may be chance.
     None,
-    /// There are repeats, but they do not count: the sides were recorded with different options, whose cost
-    /// is part of the times.
+    /// Repeats exist but do not count, because the two sides were recorded with different options whose
+    /// cost is part of the times.
     OtherOptions,
 }
 
 impl Repeats {
-    /// `runs`, `steps` or `none`.
+    /// The name in tables: `runs`, `steps` or `none`.
     pub fn label(self) -> &'static str {
         match self {
             Repeats::Runs => "runs",
@@ -132,9 +130,9 @@ impl Repeats {
         }
     }
 
-    /// The noise that a verdict is based on, as written in tables: `between_runs`, `within_one_run`,
-    /// `none`, or `other_options` if the cost of recording is part of the difference. Steps of one run
-    /// share the state of the machine, so their spread does not predict another run.
+    /// The noise that a verdict is based on, as shown in tables: `between_runs`, `within_one_run`, `none`,
+    /// or `other_options` if the cost of recording is part of the difference. Steps of one run share the
+    /// state of the machine, so their spread does not predict another run.
     pub fn basis(self) -> &'static str {
         match self {
             Repeats::Runs => "between_runs",
@@ -150,28 +148,28 @@ impl Repeats {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Number of repeats.
+    /// Number of repeats on each side.
     pub repeats: PerSide<usize>,
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
-    /// The compared values, in µs: the mean over the repeats, or the whole time without repeats.
+    /// The compared values in µs: the mean over the repeats or, without repeats, the total time.
     pub mean_us: PerSide<f64>,
     /// Median over the repeats, in µs.
     pub median_us: PerSide<f64>,
-    /// Median absolute deviation, scaled to a standard deviation, in µs.
+    /// Median absolute deviation over the repeats in µs, scaled to a standard deviation.
     pub deviation_us: PerSide<f64>,
     /// The largest difference between two repeats, in µs.
     pub spread_us: PerSide<f64>,
-    /// Hodges–Lehmann shift candidate − baseline in µs; `None` if a side has no samples.
+    /// Hodges–Lehmann shift, candidate − baseline, in µs; `None` if a side has no samples.
     pub shift_us: Option<f64>,
-    /// Probability of the moderated t test; `None` if it was not applied: without repeats, or if
-    /// a repeat has no time at all.
+    /// Probability of the moderated t test; `None` if it was not applied because there are no repeats or a
+    /// repeat has no time at all.
     pub p: Option<f64>,
-    /// The false discovery rate at that probability, among all call sites.
+    /// The false discovery rate among all call sites at the probability `p`.
     pub q: Option<f64>,
-    /// Whether the difference exceeds the rounding of the clock: one tick for each event.
+    /// Whether the difference exceeds the rounding of the clock: one tick per event.
     pub is_resolved: bool,
-    /// The few repeats that contain most of the difference; `None` if it is spread over most of them.
+    /// The few repeats that contain most of the difference; `None` if it is spread over most repeats.
     pub few: Option<Few>,
 }
 

@@ -1,7 +1,7 @@
 //! Tests where time changed in an [`Analysis`](super::Analysis), as far as the repeats support it.
 //!
-//! `drafts` divides the measured events into call sites and forms their samples.
-//! `family` builds a scale of evidence from them, with which every table tests its own groups.
+//! Measured events are grouped into call sites with samples (`drafts`). The samples form a scale of
+//! evidence (`family`), which every table uses to test its own groups.
 
 mod discovery;
 mod distributions;

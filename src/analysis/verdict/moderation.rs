@@ -1,12 +1,12 @@
 //! Improves the estimate of the spread of each call site by borrowing from the spreads of all others.
 //!
-//! With three repeats per side the spread of one call site is known to a factor of two at best, and a test
-//! based only on that finds nothing. All call sites together show the usual spread and how far
-//! single ones depart from it. So each variance is drawn towards the usual one, as if that had been
-//! measured in some additional repeats: empirical Bayes, after Smyth, *Linear models and empirical Bayes
-//! methods for assessing differential expression in microarray experiments*, Stat. Appl. Genet. Mol.
-//! Biol. 3 (2004) 3. Short kernels spread more than long ones, so the usual variance is a
-//! function of the time (Law and others, *voom*, Genome Biol. 15 (2014) R29: "limma-trend").
+//! With three repeats per side, the spread of one call site is known to a factor of two at best, and a test
+//! based only on that spread finds nothing. All call sites together show the usual spread and how far single
+//! spreads depart from it. Each variance is therefore drawn toward the usual variance, as if the latter had
+//! been measured in some additional repeats: empirical Bayes, after Smyth, *Linear models and empirical
+//! Bayes methods for assessing differential expression in microarray experiments*, Statistical Applications
+//! in Genetics and Molecular Biology 3 (2004) 3. Short kernels spread more than long ones, so the usual
+//! variance is a function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
 //!
 //! ```text
 //! s²  variance of a call site, d degrees of freedom  log s² = log s0²(time) + noise of d + noise of d0
@@ -17,22 +17,22 @@
 use super::distributions::{digamma, inverse_trigamma, trigamma};
 use super::trend::Trend;
 
-/// Lower limit of variances, as a share of the median variance. Clock ticks leave some call sites without any
-/// spread, and the logarithm of zero would outweigh all others.
+/// Lower limit of variances, as a share of the median variance. Clock ticks leave some call sites without
+/// any spread, and the logarithm of zero would outweigh all others.
 const LEAST_SHARE: f64 = 1e-5;
 
-/// Absolute lower limit: the square of 1 part in 100,000, the relative difference that no clock resolves.
+/// Absolute lower limit of variances: the square of 1 part in 100,000, a relative difference that no clock
+/// resolves.
 const LEAST: f64 = 1e-10;
 
-/// With fewer call sites than this, the usual spread is unknown.
+/// Minimum number of call sites from which the usual spread is estimated.
 const FEWEST: usize = 3;
 
 /// Statistics of the logarithms of the times of a call site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
-    /// Mean.
     pub(super) mean: f64,
-    /// Variance around the mean of each side.
+    /// Variance of the logarithms around the mean of each side.
     pub(super) variance: f64,
     /// Degrees of freedom of the variance; at least 1.
     pub(super) degrees: f64,
@@ -41,17 +41,16 @@ pub(super) struct Spread {
 /// The usual spread, estimated from all call sites.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Prior {
-    /// Logarithm of the usual variance, by the mean of the logarithms of the times; `None` if there are too
-    /// few call sites.
+    /// Logarithm of the usual variance, as a function of the mean logarithm of the times; `None` if there
+    /// are too few call sites.
     usual: Option<Trend>,
-    /// Added to the trend, because the mean of logarithms is less than the logarithm of the mean.
+    /// Correction of the trend, because the mean of logarithms is less than the logarithm of the mean.
     correction: f64,
-    /// Number of degrees of freedom by which the usual variance is weighted; infinite if all call sites
-    /// have the same spread.
+    /// Degrees of freedom by which the usual variance is weighted; infinite if all call sites have the
+    /// same spread.
     degrees: f64,
-    /// Degrees of freedom of all call sites together: the upper limit for a moderated spread.
+    /// Degrees of freedom of all call sites together, an upper limit for moderated spreads.
     most: f64,
-    /// Lower limit of variances.
     least: f64,
 }
 
@@ -59,7 +58,7 @@ impl Prior {
     /// Fits the prior to the spreads of all call sites.
     pub(super) fn of(spreads: &[Spread]) -> Prior {
         let mut sorted = spreads.to_vec();
-        // Sorted, so that the sums do not depend on the order of the call sites.
+        // Sorting makes the sums independent of the order of the call sites.
         sorted.sort_by(|a, b| {
             let by = |pick: fn(&Spread) -> f64| pick(a).total_cmp(&pick(b));
             by(|s| s.mean).then(by(|s| s.variance)).then(by(|s| s.degrees))
@@ -90,9 +89,9 @@ impl Prior {
         Spread { mean: spread.mean, variance, degrees }
     }
 
-    /// Like [`Prior::moderate`], but with at least the usual variance. A machine stalls in some runs and
-    /// not in others: agreement among the few runs of a side at one call site says little about the next
-    /// run.
+    /// Like [`Prior::moderate`], but the result has at least the usual variance. A machine stalls in some
+    /// runs and not in others, so agreement among the few runs of a side at one call site says little
+    /// about the next run.
     pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
         let moderated = self.moderate(spread);
         let usual = self
@@ -104,8 +103,8 @@ impl Prior {
 }
 
 impl Spread {
-    /// The point for the trend: the mean, and the logarithm of the variance, corrected for the bias of the
-    /// logarithm of a variance with few degrees of freedom.
+    /// The point that the trend is fitted to: the mean, and the logarithm of the variance, corrected for
+    /// the bias of a variance with few degrees of freedom.
     fn point(&self, least: f64) -> (f64, f64) {
         let half = self.degrees / 2.0;
         (self.mean, self.variance.max(least).ln() - digamma(half) + half.ln())
@@ -117,8 +116,8 @@ fn least_variance(spreads: &[Spread]) -> f64 {
     (LEAST_SHARE * crate::analysis::robust::median(&variances)).max(LEAST)
 }
 
-/// Scatter of the logarithms of the variances around the trend that their few degrees
-/// of freedom do not explain.
+/// Scatter of the logarithms of the variances around the trend, beyond what their few degrees of freedom
+/// explain.
 fn excess(spreads: &[Spread], usual: &Trend, least: f64) -> f64 {
     let count = spreads.len() as f64;
     let distance = |spread: &Spread| {

@@ -9,7 +9,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Reverse;
 
-/// The verdicts on a comparison.
+/// The verdicts on all call sites of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdicts {
     /// Whether the repeats are runs or steps.
@@ -18,22 +18,22 @@ pub struct Verdicts {
     pub steps: PerSide<usize>,
     /// The minimum difference per repeat that is reported.
     pub least: Nanos,
-    /// The scale of evidence, for any other group of events.
+    /// The scale of evidence with which any other group of events can be tested.
     pub family: Family,
-    /// The judgement on all measured time.
+    /// The verdict on all measured time.
     pub total: Judgement,
-    /// The judgement on the wall time per step over the runs; `None` if a side has one run, or if some
-    /// runs have steps and others do not.
+    /// The verdict on the wall time per step over the runs; `None` if a side has one run, or if some runs
+    /// have steps and others do not.
     pub step: Option<Judgement>,
     /// All call sites, largest difference first.
     pub sites: Vec<Site>,
-    /// The work of the call site of each row.
+    /// For each row, whether the sides of its call site did the same work.
     pub(super) works: Vec<Work>,
 }
 
 impl Verdicts {
-    /// The call sites whose change is supported by the repeats and large enough to be reported, largest
-    /// difference first.
+    /// The call sites with a change that the repeats support and that is large enough to be reported,
+    /// largest difference first.
     pub fn changes(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| {
             let is_told = site.judgement.difference_us() >= self.least.as_micros();
@@ -41,20 +41,20 @@ impl Verdicts {
         })
     }
 
-    /// The call sites where the sides did different work, whatever their times, largest difference
-    /// first. Detecting them needs no repeats.
+    /// The call sites where the sides did different work, whatever their times, largest difference first.
+    /// Finding these call sites needs no repeats.
     pub fn other_work(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.work != Work::Same)
     }
 }
 
 impl Analysis {
-    /// The verdicts for the thresholds of the analysis.
+    /// The verdicts with the thresholds of the analysis.
     pub fn judged(&self) -> &Verdicts {
         self.cached.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
     }
 
-    /// Tests the total and each call site.
+    /// Tests the total time and each call site.
     pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
         let sampler = Sampler::new(self);
         let drafts = sampler.drafts();
@@ -66,7 +66,7 @@ impl Analysis {
         let mut sites: Vec<Site> =
             drafts.into_iter().map(|draft| draft.judged(&family, thresholds)).collect();
         sites.sort_by_key(|site| {
-            // Sites are compared in whole picoseconds, because means of equal sums may differ slightly.
+            // Comparing whole picoseconds ignores the tiny differences between means of equal sums.
             let judged = (1e6 * site.judgement.difference_us()).round() as i64;
             (Reverse(judged), Reverse(site.time.difference().abs()), site.first_row())
         });
@@ -81,7 +81,7 @@ impl Analysis {
         Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
     }
 
-    /// The step time of all runs.
+    /// The step times of all runs as a question to test.
     fn step_question(&self) -> Option<Question> {
         let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
         let [Some(baseline), Some(candidate)] = samples else { return None };
@@ -100,8 +100,8 @@ impl Analysis {
         })
     }
 
-    /// Whether the sides were recorded with different options, which cost host time: with `profile_memory` on
-    /// one side, the same program takes longer there.
+    /// Whether the sides were recorded with different options. Options cost host time: with
+    /// `profile_memory` on one side only, that side takes longer to run the same program.
     pub(super) fn has_other_options(&self) -> bool {
         self.comparability().both.get("DIFFERENT_OPTIONS").is_some()
     }

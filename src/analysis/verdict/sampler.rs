@@ -1,5 +1,5 @@
-//! Forms the samples of a group of measured events: its time in each repeat, or its whole time if
-//! there are no steps to compare.
+//! Forms the samples of a group of measured events: their time in each repeat or, if there are no steps to
+//! compare, their total time.
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
@@ -10,7 +10,6 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// Forms the samples of groups of events.
 pub(super) struct Sampler<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) steps: PerSide<&'a Steps>,
@@ -26,7 +25,7 @@ impl<'a> Sampler<'a> {
         Sampler { analysis, steps, step_counts }
     }
 
-    /// Whether a step is a repeat. Steps without a counterpart are not.
+    /// Whether a step is a repeat; steps without a counterpart are not.
     fn counts(&self, side: Side, step: StepId) -> bool {
         !self.analysis.wall().is_step_alone(side, step)
     }
@@ -49,9 +48,9 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// The samples of events: one for each step of a side that counts, 0 µs if the step has none of them.
-    /// Work outside of steps is in no sample, and steps without a counterpart are skipped. `works`
-    /// contains for each row whether its work changed; rows beyond its end count as unchanged.
+    /// The samples of events: one per repeat, which is 0 µs if the repeat has none of the events. Work
+    /// outside of steps is in no sample, and steps without a counterpart are skipped. Whether the work of
+    /// a row changed is in `works`; rows beyond its end count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {
             let events = events[side].iter().copied();
@@ -72,8 +71,8 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Maximum clock rounding error of the time of events in a repeat, in µs: one tick for each duration
-    /// that contributes. 0 if times are finer than a microsecond.
+    /// Maximum clock rounding error of the events' time in a repeat, in µs: one tick per duration.
+    /// The error is 0 if times are finer than a microsecond.
     fn resolution(&self, events: &PerSide<Vec<CallId>>) -> f64 {
         let Some(tick) = self.analysis.coarse_tick() else { return 0.0 };
         let of_side = |side: Side| {
@@ -105,7 +104,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Time in each step of a side that counts.
+    /// Time of the events in each step of a side that is a repeat.
     fn in_steps(
         &self,
         side: Side,
@@ -133,7 +132,7 @@ impl<'a> Sampler<'a> {
         Sums { samples, changed, time }
     }
 
-    /// The whole time, or the time per step if both sides have steps.
+    /// The total time, or the time per step if both sides have steps.
     fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
         let counts = self.step_counts.map(|count| count as i64);
         match counts.baseline.min(counts.candidate) > 0 {
@@ -143,24 +142,22 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Sums over the events of a side.
+/// Times of a group of events on one side.
 struct Sums {
-    /// The time in each repeat, in µs.
     samples: Vec<f64>,
-    /// The time of changed work in each repeat, in µs.
+    /// The time of events whose work changed, in each repeat, in µs.
     changed: Vec<f64>,
-    /// The time of all events.
     time: Nanos,
 }
 
-/// Mean of the candidate − mean of the baseline. The mean of no samples is 0.
+/// Mean of the candidate minus mean of the baseline. The mean of no samples is 0.
 fn difference_of_means(samples: &PerSide<&[f64]>) -> f64 {
     let mean = |side: Side| samples[side].iter().sum::<f64>() / samples[side].len().max(1) as f64;
     mean(Side::Candidate) - mean(Side::Baseline)
 }
 
-/// Whether the changed part explains a difference: at least half of it, in the same direction. A small
-/// change of the work must not turn noise in the rest into a verdict.
+/// Whether the changed part explains a difference: at least half of it, in the same direction.
+/// Without this condition, a small change of the work could turn unrelated noise into a verdict.
 fn explains(part: f64, whole: f64) -> bool {
     part * whole > 0.0 && 2.0 * part.abs() >= whole.abs()
 }

@@ -1,14 +1,15 @@
-//! Fits a smooth curve through points: how the spread of a time depends on its size.
+//! Fits a smooth curve through points, to model how the spread of a time depends on its size.
 //!
 //! A straight line is fitted around each of several positions, to the nearest half of the points, with the
 //! largest weights for the nearest points (Cleveland, *Robust locally weighted regression and smoothing
-//! scatterplots*, J. Am. Stat. Assoc. 74 (1979) 829–836, without its second pass). The curve is linear
-//! between the positions and constant beyond the outermost ones.
+//! scatterplots*, Journal of the American Statistical Association 74 (1979) 829–836, without its second
+//! pass). The curve is linear between the positions and constant beyond the outermost positions.
 
-/// Share of the points that each line is fitted to: as flexible as a spline with four parameters.
+/// Share of the points that each line is fitted to, which makes the curve as flexible as a spline with
+/// four parameters.
 const SHARE: f64 = 0.5;
 
-/// With fewer points than this, the curve is constant: the mean of the points.
+/// Minimum number of points for a curve; with fewer points, the curve is constant at their mean.
 const FEWEST: usize = 10;
 
 /// Maximum number of positions around which lines are fitted.
@@ -17,14 +18,14 @@ const POSITIONS: usize = 64;
 /// A smooth curve.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trend {
-    /// Points of the curve, by x.
+    /// Points on the curve, sorted by x.
     knots: Vec<(f64, f64)>,
-    /// Effective number of parameters of the curve, subtracted from the degrees of freedom of the residuals.
+    /// Effective number of parameters of the curve, which reduces the degrees of freedom of the residuals.
     pub(super) parameters: f64,
 }
 
 impl Trend {
-    /// Fits a curve through points (x, y); there must be at least one.
+    /// Fits a curve through at least one point (x, y).
     pub(super) fn through(points: &[(f64, f64)]) -> Trend {
         let mut sorted = points.to_vec();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -41,7 +42,6 @@ impl Trend {
         Trend { knots, parameters: leverage * sorted.len() as f64 }
     }
 
-    /// The curve at x.
     pub(super) fn at(&self, x: f64) -> f64 {
         let after = self.knots.partition_point(|knot| knot.0 <= x);
         match (after.checked_sub(1).map(|at| self.knots[at]), self.knots.get(after)) {
@@ -55,7 +55,6 @@ impl Trend {
 /// A line fitted around one point.
 struct Line {
     x: f64,
-    /// Value of the line at x.
     y: f64,
     /// Weight of the point's own y in the fitted y.
     leverage: f64,
@@ -86,7 +85,7 @@ impl Line {
     }
 }
 
-/// The half of the points that is nearest to the point at `at`, but at least `FEWEST` points.
+/// The half of the points nearest to the point at `at`, with at least `FEWEST` points.
 fn nearest(sorted: &[(f64, f64)], at: usize) -> &[(f64, f64)] {
     let count = ((sorted.len() as f64 * SHARE).ceil() as usize).max(FEWEST);
     let x = sorted[at].0;
@@ -100,7 +99,7 @@ fn nearest(sorted: &[(f64, f64)], at: usize) -> &[(f64, f64)] {
     &sorted[first..(first + count).min(sorted.len())]
 }
 
-/// Weight of a point at a distance: 1 at the point itself, 0 at the widest distance.
+/// Weight of a point by its distance: 1 at the point itself, 0 at the widest distance.
 fn tricube(distance: f64, widest: f64) -> f64 {
     match widest > 0.0 {
         true => (1.0 - (distance.abs() / widest).powi(3)).max(0.0).powi(3),

@@ -1,20 +1,21 @@
-//! Describes a [`Judgement`] in words: what was tested, with which result.
+//! Describes a [`Judgement`] in words: what was tested, and with which result.
 
 use super::judgement::{Judgement, Repeats, Verdict};
 use crate::side::PerSide;
 
 impl Judgement {
-    /// `slower (3 runs, q 0.002)`, `slower within one run (5 steps, q 0.002); run-to-run noise unknown`,
-    /// `faster, not significant within one run (3 steps)`, `similar (3 and 4 runs)`, `not tested (one step
-    /// each)`.
+    /// The verdict in words, such as `slower (3 runs, q 0.002)`,
+    /// `slower within one run (5 steps, q 0.002); run-to-run noise unknown`,
+    /// `faster, not significant within one run (3 steps)`, `similar (3 and 4 runs)` or
+    /// `not tested (one step each)`.
     pub fn words(&self) -> String {
         let steps = steps(self.repeats, self.of);
         let (within, unknown) = match self.of {
             Repeats::Steps => (" within one run", "; run-to-run noise unknown"),
             Repeats::Runs | Repeats::None | Repeats::OtherOptions => ("", ""),
         };
-        // The headline shows the medians of the runs. If the result is not significant, its direction must
-        // agree with them.
+        // The headline shows the medians of the runs, so the direction of a result that is not significant
+        // must agree with them.
         let is_of_runs = self.of == Repeats::Runs && self.verdict == Verdict::WithinNoise;
         let shown = if is_of_runs { self.median_us } else { self.mean_us };
         let direction = match shown.candidate > shown.baseline {
@@ -38,7 +39,8 @@ impl Judgement {
         }
     }
 
-    /// `in 1 of 5 candidate steps: +60.000 ms`, if a few of the repeats contain most of the difference.
+    /// A description such as `in 1 of 5 candidate steps: +60.000 ms`, if a few repeats contain most of the
+    /// difference.
     pub fn few_words(&self) -> Option<String> {
         self.few.map(|few| few.words(noun(self.of)))
     }
@@ -47,8 +49,8 @@ impl Judgement {
         self.few_words().map_or_else(String::new, |words| format!("; {words}"))
     }
 
-    /// The rate that supports a change: `, q 0.002`, or the probability if that is sufficient because
-    /// the work changed.
+    /// The rate that supports a change, such as `, q 0.002`. The text shows the probability instead if the
+    /// work changed, because then the probability is sufficient.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),
@@ -63,10 +65,10 @@ impl Judgement {
     }
 }
 
-/// A rate above this does not support a change.
+/// Maximum rate that supports a change.
 const USUAL_RATE: f64 = 0.05;
 
-/// Smaller probabilities are shown as `< 0.001`.
+/// Minimum probability that is shown as a number; smaller ones are shown as `< 0.001`.
 const LEAST_SHOWN: f64 = 0.001;
 
 fn noun(of: Repeats) -> &'static str {

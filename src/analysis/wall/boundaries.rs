@@ -1,4 +1,4 @@
-//! Finds the times at which gaps are cut when only some of the steps are compared.
+//! Finds the times at which gaps are cut if only some of the steps are compared.
 //!
 //! ```text
 //! host   ├─ step 1, compared ──────┤ ├─ step 2, left out ─────┤
@@ -6,9 +6,9 @@
 //!                 └───────── gap ──────────┘
 //!                 └─ of step 1 ───┘└─ of 2 ┘
 //! ```
-//! A gap belongs to the work that ends it. If that work is in a step that is left out, the time up to the
-//! end of the preceding compared step still counts as time of that compared step: the device would have
-//! waited there even without the step that is left out.
+//! A gap belongs to the work that ends it. If that work is in a step that is not compared, the time up to
+//! the end of the preceding compared step still counts for that compared step: the device would have
+//! waited even without the other step.
 
 use super::part::Part;
 use crate::analysis::Analysis;
@@ -17,7 +17,7 @@ use crate::program::StepId;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// A transition from compared steps to steps that are left out, or back.
+/// A transition from compared steps to steps that are not compared, or back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Boundary {
     at: Nanos,
@@ -25,7 +25,7 @@ struct Boundary {
     after: Part,
 }
 
-/// The boundaries of one side, by time; empty if all steps are compared.
+/// The boundaries of one side, sorted by time; empty if all steps are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Boundaries(Vec<Boundary>);
 
@@ -51,7 +51,7 @@ impl Boundaries {
     }
 
     /// Cuts a gap that starts at `from` and is ended by work of `part` launched at `launched`. Returns the
-    /// time of the cut and the part that the time before it belongs to.
+    /// time of the cut, and the part to which the time before the cut belongs.
     pub(super) fn cut(&self, from: Nanos, launched: Nanos, part: Part) -> Option<(Nanos, Part)> {
         let is_inside = |b: &&Boundary| from < b.at && b.at <= launched && b.after == part;
         self.0.iter().rev().find(is_inside).map(|boundary| (boundary.at, boundary.before))

@@ -6,8 +6,8 @@
 //!      ├c┤
 //!  a   b c b    a        (between calls)
 //! ```
-//! The cursor keeps the stack of open calls and only moves forward, so that all spans of a trace
-//! together cost a single walk over its calls.
+//! The cursor keeps the stack of open calls and only moves forward, so all spans of a trace together cost
+//! a single walk over its calls.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -17,17 +17,17 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(super) struct StackCursor<'t> {
     tree: &'t CallTree,
     now: Nanos,
-    /// The next host call in preorder that has not begun, and when it begins. GPU events are skipped
+    /// The next host call in preorder that has not started, and its start time. GPU events are skipped
     /// because they take no host time.
     next: CallId,
     begins: Nanos,
     end: CallId,
-    /// The open calls and when they end; the thread's root is the first and never ends.
+    /// The open calls and their end times, beginning with the thread's root, which never ends.
     open: Vec<(CallId, Nanos)>,
 }
 
 impl<'t> StackCursor<'t> {
-    /// Starts before the first call of the thread with this root.
+    /// Creates a cursor before the first call of the thread with this root.
     pub(super) fn new(tree: &'t CallTree, root: CallId) -> Self {
         let mut cursor = StackCursor {
             tree,
@@ -42,7 +42,7 @@ impl<'t> StackCursor<'t> {
     }
 
     /// Calls `spent` with the innermost call for each piece of `from..until`, in order; the root of the
-    /// thread is used between calls. Spans must be requested in order and must not overlap.
+    /// thread is passed between calls. Spans must be requested in order and must not overlap.
     pub(super) fn spend(
         &mut self,
         from: Nanos,
@@ -69,7 +69,6 @@ impl<'t> StackCursor<'t> {
         }
     }
 
-    /// Advances `next` to the next host call.
     fn look_for_next(&mut self) {
         while self.next < self.end && self.tree.kind(self.next) == CallKind::Gpu {
             self.next.0 += 1;
@@ -78,7 +77,7 @@ impl<'t> StackCursor<'t> {
         self.begins = event.map_or(Nanos(i64::MAX), |event| self.tree.trace().start(event));
     }
 
-    /// Opens a call. Open calls that are not its ancestors are closed, whatever their recorded end.
+    /// Opens a call, and closes open calls that are not its ancestors, whatever their recorded end.
     fn enter(&mut self, call: CallId) {
         let parent = self.tree.parent(call);
         while self.open.len() > 1 && self.open.last().map(|&(top, _)| top) != parent {

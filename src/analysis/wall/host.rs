@@ -1,12 +1,12 @@
-//! Attributes each moment of the window of a trace without GPU events to the innermost op, otherwise to
-//! the host.
+//! Attributes each moment in the window of a trace without GPU events to the innermost op; moments outside
+//! of ops are host time.
 //!
 //! ```text
 //! main       ├─ op a ────┤      ├─ op c ─┤
 //! autograd            ├─ op b ─┤
 //!            └─ busy: a ─┘└ b ─┘└busy: c─┘
 //! ```
-//! When ops run on two threads at once, the moment counts once, for the outermost op that covered it first.
+//! If ops run on two threads at once, the moment counts once, for the outermost op that covered it first.
 //! Time outside of all ops is attributed to the host, call by call on the thread of the op that follows.
 
 use super::boundaries::Boundaries;
@@ -16,7 +16,8 @@ use super::window::Window;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The ops that are not nested in another op, by start; `part` returns the part of each.
+/// The ops that are not nested in another op, sorted by start. The function `part` returns the part of
+/// each op.
 fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied> {
     let mut ops = Vec::new();
     let mut next = 0;
@@ -25,7 +26,7 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
         next += 1;
         if tree.kind(call) == CallKind::Op {
             next = tree.end(call).0;
-            let event = tree.event(call).expect("ops are events");
+            let event = tree.event(call).expect("every op has an event");
             let (start, end) = (tree.trace().start(event), tree.trace().end(event));
             ops.push(Occupied { call: Some(call), start, end, part: part(call) });
         }
@@ -77,7 +78,7 @@ struct Walk<'t, 'l, L> {
 }
 
 impl<L: Ledger> Walk<'_, '_, L> {
-    /// A gap, attributed to the calls on the thread of `op`; without an owner if there is no op.
+    /// Attributes a gap to the calls on the thread of `op`; without an op, the gap has no owner.
     fn gap(&mut self, from: Nanos, until: Nanos, op: Option<&Occupied>, kind: IdleKind) {
         self.gap += 1;
         let (gap, part) = (self.gap, op.map_or(Part::Window, |op| op.part));

@@ -2,25 +2,25 @@
 //! attributes busy and idle time.
 //!
 //! A moment of the window is *busy* if a measured event ran; it is attributed to the row of the event that
-//! covered it first. All other moments are *idle* and belong to an [`IdleRow`]. `sweep.rs` contains the
-//! rule.
+//! covered it first. All other moments are *idle* and belong to an [`IdleRow`], according to the rule in
+//! `sweep.rs`.
 //!
-//! **Several devices and streams.** The wall time is that of the process: a moment is busy when any of its
-//! devices runs anything, on any stream. A gap is a time in which all devices wait. It belongs to the
-//! event that ends it, on whichever device. If two devices run at the same time, the moment counts once,
-//! for the event that came first.
+//! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy
+//! if any device runs anything on any stream. A gap is a time in which all devices wait, and
+//! belongs to the event that ends it, on whichever device. If two devices run at the same time, the
+//! moment counts once, for the event that started first.
 //!
-//! **Selections.** A device running work of steps or phases that were not selected was not idle. That
-//! time, and the gaps before such work, is neither busy nor idle but *before*, like work launched
-//! before the window.
+//! **Selections.** A device that runs work of steps or phases that were not selected is not idle. The time
+//! of such work and of the gaps before it is neither busy nor idle but *before*, like the time of work
+//! launched before the window.
 //!
-//! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle; their time is
-//! *alone*.
+//! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
+//! is *alone*.
 //!
-//! **Clock skew.** If a GPU event starts before its launch, the whole gap is host time and none of it is
-//! launch latency. The note `GPU_BEFORE_LAUNCH` counts these events.
+//! **Clock skew.** If a GPU event starts before its launch, the whole gap is host time, without
+//! launch latency. The note `GPU_BEFORE_LAUNCH` counts events that start before their launch.
 //!
-//! **Traces without GPU events** are measured by host time: busy is the time in ops (`host.rs`).
+//! **Traces without GPU events** are measured by host time: busy time is the time in ops (`host.rs`).
 
 mod boundaries;
 mod cursor;
@@ -62,20 +62,21 @@ pub struct Wall {
     notes: Notes,
 }
 
-/// Totals of the wall time of one side. Busy and idle cover the compared steps.
+/// Totals of the wall time of one side. Busy and idle time cover only the compared steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WallTotals {
     /// Length of the window; busy + idle + before + alone.
     pub wall: Nanos,
     /// Time in which work of the compared steps ran.
     pub busy: Nanos,
-    /// Time in which nothing ran, up to work of the compared steps.
+    /// Time in which nothing ran before an event of the compared steps.
     pub idle: Nanos,
-    /// Time of work that was launched before the window or was not selected, and the gaps before such work.
+    /// Time of work that was launched before the window or was not selected, and of the gaps before such
+    /// work.
     pub before: Nanos,
     /// Time of steps without a counterpart, if the two traces have different numbers of steps.
     pub alone: Nanos,
-    /// Number of compared steps; 1 if the window is analysed as a whole.
+    /// Number of compared steps; 1 if the windows are compared as a whole.
     pub steps: u64,
 }
 
@@ -95,7 +96,7 @@ impl WallTotals {
         sum.as_millis() / self.steps.max(1) as f64
     }
 
-    /// Idle share of busy + idle, from 0 to 1; `None` if both are zero.
+    /// Share of idle time in busy + idle time, from 0 to 1; `None` if both are zero.
     pub fn idle_share(&self) -> Option<f64> {
         (self.own() > Nanos::ZERO).then(|| self.idle.0 as f64 / self.own().0 as f64)
     }
@@ -157,18 +158,18 @@ impl Wall {
         Wall { basis, windows, pairs, busy, busy_alone, busy_before, idle, totals, notes }
     }
 
-    /// Whether the windows consist of steps or of all events.
+    /// Whether the windows span steps or all events.
     pub fn basis(&self) -> WallBasis {
         self.basis
     }
 
-    /// Number of steps of each side that have a match, if one side has more steps and some have no
-    /// counterpart; `None` if all steps are compared.
+    /// Number of matched steps on each side, if one side has more steps and some have no counterpart.
+    /// Returns `None` if all steps are compared.
     pub fn paired_steps(&self) -> Option<u64> {
         self.pairs.as_ref().map(StepPairs::len)
     }
 
-    /// Which steps of both sides are compared; `None` if all are.
+    /// Which steps of both sides are compared; `None` if all steps are.
     pub(super) fn step_pairs(&self) -> Option<&StepPairs> {
         self.pairs.as_ref()
     }
@@ -183,18 +184,18 @@ impl Wall {
         self.windows
     }
 
-    /// Busy time of each row of [`Analysis::rows`], by position: the moments that its events covered
+    /// Busy time of each row of [`Analysis::rows`], by position: the moments that the row's events covered
     /// first, for work launched in the compared steps.
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
     }
 
-    /// Like [`Wall::busy`], for steps without a counterpart.
+    /// Like [`Wall::busy`], but for steps without a counterpart.
     pub fn busy_alone(&self) -> &[PerSide<Nanos>] {
         &self.busy_alone
     }
 
-    /// Like [`Wall::busy`], for work launched before the window.
+    /// Like [`Wall::busy`], but for work launched before the window.
     pub fn busy_before(&self) -> &[PerSide<Nanos>] {
         &self.busy_before
     }
@@ -214,7 +215,7 @@ impl Wall {
         self.totals[side]
     }
 
-    /// Total idle time of one kind, up to work of the compared steps.
+    /// Total idle time of one kind before work of the compared steps.
     pub fn idle_of_kind(&self, side: Side, kind: IdleKind) -> Nanos {
         let rows = self.idle.iter().filter(|row| row.kind == kind && row.part == Part::Window);
         rows.map(|row| row.time[side]).sum()
@@ -243,8 +244,8 @@ impl Analysis {
     }
 }
 
-/// The measured events of a side and the work that was not selected, by start. `within` returns the
-/// part of events that were launched in the window.
+/// The measured events of a side and the work that was not selected, sorted by start. For events launched
+/// in the window, `within` returns the part of the wall time.
 fn occupied(
     of: Recorded<'_>,
     window: Window,

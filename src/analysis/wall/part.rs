@@ -3,18 +3,18 @@
 /// Whether work was launched in a compared step of the window, in another step, or before the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// The work was launched in a compared step of the window. The figures per step cover this part.
+    /// The work was launched in a compared step of the window; figures per step cover only such work.
     Window,
-    /// The work was launched in the window, but in a step without a counterpart, because the traces have
-    /// different numbers of steps. Causes do not cover it.
+    /// The work was launched in the window, but in a step without a counterpart, because the traces
+    /// have different numbers of steps; causes do not cover such work.
     Alone,
-    /// The work was launched before the window, or outside of the selected steps and phase. It is reported
-    /// separately.
+    /// The work was launched before the window, or outside of the selected steps and phase, and is
+    /// reported separately.
     Before,
 }
 
 impl Part {
-    /// All, in the order of declaration.
+    /// All parts, in the order of declaration.
     pub const ALL: [Part; 3] = [Part::Window, Part::Alone, Part::Before];
 
     /// Whether this part is inside the window.
@@ -25,7 +25,7 @@ impl Part {
         }
     }
 
-    /// The name in tables: `window`, `unpaired_step` or `before_window`.
+    /// The name of the part in tables: `window`, `unpaired_step` or `before_window`.
     pub fn label(self) -> &'static str {
         match self {
             Part::Window => "window",

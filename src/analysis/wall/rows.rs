@@ -20,18 +20,18 @@ pub struct IdleRow {
     pub kind: IdleKind,
     /// The part of the trace in which the work that ended the gaps was launched.
     pub part: Part,
-    /// The innermost call that the time is attributed to, as a node of the merged tree. For time between
-    /// calls it is the root of the thread; `None` if the owner is unknown.
+    /// The innermost call that the idle time is attributed to, as a node of the merged tree. The
+    /// owner of time between calls is the root of the thread; `None` if the owner is unknown.
     pub owner: Option<MergedId>,
-    /// The owner, or the nearest node above it that both traces have; `None` if there is none.
+    /// The owner or the nearest node above it that both traces have; `None` if there is none.
     pub lowest_common: Option<MergedId>,
-    /// The step that contains the owner, by position; from the baseline if the owner has a step there.
+    /// The step that contains the owner, by position; preferably the baseline step.
     pub step: Option<StepId>,
-    /// Duration.
+    /// Total duration of the gaps.
     pub time: PerSide<Nanos>,
     /// Number of gaps.
     pub count: PerSide<u64>,
-    /// For `sync`: the GPU event that ran last before the longest gap, which the host waited for.
+    /// For `sync`: the last GPU event before the longest gap, which the host waited for.
     pub waited_for: PerSide<Option<CallId>>,
 }
 
@@ -46,26 +46,23 @@ impl IdleRow {
 pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
     side: Side,
-    /// Busy time of each row of the analysis, by part in the order of [`Part::ALL`].
+    /// Busy time of each row of the analysis, with the parts in the order of [`Part::ALL`].
     busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
-    /// Busy time of work that was not selected.
     unselected: PerSide<Nanos>,
     rows: Vec<IdleRow>,
-    /// The last row of each owner node, or `NONE`. Rows without an owner come after all nodes.
+    /// The last row of each owner node, or `NONE`. The entry for rows without an owner comes after all nodes.
     last_of: Vec<u32>,
     /// For each row, the previous row with the same owner.
     before: Vec<u32>,
     /// For each row, the last gap that was counted.
     last_gap: Vec<u32>,
-    /// For each `sync` row, its longest piece on the current side.
+    /// For each `sync` row, the longest piece on the current side.
     longest: FxHashMap<usize, Nanos>,
 }
 
-/// The result of the sweeps of both sides.
 pub(super) struct Collected {
-    /// Busy time of each row of the analysis, by part in the order of [`Part::ALL`].
+    /// Busy time of each row of the analysis, with the parts in the order of [`Part::ALL`].
     pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
-    /// Busy time of work that was not selected.
     pub(super) unselected: PerSide<Nanos>,
     pub(super) idle: Vec<IdleRow>,
 }
@@ -74,8 +71,8 @@ impl<'a> Collector<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Self {
         let rows = analysis.rows().len();
         let nodes = analysis.diff().merged().len();
-        // Growing these columns by reallocation fragments memory. Reserved pages that are never touched
-        // cost nothing.
+        // Reserving enough memory avoids the fragmentation that reallocation causes. Reserved pages that
+        // are never touched cost nothing.
         let room = nodes / 2;
         Collector {
             analysis,
@@ -90,14 +87,14 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Switches to the events of `side`.
     pub(super) fn turn_to(&mut self, side: Side) {
         self.side = side;
         self.last_gap.fill(0);
         self.longest.clear();
     }
 
-    /// The rows are in the order of the merged tree, then by kind and part; rows without an owner come last.
+    /// Sorts the rows in the order of the merged tree, then by kind and part; rows without an owner come
+    /// last.
     pub(super) fn finish(self) -> Collected {
         let mut order: Vec<u32> = Vec::with_capacity(self.rows.len());
         for &last in &self.last_of {
@@ -149,7 +146,7 @@ impl<'a> Collector<'a> {
 /// Permutes `items` in place: position `i` receives the item that was at `order[i]`.
 fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
     for at in 0..items.len() {
-        // Follow the cycle of the permutation that contains `at`.
+        // Follows the cycle of the permutation that contains `at`.
         let mut here = at;
         loop {
             let from = std::mem::replace(&mut order[here], here as u32) as usize;
@@ -168,7 +165,8 @@ impl Ledger for Collector<'_> {
             self.unselected[self.side] += time;
             return;
         };
-        let row = self.analysis.row_index(self.side, event).expect("attributed calls have a row");
+        let row =
+            self.analysis.row_index(self.side, event).expect("every attributed call has a row");
         self.busy[part as usize][row][self.side] += time;
     }
 
@@ -191,14 +189,14 @@ impl Ledger for Collector<'_> {
 }
 
 impl Analysis {
-    /// Name of the owner of an idle row: the call, `a | b` if it was renamed,
+    /// Name of the owner of an idle row: the call (both names separated by `|` if it was renamed),
     /// `(between calls)`, or `(launch not in trace)`.
     pub fn idle_owner_name(&self, row: &IdleRow) -> Cow<'_, str> {
         row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| self.node_name(owner))
     }
 
-    /// Name of a node of the merged tree: the call, `a | b` if it was renamed, or
-    /// `(between calls)` for a thread.
+    /// Name of a node of the merged tree: the call (both names separated by `|` if it was renamed),
+    /// or `(between calls)` for a thread.
     pub fn node_name(&self, id: MergedId) -> Cow<'_, str> {
         let node = self.diff().merged().node(id);
         let call = |side: Side| node.call(side).map(|call| (side, call));

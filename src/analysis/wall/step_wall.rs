@@ -1,8 +1,8 @@
-//! Computes the wall time per step of one trace, without the other trace of a comparison.
+//! Computes the wall time per step of a single trace, outside of a comparison.
 //!
-//! This is the step time that every surface reports: `diff` in its headline, `gate` as `step_wall`,
-//! and the order in which the runs of a side are ranked. It is the mean over the steps, so that it
-//! equals the sum of the parts that [`Wall`](super::Wall) attributes: busy + idle.
+//! All outputs use this step time: `diff` in its headline, `gate` as `step_wall`, and the ranking of the
+//! runs of a side. The step time is the mean over the steps, so it equals the sum of the parts that
+//! [`Wall`](super::Wall) attributes: busy + idle.
 
 use super::window::{Recorded, WallBasis, Window, everything_that_ran, window};
 use crate::program::{Measure, Program};
@@ -10,8 +10,8 @@ use crate::trace::Nanos;
 use crate::tree::CallId;
 use std::cmp::Ordering;
 
-/// The wall time of the steps of one trace: busy and idle time, excluding work that was launched
-/// before the first step.
+/// The wall time of the steps of one trace: busy and idle time, excluding work that was launched before
+/// the first step.
 #[derive(Debug, Clone, Copy)]
 pub struct StepWall {
     own: Nanos,
@@ -19,7 +19,7 @@ pub struct StepWall {
 }
 
 impl StepWall {
-    /// The times of the steps of a trace. A trace without steps counts as one step that spans all measured events.
+    /// The wall time of a trace. A trace without steps counts as one step that spans all measured events.
     pub fn of(program: &Program, measure: Measure) -> StepWall {
         let basis = match program.steps().is_empty() {
             true => WallBasis::Events,
@@ -42,7 +42,8 @@ impl StepWall {
     }
 }
 
-/// Time of work that was launched before the window or was not selected, and of the gaps that it ended.
+/// Time of work that was launched before the window or was not selected, including the gaps ended by such
+/// work.
 fn before(of: Recorded<'_>, window: Window, basis: WallBasis) -> Nanos {
     let (mut reached, mut before) = (window.start, Nanos::ZERO);
     let all = everything_that_ran(of, window, basis).into_iter();

@@ -1,4 +1,4 @@
-//! Attributes each moment of the window of one side, from its events in order of start.
+//! Attributes each moment of the window of one side, sweeping over the events in order of start.
 //!
 //! ```text
 //! host    ├─ a ───────────┤├─ launch ─┤
@@ -6,8 +6,8 @@
 //!         └─busy─┘└ host: a┘└lat.─┘└busy─┘└─ tail ─┘
 //! ```
 //! A gap belongs to the event that ends it. The time up to the launch of that event is host time,
-//! attributed call by call; the rest is launch latency. If the launch precedes the gap, the device waited
-//! although work was queued.
+//! attributed call by call; the time after the launch is launch latency. If the launch precedes the gap,
+//! the device waited although work was queued.
 
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
@@ -20,9 +20,9 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// Why a device was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleKind {
-    /// The host had not yet launched the event that ended the gap: it was busy in the owner.
+    /// The host had not yet launched the event that ended the gap, because it was busy in the owner.
     Host,
-    /// Like `Host`, but the owner waited for the GPU, which had nothing to do.
+    /// The owner waited for the GPU, which had nothing to do because the host had launched nothing.
     Sync,
     /// Launch latency: the time from the start of the launch to the start of the event that ended the gap.
     Latency,
@@ -61,7 +61,7 @@ impl IdleKind {
 /// A measured event on the timeline.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occupied {
-    /// `None` for work that was not selected: it is in no tree, but the device was busy.
+    /// The call of the event; `None` for work that was not selected, which is in no tree.
     pub(super) call: Option<CallId>,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
@@ -84,13 +84,12 @@ pub(super) struct Idle {
 
 /// Receives the result of a sweep.
 pub(super) trait Ledger {
-    /// An event covered `time` of the window first; `None` for work that was not selected.
+    /// An event covered `time` of the window first; `event` is `None` for work that was not selected.
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
-    /// A piece of a gap.
+    /// Receives the next piece of a gap, with its kind and owner.
     fn idle(&mut self, piece: Idle);
 }
 
-/// Sweeps over the window of one side.
 pub(super) struct Sweep<'t, 'l, L> {
     tree: &'t CallTree,
     window: Window,
@@ -111,8 +110,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         Sweep { tree, window, boundaries, cursors: Cursors::new(tree), ledger, gaps: 0, skewed: 0 }
     }
 
-    /// Reports every moment of the window to the ledger; `events` must be sorted by start. Returns the number
-    /// of gap-ending events that start before their launch.
+    /// Reports every moment of the window to the ledger; `events` must be sorted by start. Returns the
+    /// number of events that end a gap and start before their launch.
     pub(super) fn run(mut self, events: &[Occupied]) -> u64 {
         let mut reached = self.window.start;
         let mut last: Option<&Occupied> = None;
@@ -178,8 +177,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
         }
         self.skewed += u64::from(launched > event.start);
-        // The GPU clock may be ahead of the host clock, so that an event starts before its launch. There
-        // is no launch latency then.
+        // The GPU clock may be ahead of the host clock, so an event may start before its launch. Such an
+        // event has no launch latency.
         let launched = launched.min(until);
         self.host(from, launched, launch, piece);
         if until > launched {
@@ -189,7 +188,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         }
     }
 
-    /// Host time before a launch, attributed call by call on the thread of the launch.
+    /// Attributes host time before a launch, call by call on the thread of the launch.
     fn host(&mut self, from: Nanos, until: Nanos, launch: CallId, piece: Idle) {
         let (tree, ledger) = (self.tree, &mut *self.ledger);
         let Some(cursor) = self.cursors.of_call(tree, launch) else {
@@ -202,8 +201,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         });
     }
 
-    /// The time after the last event before a cut or before the end of the window. It is attributed call
-    /// by call to the thread that launched that event.
+    /// Attributes the time after the last event before a cut or before the end of the window, call by call
+    /// on the thread that launched that event.
     fn tail(&mut self, from: Nanos, until: Nanos, part: Part, last: Option<&Occupied>) {
         self.gaps += 1;
         let piece = Idle {
@@ -226,7 +225,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
     }
 
     fn start_of(&self, call: CallId) -> Nanos {
-        let event = self.tree.event(call).expect("a launch is an event");
+        let event = self.tree.event(call).expect("every launch has an event");
         self.tree.trace().start(event)
     }
 }

@@ -5,13 +5,14 @@
 //! GPU    ├─ earlier ─┤ ├─ work ─┤ ├─ work ────────┤
 //!            └────────── window ────────────────┘
 //! ```
-//! The window starts with the first step. It ends with the last step or with the last GPU event that
-//! was launched in a step, whichever is later: work that the GPU finishes after the host belongs to the step.
-//! If a side has no steps, the window spans from the first measured event to the last.
+//! The window starts with the first step. The window ends with the last step or with the last GPU event
+//! that was launched in a step, whichever is later: work that the GPU finishes after the host belongs
+//! to the step. If a side has no steps, the window spans from the first measured event to the last.
 //!
-//! The launch of a GPU event decides whether it was launched *before* the window. If the launch is not in
-//! the trace, the order of the stream decides: the event was launched before if it runs before the first
-//! event of its stream that was launched in the window (of any stream, if its own has none).
+//! The launch of a GPU event decides whether the event was launched *before* the window. If the launch
+//! is not in the trace, the order of the stream decides: the event was launched before the window if
+//! it runs before the first event of its stream that was launched in the window. If no event of its
+//! stream was launched in the window, the first event of any stream that was counts instead.
 
 use crate::analysis::Analysis;
 use crate::program::{Measure, Steps};
@@ -19,7 +20,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, ThreadId};
 use crate::tree::{CallId, CallTree};
 
-/// The work that the window of a side spans.
+/// What the window of a side spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WallBasis {
     /// The steps of both sides; figures are per step.
@@ -28,14 +29,14 @@ pub enum WallBasis {
     Events,
 }
 
-/// The time span of one side that is attributed.
+/// The attributed time span of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// Start.
+    /// Start of the window.
     pub start: Nanos,
-    /// End, exclusive.
+    /// End of the window, exclusive.
     pub end: Nanos,
-    /// Number of steps; 1 if the whole window is analysed at once.
+    /// Number of steps in the window; 1 if the window is analyzed as a whole.
     pub steps: u64,
     /// End of the host part of the window. Work launched before this time counts as launched in the window.
     host_end: Nanos,
@@ -52,14 +53,13 @@ impl Window {
         start < self.end && (end > self.start || start == self.start)
     }
 
-    /// Clips a span to the window.
     pub(super) fn clip(&self, start: Nanos, end: Nanos) -> (Nanos, Nanos) {
         let start = start.clamp(self.start, self.end);
         (start, end.clamp(start, self.end))
     }
 }
 
-/// The parts of a trace that its window depends on.
+/// The parts of a trace that determine its window.
 #[derive(Clone, Copy)]
 pub(super) struct Recorded<'a> {
     pub(super) tree: &'a CallTree,
@@ -79,13 +79,12 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// Start and end of a measured call.
     pub(super) fn span(&self, call: CallId) -> (Nanos, Nanos) {
-        let event = self.tree.event(call).expect("attributed calls are events");
+        let event = self.tree.event(call).expect("every attributed call has an event");
         (self.tree.trace().start(event), self.tree.trace().end(event))
     }
 
-    /// The measured calls in order of start, with their spans.
+    /// The measured calls with their spans, sorted by start.
     pub(super) fn spans(&self) -> Vec<(Nanos, Nanos, CallId)> {
         let span = |&call: &CallId| {
             let (start, end) = self.span(call);
@@ -97,7 +96,7 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// `Steps` if both sides have steps.
+/// Chooses `Steps` if both sides have steps.
 pub(super) fn basis(analysis: &Analysis) -> WallBasis {
     match Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
         true => WallBasis::Steps,
@@ -105,12 +104,10 @@ pub(super) fn basis(analysis: &Analysis) -> WallBasis {
     }
 }
 
-/// The windows of both sides.
 pub(super) fn windows(analysis: &Analysis, basis: WallBasis) -> PerSide<Window> {
     PerSide::from_fn(|side| window(Recorded::of(analysis, side), basis))
 }
 
-/// The window of one trace.
 pub(super) fn window(of: Recorded<'_>, basis: WallBasis) -> Window {
     match basis {
         WallBasis::Steps => of_steps(of),
@@ -138,7 +135,7 @@ fn of_events(of: Recorded<'_>) -> Window {
     Window { start, end, steps: 1, host_end: end }
 }
 
-/// Launch times of events, as far as the launches are in the trace.
+/// Launch times of events whose launches are in the trace.
 struct Launched<'a> {
     tree: &'a CallTree,
     window: Window,
@@ -166,11 +163,11 @@ pub(super) struct Ran {
     pub(super) end: Nanos,
     /// The measured call; `None` for work that was not selected.
     pub(super) call: Option<CallId>,
-    /// Whether it was launched before the window, or was not selected.
+    /// Whether the work was launched before the window or was not selected.
     pub(super) is_before: bool,
 }
 
-/// Everything that ran, by start: the measured calls and the work that was not selected.
+/// Everything that ran, sorted by start: the measured calls and the work that was not selected.
 pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallBasis) -> Vec<Ran> {
     let spans = of.spans();
     let calls: Vec<CallId> = spans.iter().map(|&(_, _, call)| call).collect();
@@ -188,13 +185,13 @@ pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallB
             call: None,
             is_before: true,
         }));
-        // Both parts are sorted, and the sort is stable: on a tie the selected event comes first.
+        // Both inputs are sorted and the sort is stable, so on a tie the selected event comes first.
         all.sort_by_key(|ran| (ran.start, ran.end));
     }
     all
 }
 
-/// For each of `events`, in order of start, whether it was launched before the window.
+/// Whether each event was launched before the window; the events must be sorted by start.
 fn launched_before(
     of: Recorded<'_>,
     window: Window,
@@ -209,7 +206,7 @@ fn launched_before(
     let mut first_of_stream = vec![None; trace.threads().len()];
     let mut first = None;
     let stream = |call: CallId| -> (ThreadId, Nanos) {
-        let event = of.tree.event(call).expect("attributed calls are events");
+        let event = of.tree.event(call).expect("every attributed call has an event");
         (trace.thread_of(event), trace.start(event))
     };
     for &call in events.iter().filter(|&&call| launched.within(call)) {

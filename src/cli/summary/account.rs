@@ -1,20 +1,20 @@
-//! The parts of each side's time and their sum, to the nanosecond → one line per side, or, if those lines are
-//! too wide, one line per part.
+//! Formats the parts of each side's time and their sum, to the nanosecond: one line per side or, if
+//! such lines are too wide, one line per part.
 
 use super::super::columns::pad;
 use tracetree::report::Width;
 
-/// The parts of the total, and the total.
+/// Names of the parts of the total, and of the total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
-/// A title, and for each side its name and the figures of its parts.
+/// A title, and for each side its name and the times of its parts.
 pub(super) struct Account {
     pub(super) title: String,
     pub(super) sides: [(String, [String; 4]); 2],
 }
 
 impl Account {
-    /// The lines, starting with the titles.
+    /// The formatted lines, starting with the titles.
     pub(super) fn lines(&self, width: Width) -> Vec<String> {
         let beside = self.side_by_side();
         match beside.iter().all(|line| line.chars().count() <= width.columns()) {

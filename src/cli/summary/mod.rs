@@ -1,7 +1,8 @@
-//! The result of a comparison → text for a terminal of a given width.
+//! Formats the result of a comparison as text for a terminal of a given width.
 //!
-//! The screen shows the two inputs, the sentence that answers the question, the time of each side as a sum
-//! that can be checked by eye, and the largest differences with what the ops became.
+//! The screen shows the two inputs, the sentence that answers the question, the time of each side
+//! as a sum that can be checked by eye, and the largest differences with the ops that replaced each
+//! other.
 
 mod account;
 mod screen;
@@ -23,14 +24,14 @@ use tracetree::report::{
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// Maximum length of a side's name in a column.
+/// Maximum length of a side's name in a column, in characters.
 const SIDE_NAME: usize = 16;
-/// Screens narrower than this use `SHORT_SIDE_NAME`.
+/// Width in columns below which `SHORT_SIDE_NAME` is used.
 const NARROW: usize = 80;
 const SHORT_SIDE_NAME: usize = 10;
-/// Maximum number of parts shown per difference.
+/// Maximum number of parts to show per difference.
 const PARTS: usize = 2;
-/// From this width on, the evidence of a cause is one line, aligned with its call site.
+/// Width from which the evidence of a cause is a single line, aligned with its call site.
 const WIDE: usize = 100;
 
 const BOLD: Style = Style::new().bold();
@@ -70,7 +71,7 @@ pub(super) fn text(
     screen.largest(groups, top)
 }
 
-/// The output and its settings.
+/// The output that is written to, and its settings.
 struct Screen<'a> {
     analysis: &'a Analysis,
     report: &'a Report,
@@ -107,7 +108,8 @@ impl Screen<'_> {
         self.wrapped(PLAIN, 0, &one_line(&verdict(self.analysis)))
     }
 
-    /// `MI300X  resnet.json.gz  AMD Instinct MI300X`; the device goes on the next line if both do not fit.
+    /// Writes an input such as `MI300X  resnet.json.gz  AMD Instinct MI300X`; the device goes on
+    /// the next line if both do not fit.
     fn input(&mut self, label: &str, input: &SideSummary) -> io::Result<()> {
         let device = one_line(input.devices.first().map_or("", String::as_str)).into_owned();
         let indent = label.chars().count() + 2;
@@ -129,7 +131,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes a text as wrapped lines; all but the first are indented.
+    /// Writes a text as wrapped lines, all of them indented except the first.
     fn wrapped(&mut self, style: Style, indent: usize, text: &str) -> io::Result<()> {
         for (at, line) in self.width.lines(text, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };
@@ -158,7 +160,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes `−0.403 ms  queue  queued work`, and the evidence below it.
+    /// Writes a cause such as `−0.403 ms  queue  queued work`, and its evidence below.
     fn cause(&mut self, cause: &CauseLine, (figures, reasons): (usize, usize)) -> io::Result<()> {
         let style = colour(cause.time);
         let (difference, reason) = (&cause.difference, cause.reason);
@@ -179,7 +181,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// Ends a line that was begun, and writes the others below it, indented.
+    /// Ends a line that was begun, and writes all further lines below it, indented.
     fn hanging(&mut self, indent: usize, lines: &[String]) -> io::Result<()> {
         for (at, line) in lines.iter().enumerate() {
             let indent = if at == 0 { 0 } else { indent };
@@ -283,7 +285,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// A name in at most `room` characters, or in full if nothing may be cut.
+    /// A name shortened to `room` characters, or in full if nothing may be cut.
     fn short(&self, name: &str, room: usize) -> String {
         match self.width.is_whole() {
             true => one_line(name).into_owned(),
@@ -313,7 +315,7 @@ fn parts(totals: &Totals) -> [Nanos; 4] {
     [totals.paired, totals.one_sided, totals.unlinked, totals.time]
 }
 
-/// A note as one line for stderr.
+/// Formats a note as one line for stderr.
 pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
     let style = AnsiColor::Yellow.on_default();
     let side = summary.side_of(note);
@@ -325,7 +327,7 @@ pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
     format!("{style}{}{style:#}: {side}{}{hint}", note.note.code, one_line(&note.note.message))
 }
 
-/// Red for more time, blue for less.
+/// The style of a time: red for more time, blue for less.
 fn colour(time: Nanos) -> Style {
     match time > Nanos::ZERO {
         true => AnsiColor::Red.on_default(),

@@ -1,17 +1,18 @@
-//! [`Narrative`] → the screen that answers the question: what changed, what it costs, what to do.
+//! Formats a [`Narrative`] as the screen that answers the question: what changed, what it costs,
+//! what to do.
 
 use super::{BOLD, DIM, colour};
 use std::io::{self, Write};
 use tracetree::report::Width;
 use tracetree::report::{Layer, Line, Narrative};
 
-/// Maximum number of lines of the screen.
+/// Maximum number of lines on the screen.
 const LINES: usize = 24;
 
-/// How much is written.
+/// How much of the answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// What fits a screen.
+    /// The part of the answer that fits on a screen.
     Screen,
     /// Everything.
     Whole,
@@ -20,15 +21,15 @@ pub(super) enum Extent {
 /// How much of each layer is written.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Number of changes.
+    /// Maximum number of changes to show.
     changes: usize,
-    /// Number of lines below each change.
+    /// Maximum number of lines below each change.
     details: usize,
-    /// Number of parts in each of the other layers.
+    /// Maximum number of parts in each of the other layers.
     others: usize,
 }
 
-/// From the most detailed to the shortest screen.
+/// The limits to try, from the most detailed to the shortest screen.
 const SHORTER: [Limits; 6] = [
     Limits { changes: 6, details: 3, others: 5 },
     Limits { changes: 6, details: 2, others: 4 },
@@ -39,7 +40,6 @@ const SHORTER: [Limits; 6] = [
 ];
 const WHOLE: Limits = Limits { changes: usize::MAX, details: usize::MAX, others: usize::MAX };
 
-/// Writes the answer.
 pub(super) fn write(
     narrative: &Narrative,
     extent: Extent,
@@ -70,7 +70,7 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     page.text("", &format!("{names}: {}", narrative.inputs), 0);
     page.text("bold", &narrative.headline, 0);
     page.text("dim", &narrative.confidence, 2);
-    // The leading change is the first line of the first layer.
+    // The leading change is already the first line of the first layer.
     page.text("", narrative.state.as_deref().unwrap_or_default(), 2);
     page.text("dim", &narrative.split, 2);
     let runs = if limits.details == usize::MAX { narrative.runs.as_slice() } else { &[] };
@@ -117,14 +117,14 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     page.lines
 }
 
-/// The lines so far.
+/// The lines of the screen so far.
 struct Page {
     width: Width,
     lines: Vec<String>,
 }
 
 impl Page {
-    /// Adds a text, wrapped; all but its first line are indented by two more columns.
+    /// Adds a text as wrapped lines, all but the first indented by two more columns.
     fn text(&mut self, style: &str, text: &str, indent: usize) {
         self.hanging(style, &" ".repeat(indent), text);
     }
@@ -154,7 +154,8 @@ impl Page {
         }
     }
 
-    /// `  +2.65 ms (+4.72 ms)  Convolutions run in FP32 …`, and the details below it.
+    /// Adds a part such as `  +2.65 ms (+4.72 ms)  Convolutions run in FP32 …`, and its details
+    /// below.
     fn part(&mut self, part: &Line, (figures, others): (usize, usize), details: usize) {
         let style = colour(part.cost);
         let attributed = match (&part.attributed, others) {
@@ -176,7 +177,7 @@ impl Page {
         if details == 0 || detail.is_empty() {
             return;
         }
-        // Also in a pipe, a short screen shows the start of the details.
+        // A short screen shows only the start of the details, even in a pipe.
         let width = match details {
             usize::MAX => self.width,
             _ => Width::Screen(self.width.columns()),

@@ -1,5 +1,5 @@
-//! The largest differences → lines of a table. A name that does not fit its column gets its own line, above
-//! its figures.
+//! Formats the largest differences as lines of a table. A name that does not fit its column gets
+//! its own line, above its figures.
 
 use super::super::columns::{fit, pad};
 use anstyle::{AnsiColor, Style};
@@ -7,16 +7,15 @@ use tracetree::PerSide;
 use tracetree::report::Width;
 use tracetree::report::{LargeDifference, Unit, one_line, times};
 
-/// Title of the table of differences.
 const TITLE: &str = "largest differences";
-/// Narrower lines have no kernel counts.
+/// Minimum line width for the columns with kernel counts.
 const WITH_KERNELS: usize = 96;
-/// If names would have less room than this, they go above their figures.
+/// Minimum space for a name next to its figures. With less space, names go above their figures.
 const LEAST_NAME: usize = 24;
 /// Indentation of figures below their name.
 const INDENT: usize = 4;
 
-/// Width of each column of the table.
+/// Widths of the columns of the table.
 pub(super) struct Columns {
     unit: Unit,
     width: Width,
@@ -25,9 +24,8 @@ pub(super) struct Columns {
     /// Width of the counts of GPU events; `None` on a narrow terminal or without GPU events.
     events: Option<usize>,
     time: [usize; 2],
-    /// Whether there is room for the ratio.
     has_ratio: bool,
-    /// Width of names next to their figures; `None` if all names go above them.
+    /// Width of names next to their figures; `None` if all names go above their figures.
     room: Option<usize>,
 }
 
@@ -69,7 +67,7 @@ impl Columns {
         self.room.unwrap_or(INDENT - 2)
     }
 
-    /// The titles, laid out like the rows.
+    /// The column titles, laid out like the rows.
     pub(super) fn head(&self) -> Vec<String> {
         let ([one, two], [w1, w2], calls) = (&self.times, self.time, self.calls);
         let events = self.events.map_or_else(String::new, |w| format!("  {:>w$}", "kernels"));
@@ -84,7 +82,7 @@ impl Columns {
         }
     }
 
-    /// A difference with its figures; red is more time, blue is less.
+    /// The lines for a difference, with its figures: red is more time, blue is less.
     pub(super) fn lines(&self, group: &LargeDifference) -> Vec<String> {
         let name = one_line(&group.name);
         let is_long = self.room.is_none_or(|room| name.chars().count() > room);
@@ -125,7 +123,7 @@ impl Columns {
     }
 }
 
-/// `45` if both sides have the same count, otherwise `45 → 44`.
+/// Formats counts: `45` if both sides have the same count, otherwise `45 → 44`.
 fn counts(count: PerSide<u64>) -> String {
     match count.baseline == count.candidate {
         true => count.baseline.to_string(),

@@ -1,13 +1,13 @@
-//! Pending pairs → independent pieces that several cores align at once.
+//! Splits the pending pairs into independent pieces that several cores align at once.
 //!
-//! Aligning the children of a pair reads and writes only the links of calls below the two. So the
-//! order in which pairs are aligned does not matter, unless one is inside another: the contents of
-//! an opened wrapper are matched before the wrapper itself is. A piece keeps the order of its
+//! Aligning the children of a pair reads and writes only links of calls inside the two subtrees. So
+//! the order in which pairs are aligned matters only where one pair is inside another: the contents
+//! of an opened wrapper are matched before the wrapper itself. A piece keeps the order of its
 //! pairs, so the result does not depend on the number of cores.
 //!
 //! ```text
 //! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, two of which cross:
-//!                                                        pieces [aA], [bB cC]
+//!                                                       pieces [aA], [bB cC]
 //! ```
 
 use super::Aligner;
@@ -17,32 +17,32 @@ use crate::side::{PerSide, Side};
 use rayon::Scope;
 use std::ops::Range;
 
-/// A pair that waits to be aligned.
+/// A pair of calls whose children are still to be aligned.
 #[derive(Debug, Clone)]
 struct Waiting {
     /// Position among the waiting pairs.
     at: usize,
     /// The calls of the two subtrees.
     spans: PerSide<Range<u32>>,
-    /// Number of calls in the larger of the two.
+    /// Number of calls in the larger of the two subtrees.
     size: u32,
 }
 
 impl<'a> Aligner<'a> {
-    /// Aligns the children of all pending pairs, and of the pairs that this adds.
+    /// Aligns the children of all pending pairs, including pairs that are found on the way.
     pub(super) fn descend(&mut self) {
         if !self.pending.is_empty() {
             rayon::scope(|scope| self.descend_within(scope));
         }
     }
 
-    /// Does the work of `descend`, and hands independent pieces to other threads of the scope. No
-    /// piece waits for another one, so the stack does not grow with the depth of a trace.
+    /// Aligns the pending pairs one by one and hands independent pieces to other threads of the
+    /// scope. No piece waits for another one, so the stack does not grow with the depth of a trace.
     fn descend_within<'s>(&mut self, scope: &Scope<'s>)
     where
         'a: 's,
     {
-        // Results below earlier pairs may have changed since they were recorded.
+        // The results recorded for earlier pairs may be outdated.
         self.recurring = Recurring::default();
         while let Some((a, b)) = self.pending.pop() {
             self.recurring.close(self.pending.len());
@@ -62,7 +62,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Whether the pairs below two calls may be worth splitting into pieces.
+    /// Whether the subtrees of a pair may be large enough to be split into pieces.
     pub(super) fn is_large(&self, a: u32, b: u32) -> bool {
         self.outlines.baseline.size(a).min(self.outlines.candidate.size(b)) >= 2 * PIECE
     }
@@ -83,8 +83,8 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// Cuts between pairs where, on both sides, everything before the cut precedes everything after it,
-/// as soon as a piece has `least` calls. Each piece keeps the order of its pairs.
+/// Splits the waiting pairs into pieces of at least `least` calls. On both sides, everything in one
+/// piece precedes everything in the next, and a piece keeps the order of its pairs.
 fn cut(mut waiting: Vec<Waiting>, least: u32) -> Vec<Vec<Waiting>> {
     waiting.sort_by_key(|waiting| waiting.spans.baseline.start);
     let starts = waiting.iter().rev().map(|waiting| waiting.spans.candidate.start);
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A subtree: any two of them either nest or are disjoint.
+    /// The range of a subtree: any two ranges either nest or are disjoint.
     fn span() -> impl Strategy<Value = Range<u32>> {
         (0..4_u32, 0..64_u32).prop_map(|(level, at)| {
             let width = 1 << level;

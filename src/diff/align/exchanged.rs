@@ -1,4 +1,5 @@
-//! Unlike siblings aligned opposite each other → calls that swapped places, matched as moved.
+//! Matches, as moved, siblings that swapped places and were therefore aligned opposite an unlike
+//! call.
 //!
 //! ```text
 //! trace1  to(int)    to(float)        in order, both pairs have the same name and nearly the same
@@ -19,18 +20,18 @@ use std::hash::{Hash, Hasher};
 /// What two calls have in common, strongest first.
 #[derive(Debug, Clone, Copy)]
 enum Likeness {
-    /// The whole subtree, in order.
+    /// The whole subtree is equal, in order.
     Whole,
-    /// The whole subtree, in any order.
+    /// The whole subtree is equal, in any order.
     Content,
-    /// Key and arguments. A call without arguments uses those of the first call in it that has
-    /// some.
+    /// Key and arguments are equal. A call without arguments has those of the first call inside it
+    /// that has some.
     Itself,
 }
 
 impl Aligner<'_> {
-    /// Given `unlike`, pairs of free calls aligned opposite each other: matches those that swapped
-    /// places with similar free calls of the lists.
+    /// Matches calls that swapped places with similar free calls of the lists. `unlike` contains
+    /// pairs of free calls that are aligned opposite each other.
     pub(super) fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
         if lists.baseline.len() < 2 || lists.candidate.len() < 2 {
             return;
@@ -47,9 +48,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Removes from `pairs` those whose names differ only in the instance number and that were
-    /// swapped, if the two counterparts with the right numbers are both unmatched. Matches all four
-    /// as moved.
+    /// Unmatches pairs that have swapped instance numbers (such as `Linear_1` and `Linear_2`), if
+    /// the two counterparts with the right numbers are both unmatched. Matches all four calls as
+    /// moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];
@@ -76,8 +77,8 @@ impl Aligner<'_> {
             let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
                 return true;
             };
-            // Equal subtrees are the stronger evidence: an instance number only gives the order of
-            // creation.
+            // Equal subtrees are stronger evidence than instance numbers, which only give the order
+            // of creation.
             let is_exchange = self.is_equal(other, twin) && !self.is_equal(a, twin);
             let is_renumbered =
                 !is_exchange && self.hold_the_same(a, twin) && self.hold_the_same(other, b);
@@ -94,8 +95,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Whether two calls have nearly the same contents, in any order. Two modules still count as the
-    /// same if one lacks a call or runs its calls in a different order, but not if shapes differ.
+    /// Whether two calls have nearly the same contents, in any order. Two modules still count as
+    /// the same if one lacks a call or runs its calls in a different order, but not if shapes
+    /// differ.
     fn hold_the_same(&mut self, a: u32, b: u32) -> bool {
         let larger = self.outlines.baseline.weight(a).max(self.outlines.candidate.weight(b));
         10 * self.bags.shared(PerSide::new(a, b)) >= 9 * larger
@@ -135,8 +137,8 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Whether, for one of these pairs, each side has another free call that may be similar to it.
-    /// Only calls of equal weight can have the same content.
+    /// Whether each side has a second free call that may be similar to a call of one of these
+    /// pairs. Only calls of equal weight can have the same content.
     fn may_exchange(
         &self,
         likeness: Likeness,
@@ -213,7 +215,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// The free calls immediately before and after each matched call.
+    /// The free calls immediately before and after each matched call of the list.
     fn beside_free(&self, side: Side, list: &[u32]) -> FxHashMap<u32, (Option<u32>, Option<u32>)> {
         let mut beside: FxHashMap<u32, (Option<u32>, Option<u32>)> = FxHashMap::default();
         for pair in list.windows(2) {

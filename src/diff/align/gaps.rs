@@ -1,13 +1,13 @@
-//! A gap between two matched siblings → its wrappers opened, its renamed calls matched.
+//! Opens the wrappers and matches the renamed calls in a gap between two matched siblings.
 //!
 //! ```text
 //! trace1   z(…)            trace2   W(z(…))        W is a wrapper: z is matched one level deeper
 //! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same position, same work below
 //! ```
 //!
-//! A call is opened if that matches more tokens than keeping it. Opened, its contents can match
-//! everything on the other side of the gap. Kept, they can only match the contents of the best
-//! counterpart under another name.
+//! A call is opened if that matches more tokens than keeping it. The contents of an opened call can
+//! match everything on the other side of the gap. The contents of a kept call can only match those
+//! of its best counterpart under another name.
 
 use super::inner::first_arguments;
 use super::renames::{Renames, are_out_of_proportion};
@@ -22,7 +22,7 @@ use crate::tree::CallKind;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// One gap: free runs of siblings on both sides, neither empty.
+/// One gap: adjacent free siblings (a run) on each side, neither run empty.
 pub(super) struct Gap<'a, 'b> {
     pub(super) outlines: PerSide<&'a Outline<'a>>,
     pub(super) bags: &'b mut Bags<'a>,
@@ -33,7 +33,7 @@ pub(super) struct Gap<'a, 'b> {
 /// The calls of a run and their contents.
 struct Held {
     bag: Bag,
-    /// For each key, the positions of those calls in the run that may wrap a call of this key.
+    /// For each key, the positions of the calls in the run that may wrap a call with this key.
     wrappers: FxHashMap<Key, Vec<usize>>,
     /// The contents of each call, computed on demand.
     below: Vec<Option<Bag>>,
@@ -42,8 +42,8 @@ struct Held {
 impl<'a, 'b> Gap<'a, 'b> {
     /// The runs with each wrapper replaced by its children; `None` if there is no wrapper.
     ///
-    /// Ties are opened only if no call gains by being opened: after the others are opened, a tie
-    /// may turn out to be a match.
+    /// Calls that gain nothing by being opened are opened only if no call of the gap gains, because
+    /// they may turn out to be matches once other calls are opened.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let runs = self.runs;
         let mut held = PerSide::from_fn(|side| Held {
@@ -68,7 +68,7 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// How many more tokens match if the call is opened than if it is kept and renamed; `None` if
-    /// it must not be opened.
+    /// the call must not be opened.
     fn gain_of_opening(
         &mut self,
         side: Side,
@@ -93,13 +93,14 @@ impl<'a, 'b> Gap<'a, 'b> {
         let mut opened = self.bags.common(inner, wanted);
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
         if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
-            // A compiled call launches its own kernels in place of those that the other side's ops
-            // launch. Launches on both sides are therefore no evidence that it wraps these ops.
+            // A compiled call launches its own kernels instead of those that the ops of the other
+            // side launch. So launches on both sides are not evidence that the compiled call wraps
+            // these ops.
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
-        // Opening must match half of the call's contents or half of the other side of the gap,
-        // because unrelated calls share less than that by chance. An op inside that has the name of
+        // Opening must match at least half of the call's contents or half of the other side of the
+        // gap, because unrelated calls share less than half by chance. An inner op with the name of
         // an op of the other side is evidence as well.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
@@ -122,13 +123,13 @@ impl<'a, 'b> Gap<'a, 'b> {
         Some(opened - kept)
     }
 
-    /// Number of tokens below a call.
+    /// Number of tokens below a call, without its own.
     fn weight_below(&self, side: Side, call: u32) -> u32 {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether a child of this call is a query that the other run has too, while the other run has
-    /// no call that this one could be a rename of.
+    /// Whether this call wraps a query: the opposite run has the same query as one of its children,
+    /// and has no call that may be this one renamed.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {
@@ -149,9 +150,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         wrappers
     }
 
-    /// Whether most of a call's contents is in an op with the name of `other`, and both have GPU
-    /// work. An example is a `conv2d` that casts its inputs and calls `convolution`, whichever
-    /// kernels the latter runs.
+    /// Whether most of a call's contents is inside an op with the name of `other`, and both ops
+    /// launch GPU work. An example is a `conv2d` that casts its inputs and calls `convolution`,
+    /// whichever kernels the latter runs.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
@@ -165,7 +166,7 @@ impl<'a, 'b> Gap<'a, 'b> {
             })
     }
 
-    /// Whether `holds_by_name` is true for any of several calls.
+    /// Whether `holds_by_name` is true for any call of `others`.
     fn holds_one_by_name(&mut self, side: Side, call: u32, others: &[u32]) -> bool {
         let theirs = self.outlines[side.other()];
         let keys: Vec<Key> = self.bags.core(side, call).iter().map(|&(key, _)| key).collect();
@@ -174,8 +175,8 @@ impl<'a, 'b> Gap<'a, 'b> {
             && others.iter().filter(named).any(|&other| self.holds_by_name(side, call, other))
     }
 
-    /// Whether a call of the other run contains a call with the name of this one. Then that call is
-    /// the wrapper and this one is what it wraps.
+    /// Whether a call of the opposite run contains a call with the name of this one. If so, the
+    /// opposite call is the wrapper and this one is what it wraps.
     fn is_wrapped_by_name(&mut self, side: Side, at: usize, call: u32, others: &Held) -> bool {
         let key = self.outlines[side].keys[call as usize];
         let Some(wrappers) = others.wrappers.get(&key) else { return false };
@@ -187,8 +188,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Whether the contents of a call of the other run share more with this call than opening it
-    /// would match.
+    /// Whether this call shares more tokens with the contents of a single call of the opposite run
+    /// than opening this call would match.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
@@ -199,7 +200,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// The positions of the other run that are about as far along as position `at` of this run.
+    /// The positions in the opposite run that are about as far along as position `at` in this run.
     fn near(&self, side: Side, at: usize) -> Range<usize> {
         let others = self.runs[side.other()].len();
         let middle = at * others / self.runs[side].len();
@@ -208,8 +209,9 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// Pairs of calls that are variants of one op, such as `miopen_convolution` and
-    /// `cudnn_convolution`, in order. What is below one variant may be a sibling of the other, as
-    /// the bias add is. So both are opened and aligned with the rest of the gap.
+    /// `cudnn_convolution`, in order. A call inside one variant may be a sibling of the other
+    /// variant: the bias add is an example. So both variants are opened and aligned with the rest
+    /// of the gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
         let as_many = works.baseline.len() == works.candidate.len();
@@ -231,7 +233,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         found
     }
 
-    /// The positions in a run of the ops with GPU work.
+    /// The positions, in a run, of the ops that launch GPU work.
     fn working_ops(&self, side: Side) -> Vec<usize> {
         let outline = self.outlines[side];
         let works = |&call: &u32| outline.kind(call) == CallKind::Op && outline.is_gpu_path(call);
@@ -239,8 +241,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         run.filter(|(_, call)| works(call)).map(|(at, _)| at).collect()
     }
 
-    /// Whether the names are related and something else supports it: the contents, the arguments,
-    /// or the position, if both sides of the gap have equally many ops with GPU work.
+    /// Whether two calls have related names and also agree in contents, arguments or position.
+    /// Position counts only if both sides of the gap have equally many ops that launch GPU work.
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
@@ -253,7 +255,7 @@ impl<'a, 'b> Gap<'a, 'b> {
             let inner = self.bags.below(side, call);
             key.is_some_and(|key| self.bags.holds(inner, key))
         };
-        // A call that contains the other one is a wrapper named after what it wraps, not a variant.
+        // A call that contains the other call is a wrapper with a similar name, not a variant.
         let wraps =
             holds(Side::Baseline, a, y.tokens(b)[0]) || holds(Side::Candidate, b, x.tokens(a)[0]);
         let arguments = (x.arguments[a as usize], y.arguments[b as usize]);
@@ -274,13 +276,14 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.bags.common(below, other)
     }
 
-    /// Whether one of two calls contains so much more than the other that they cannot be one op.
+    /// Whether one of two calls contains so much more than the other that they cannot be the same
+    /// op.
     fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
         are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }
 
     /// How many tokens would match if `call`, with contents `inner`, were kept as a rename of
-    /// `other`, with contents `below`, which are computed if not known.
+    /// `other`, with contents `below`. Computes `below` if it is not known yet.
     fn rename_worth(
         &mut self,
         side: Side,
@@ -307,8 +310,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// Whether the only two calls of the gap are one call under two names, even though they are not
-    /// opposite each other.
+    /// Whether the gap consists of one call per side that are the same call under two names, even
+    /// though the alignment did not put them opposite each other.
     pub(super) fn is_renamed(&mut self) -> bool {
         let arguments = PerSide::from_fn(|side| {
             self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))

@@ -1,13 +1,13 @@
-//! Equal siblings that were matched crosswise → the same siblings matched in order.
+//! Uncrosses matches of equal siblings, so that equal siblings are matched in order.
 //!
 //! ```text
 //! trace1  y  x₁ x₂ x₃ z  x₄         One x that moved from the end to the front explains these lists as
 //! trace2  x₁ y  x₂ x₃ x₄ z          well as y and z that each swapped places with an adjacent x.
 //! ```
-//! The alignment of siblings picks the first explanation, which shifts the matches of all the x by
-//! one. Equal calls differ only in their order, so they swap counterparts until they are matched in
-//! order. Two exceptions: calls that moved together with their neighbours stay with them, and one
-//! moved call must not be reported as three.
+//! The alignment of siblings picks the first explanation, which shifts the matches of all calls
+//! named x by one. Equal calls differ only in their order, so they swap counterparts until they are
+//! matched in order. Two exceptions: calls that moved together with their neighbors stay with them,
+//! and one moved call must not be reported as three.
 
 use super::Aligner;
 use crate::diff::Relation;
@@ -18,15 +18,16 @@ use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A hash of a call's key and arguments or of its whole subtree, and its exact name.
+/// A hash of a call's key and arguments, or of its whole subtree, and the call's exact name.
 type Kind<'a> = (u64, &'a str);
-/// The properties that all pairs of a group share: the matched calls above them on each side, and
-/// their kind.
+/// The properties that all pairs of a group share: the nearest matched ancestor on each side, and
+/// the kind.
 type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
-    /// Lets equal calls of `lists` swap counterparts if their matches cross, then aligns what is
-    /// still free between them. The pending pairs from position `first` on come from these lists.
+    /// Lets equal calls of `lists` swap counterparts if their matches cross, then aligns the calls
+    /// between them that are still free. The pending pairs from position `first` on come from these
+    /// lists.
     pub(super) fn keep_equal_in_order(&mut self, lists: &[PerSide<Vec<u32>>], first: usize) {
         let mut calls = lists.iter().flat_map(|lists| &lists.baseline);
         if !calls.any(|&call| self.both.links.is_moved(Side::Baseline, call)) {
@@ -46,8 +47,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Lets equal calls swap counterparts and returns whether any did. `alone` are pairs of free
-    /// calls that may be matched this way; if there are any, only their groups are considered.
+    /// Lets equal calls swap counterparts and returns whether any did. `alone` contains pairs of
+    /// free calls that may be matched this way; if it is not empty, only groups with such a pair
+    /// are considered.
     fn turn_equal(
         &mut self,
         lists: &[PerSide<Vec<u32>>],
@@ -77,9 +79,9 @@ impl Aligner<'_> {
             let groups = self
                 .groups(&row, |a, b| both_are(exact(Side::Baseline, a), exact(Side::Candidate, b)));
             row.keep_in_order(&groups, |_, _| 0, of_one_op);
-            // Calls of one side that equal each other share equally much with any counterpart, so
-            // they may swap too. The contents of opened variants are already matched, so pairs with
-            // children must still be pending.
+            // If calls of one side equal each other, each shares equally much with any counterpart,
+            // so these calls may swap counterparts too. The contents of opened variants are already
+            // matched, so pairs with children must still be pending.
             let waiting: FxHashSet<u32> = self.pending[first..].iter().map(|&(a, _)| a).collect();
             let is_open = |a: u32, b: u32| self.have_children(a, b) && !waiting.contains(&a);
             for side in Side::BOTH {
@@ -89,7 +91,7 @@ impl Aligner<'_> {
                 row.keep_in_order(&groups, |_, _| 0, of_one_op);
             }
         }
-        // A change inside one call must not make the calls equal to it swap counterparts.
+        // A change inside one of several similar calls must not make these calls swap counterparts.
         let mut groups =
             self.groups(&row, |a, b| both_are(own(Side::Baseline, a), own(Side::Candidate, b)));
         groups.retain(|group| alone.is_empty() || row.holds_one_alone(group));
@@ -111,8 +113,9 @@ impl Aligner<'_> {
         !turned.is_empty()
     }
 
-    /// Entirely free calls of two lists, if both sides have equally many of a kind. In a row whose
-    /// matches are shifted by one, these are the leftovers at its two ends.
+    /// Pairs of calls from the two lists whose whole subtrees are free, for each kind with equally
+    /// many such calls on both sides. In a row whose matches are shifted by one, these are the
+    /// leftovers at the two ends.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -130,7 +133,7 @@ impl Aligner<'_> {
         as_many.flat_map(|of| of.baseline.into_iter().zip(of.candidate)).collect()
     }
 
-    /// Positions of the pairs in a row, grouped by the matched calls above them and by `kind`.
+    /// Positions of the pairs in a row, grouped by nearest matched ancestors and by `kind`.
     fn groups<'k>(
         &self,
         row: &Row<'_>,
@@ -155,34 +158,34 @@ impl Aligner<'_> {
     }
 }
 
-/// The kind of two calls, if it is the same.
+/// The kind of two calls, if both have the same kind.
 fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
     (one == two).then_some(one)
 }
 
-/// A token for a call's key and arguments, regardless of its contents.
+/// A hash of a call's key and arguments, without its contents.
 pub(super) fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
     let (key, arguments) = (outline.keys[call as usize], outline.arguments[call as usize]);
     u64::from(key.0) << 32 | u64::from(arguments)
 }
 
-/// How a pair of calls is matched.
+/// Whether and how a pair of calls is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     InPlace,
     Moved,
-    /// Not matched yet, but may become part of a row.
+    /// The pair is not matched yet, but may become part of a row.
     Alone,
 }
 
-/// Pairs in the order of the baseline, and which of them are in the same order in the candidate.
+/// Pairs in baseline order, and which of them are in the same order in the candidate.
 struct Row<'a> {
     pairs: &'a [(u32, u32)],
-    /// The calls of the candidate, in order.
+    /// The calls of the candidate, in preorder.
     candidate: Vec<u32>,
     /// For each pair, the position of its counterpart in `candidate`.
     to: Vec<usize>,
-    /// The pairs that did not move, with their positions in `candidate`.
+    /// The pairs that did not move, each with its position in `candidate`.
     in_place: BTreeMap<usize, usize>,
     /// Positions of pairs that are not matched yet.
     alone: BTreeSet<usize>,
@@ -221,7 +224,7 @@ impl<'a> Row<'a> {
         group.iter().any(|at| self.alone.contains(at))
     }
 
-    /// The calls whose counterpart changed.
+    /// The baseline calls whose counterpart changed, with the new counterpart and relation.
     fn turned(&self) -> impl Iterator<Item = (u32, (u32, Relation))> {
         self.pairs.iter().enumerate().filter(|&(at, &(_, b))| self.partner(at) != b).map(
             |(at, &(a, _))| {
@@ -231,8 +234,8 @@ impl<'a> Row<'a> {
         )
     }
 
-    /// Matches the equal calls of each group in order, where that does not reduce what matched
-    /// calls share.
+    /// Matches the equal calls of each group in order, unless matched calls would then share fewer
+    /// tokens.
     fn keep_in_order(
         &mut self,
         groups: &[Vec<usize>],
@@ -253,8 +256,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Splits a group into the smallest parts whose matches do not cross those of another part;
-    /// drops parts of one pair.
+    /// Splits a group into the smallest parts whose matches do not cross those of another part.
+    /// Parts with a single pair are dropped.
     fn crossing(&self, group: &[usize]) -> Vec<Vec<usize>> {
         let mut sorted: Vec<usize> = group.iter().map(|&at| self.to[at]).collect();
         sorted.sort_unstable();
@@ -270,7 +273,7 @@ impl<'a> Row<'a> {
         parts
     }
 
-    /// Joins turns whose calls moved together, side by side.
+    /// Joins turns whose calls moved together and are adjacent.
     fn joined(&self, turns: Vec<Turn>) -> Vec<Turn> {
         let calls = turns.iter().enumerate();
         let calls = calls.flat_map(|(of, turn)| turn.0.iter().map(move |&(at, _)| (at, of)));
@@ -295,7 +298,7 @@ impl<'a> Row<'a> {
         joined.into_values().collect()
     }
 
-    /// Applies a turn, unless too many calls would then count as moved (see [`MUCH_NEARER`] and
+    /// Applies a turn unless too many calls would then count as moved (see [`MUCH_NEARER`] and
     /// [`MANY_MORE`]) or calls that moved together would be separated.
     fn turn(&mut self, turn: &Turn, of_one_op: impl Fn(u32, u32) -> bool) {
         let calls = || turn.0.iter().copied();
@@ -308,15 +311,14 @@ impl<'a> Row<'a> {
             before.iter().copied().filter(|(at, _)| self.in_place.remove(at).is_some()).collect();
         let (moves, in_place): (Vec<_>, Vec<_>) =
             calls().partition(|&(at, to)| self.crosses(at, to));
-        // A renamed call is accepted only if it keeps its position, so no moved call may be
-        // renamed.
+        // Renamed calls are matched only in place, so a moved call must keep its name.
         let keep_names =
             moves.iter().all(|&(at, to)| of_one_op(self.pairs[at].0, self.candidate[to]));
         calls().for_each(|(at, to)| self.to[at] = to);
         let alone = calls().any(|(at, _)| self.alone.contains(&at));
         let explains = match (alone, together) {
-            // Unmatched pairs take part only if that brings the matches much nearer. Without this
-            // condition, one removed call and one added call would shift all matches between them.
+            // Unmatched pairs take part only if that brings counterparts much nearer to each other.
+            // Otherwise one removed call and one added call would shift all matches between them.
             (true, _) => much_nearer,
             (false, true) => self.beside(&turn.0) >= kept_beside,
             (false, false) => {
@@ -332,8 +334,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Number of these calls, and of the calls directly before them, whose counterpart is directly
-    /// followed by the counterpart of the next call.
+    /// Number of adjacent call pairs, starting at these calls or directly before them, whose
+    /// counterparts are adjacent in the same order.
     fn beside(&self, calls: &[(usize, usize)]) -> usize {
         let ends = calls.iter().flat_map(|&(at, _)| [Some(at), at.checked_sub(1)]);
         let ends: BTreeSet<usize> = ends.flatten().collect();
@@ -344,7 +346,7 @@ impl<'a> Row<'a> {
         self.follows(at) || (at > 0 && self.follows(at - 1))
     }
 
-    /// Whether the counterpart of the next call is next to the counterpart of this one.
+    /// Whether the call after this one has the counterpart directly after this one's counterpart.
     fn follows(&self, at: usize) -> bool {
         self.to.get(at + 1) == Some(&(self.to[at] + 1))
     }
@@ -357,7 +359,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Pairs whose calls swap counterparts: the position of each, with that of its new counterpart.
+/// A group of pairs that swap counterparts: the position of each pair, and the position of its new
+/// counterpart.
 #[derive(Debug, Default)]
 struct Turn(Vec<(usize, usize)>);
 
@@ -370,7 +373,7 @@ impl Turn {
     }
 }
 
-/// Sum of the distances between the positions of the matched calls.
+/// Sum of the distances between matched calls, in positions.
 fn distance(pairs: &[(usize, usize)]) -> usize {
     pairs.iter().map(|&(at, to)| at.abs_diff(to)).sum()
 }
@@ -380,7 +383,8 @@ mod tests {
     use super::*;
 
     /// The counterparts of the equal calls `x`, each given by its index among the `x` of the
-    /// candidate; other letters stay. Pairs more than 3 positions apart are not matched yet.
+    /// candidate. Other letters keep their counterparts. Pairs more than 3 positions apart are not
+    /// matched yet.
     fn partners(baseline: &str, candidate: &str, of_x: &[usize]) -> Vec<usize> {
         let places = |text: &str, wanted: bool| -> Vec<u32> {
             let all = text.chars().zip(0..);

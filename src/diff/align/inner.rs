@@ -1,12 +1,12 @@
-//! What identifies a call by its contents: its first arguments, or a call of its own name inside
-//! it.
+//! Compares what identifies a call besides its name: its first arguments, and calls inside it that
+//! have the same name.
 
 use crate::diff::outline::Outline;
 use crate::diff::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
 
-/// The arguments of a call, or of the first call in it that has some: autograd nodes and modules
-/// have none of their own. 0 if there are none.
+/// The arguments of a call or, for autograd nodes and modules, which have none, of the first call
+/// inside it that has some. 0 if no call has arguments.
 pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
     let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
     calls
@@ -15,11 +15,11 @@ pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether one of two calls of one name equals a call inside the other, as when `aten::view` calls
-/// `aten::view`. Then the outer call is a wrapper.
+/// Whether one of two calls with the same name equals a call inside the other, as when `aten::view`
+/// calls `aten::view`. If so, the outer call is a wrapper.
 ///
-/// Not if the outer call has the same arguments and nothing else in it: then it may as well be the
-/// inner call that is gone, and the two are matched.
+/// Returns false if the outer call has the same arguments and no other contents. The missing call
+/// may then just as well be the inner one, so the two calls are matched.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
     let same_arguments =
         outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
@@ -31,7 +31,7 @@ pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u3
             let equal = |at: usize| mine.keys[at] == key && mine.exact[at] == exact;
             mine.each_child(call).any(|below| equal(below as usize))
         };
-        // From the outer call down: at each level the first child of the same name.
+        // Starts at the outer call and goes, at each level, to the first child with the same name.
         let next =
             |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
         mine.weight(outer) > theirs.weight(inner)

@@ -1,12 +1,14 @@
-//! Rows of alike siblings of which one side has more → what each of them lacks.
+//! Computes how much of a full score each layer lacks in rows of similar siblings that are longer
+//! on one side.
 //!
 //! ```text
-//! trace1   L₀ L₁ L₂            without this, the path that loses least would match L₀ L₂ L₃: it hides
-//! trace2   L₀ L₁′ L₂ L₃        the layer that changed (′) among those that are new
+//! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
+//! trace2   L₀ L₁′ L₂ L₃        the changed layer (′) among the new ones
 //! ```
-//! A layer that has no equal counterpart is worth less than the others wherever it is matched.
-//! Adding what it lacks to all its scores makes leaving it out as costly as leaving out any other
-//! layer. The position of what is left out then depends on numbers and on the number of holes.
+//! A layer without an equal counterpart scores less than the other layers, whichever layer it is
+//! matched with. Adding the missing amount to all its scores makes leaving it out as costly as
+//! leaving out any other layer. The choice of unmatched layers then depends on instance numbers and
+//! on the number of holes.
 
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER_CELLS, LAYERS};
@@ -16,8 +18,8 @@ use std::collections::BTreeMap;
 /// The positions of the elements of one key on each side.
 pub(super) type Row = PerSide<Vec<usize>>;
 
-/// The rows of layers of which one side has more. `layers` are the positions and keys of the elements
-/// that may be layers.
+/// The rows of layers that are longer on one side. `layers` contains the positions and keys of the
+/// elements that may be layers.
 pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec<Row> {
     let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
     for (side, layers) in Side::BOTH.into_iter().zip([layers.baseline, layers.candidate]) {
@@ -30,15 +32,15 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
     rows.into_values().filter(is_uneven).collect()
 }
 
-/// For each element of a row, what it lacks of the score that its best counterpart has with an equal
-/// call. `None` for one that lacks so much that it is another layer. `full` is the score of each
-/// element of the lists with an equal one.
+/// For each element of a row, the difference between its best score and the full score of its best
+/// counterpart. `None` if the element lacks so much that it is a different layer. `full` contains
+/// the score that each element has with an equal counterpart.
 pub(super) fn lacking(
     row: &Row,
     full: PerSide<&[i64]>,
     mut score: impl FnMut(usize, usize) -> i64,
 ) -> PerSide<Vec<Option<i64>>> {
-    // The best score of each element, and the position of the counterpart that it has it with.
+    // The best score of each element, and the position of the counterpart that gives this score.
     let mut best = row.as_ref().map(|row| vec![(0, 0); row.len()]);
     for (one, &i) in row.baseline.iter().enumerate() {
         for (two, &j) in row.candidate.iter().enumerate() {

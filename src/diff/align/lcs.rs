@@ -1,4 +1,4 @@
-//! Two lists of tokens → an exact longest common subsequence.
+//! Finds an exact longest common subsequence of two lists of tokens.
 //!
 //! Lists of moderate length are solved 64 cells at a time. In the table of lengths `L(i, j)`, a row
 //! increases by 0 or 1 from column to column, so one bit per column describes it: 0 where it
@@ -8,14 +8,14 @@
 //!
 //! Longer lists are solved match by match if their tokens are rare (Hunt and Szymanski, *A fast
 //! algorithm for computing longest common subsequences*, 1977). For each length, the algorithm
-//! knows the common subsequence that ends first. A new match extends the longest of these that ends
-//! before it.
+//! knows the common subsequence that ends first. A new match extends the longest of these
+//! subsequences that ends before the match.
 
 use crate::diff::weights::{LCS_MATCHES, LCS_WORDS};
 use rustc_hash::FxHashMap;
 
 /// The matched positions of a longest common subsequence, ascending on both sides. `None` if the
-/// table would take more than [`LCS_WORDS`] and the tokens are not rare.
+/// table would exceed [`LCS_WORDS`] and the tokens are not rare.
 pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let rest = a[front..].iter().rev().zip(b[front..].iter().rev());
@@ -53,10 +53,11 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
         return None;
     }
     let mut found: Vec<Match> = Vec::with_capacity(matches);
-    // For each length, the match at which a common subsequence of that length ends first.
+    // For each length, the match at which the earliest-ending common subsequence of that length
+    // ends.
     let mut ends: Vec<usize> = Vec::new();
     for (i, token) in a.iter().enumerate() {
-        // The last position comes first, so that no subsequence uses two matches of one element.
+        // Later positions come first, so no subsequence uses two matches of one element.
         for &j in standing(token) {
             let length = ends.partition_point(|&end| found[end].pair.1 < j);
             let before = length.checked_sub(1).map(|shorter| ends[shorter]);
@@ -74,7 +75,7 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     Some(pairs)
 }
 
-/// The rows of the table after the first one, which is all 0.
+/// All rows of the table except row 0, which is all zeros.
 struct Table {
     bits: Vec<u64>,
     /// Words per row.
@@ -107,7 +108,7 @@ fn table(a: &[u64], b: &[u64]) -> Option<Table> {
     Some(Table { bits, words, rows: a.len(), columns: b.len() })
 }
 
-/// A row of the table → the next row.
+/// Turns a row of the table into the next row.
 fn next(row: &mut [u64], matches: &[u64]) {
     let mut carry = false;
     for (bits, &matches) in row.iter_mut().zip(matches) {
@@ -123,8 +124,8 @@ struct Columns {
     of: FxHashMap<u64, Standing>,
 }
 
-/// The columns that contain one token: positions if they are fewer than the words of a row,
-/// otherwise bits. The columns of all tokens together therefore take at most a few times the space
+/// The columns that contain one token: a list of positions if there are fewer of them than words in
+/// a row, otherwise bits. So the columns of all tokens together take at most a few times the space
 /// of the list.
 enum Standing {
     Seldom(Vec<usize>),
@@ -156,8 +157,9 @@ impl Table {
         row > 0 && self.bits[(row - 1) * self.words + column / 64] >> (column % 64) & 1 == 0
     }
 
-    /// Traces back from the last cell. If the length does not increase there, go left. If it
-    /// increases in the row above as well, go up. Otherwise row and column are a match.
+    /// Traces back from the last cell of the table. If the length does not increase at a cell, the
+    /// trace goes left. If the length increases in the row above as well, the trace goes up.
+    /// Otherwise row and column are a match.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         let (mut row, mut columns) = (self.rows, self.columns);
@@ -182,7 +184,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The length, computed with the plain table of numbers.
+    /// The length of a longest common subsequence, computed with the textbook table.
     fn length(a: &[u64], b: &[u64]) -> usize {
         let mut above = vec![0; b.len() + 1];
         for x in a {

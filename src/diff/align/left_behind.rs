@@ -1,4 +1,4 @@
-//! Calls that stayed unmatched because their contents moved elsewhere on one side → matches.
+//! Matches calls that stayed unmatched because their contents moved elsewhere on one side.
 //!
 //! ```text
 //! trace1  p          trace2  p
@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Aligner<'_> {
-    /// Matches free ops and frames of one key that are directly above matched calls, innermost
+    /// Matches free ops and frames with equal keys that are the parents of matched calls, innermost
     /// first.
     pub(super) fn pair_around_partners(&mut self) {
         let baseline = self.outlines.baseline;
@@ -52,13 +52,13 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches free ops and frames that are the only ones of their key in a gap, if everything they
-    /// called is either matched or was itself left behind.
+    /// Matches free ops and frames that are the only ones of their key in a gap, if every call
+    /// inside is matched or was itself left behind.
     pub(super) fn pair_left_behind(&mut self) {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
-        // The parents are visited outermost first, because a call that was left behind may contain
-        // others.
+        // Parents are visited outermost first, because a call that was left behind may contain
+        // other such calls.
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
         for a in parents {
@@ -74,11 +74,11 @@ impl Aligner<'_> {
         }
     }
 
-    /// The free ops and frames whose children are all matched or in this set themselves.
+    /// The free ops and frames whose children are all matched or left behind themselves.
     fn left_behind(&self, side: Side) -> FxHashSet<u32> {
         let outline = self.outlines[side];
         let mut left = FxHashSet::default();
-        // Children come after their parents in preorder, so the reverse order visits children
+        // In preorder, children come after their parents, so the reverse order visits children
         // first.
         for call in (0..outline.len() as u32).rev() {
             let mut children = outline.each_child(call);
@@ -120,8 +120,8 @@ impl Aligner<'_> {
     }
 
     /// Marks calls of one key as moved if their nearest matched callers do not match each other.
-    /// Most are marked when they are matched. But an opened wrapper may be matched later, and then
-    /// its former contents are elsewhere.
+    /// Most moved calls are marked when they are matched. The exception is a wrapper that was
+    /// matched after it was opened: its former contents are then elsewhere.
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {
@@ -130,8 +130,8 @@ impl Aligner<'_> {
             let above = [self.caller(Side::Baseline, a), self.caller(Side::Candidate, b)];
             let stays = match above {
                 [Some(one), Some(two)] => links.partner(Side::Baseline, one) == Some(two),
-                // The work of a thread may be split over two, so a call may change its thread
-                // without being moved.
+                // The work of one thread may be split over two threads, so a call may change
+                // threads without being moved.
                 [None, None] => true,
                 [_, _] => false,
             };
@@ -141,7 +141,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// The nearest call above that has a counterpart of its key; `None` if that is a thread.
+    /// The nearest ancestor that has a counterpart with the same key; `None` if that ancestor is a
+    /// thread.
     fn caller(&self, side: Side, call: u32) -> Option<u32> {
         let tree = self.trees[side];
         let mut above = tree.ancestors(CallId(call));

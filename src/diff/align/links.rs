@@ -1,8 +1,9 @@
-//! The matching under construction, shared by the threads that align different parts of the traces.
+//! The matching while it is being computed, shared by the threads that align different parts of the
+//! traces.
 //!
 //! While a pair is being aligned, only one aligner writes to the calls below it. So the order in
 //! which threads and pieces (`apart`) are aligned does not affect the result. The columns are
-//! atomic so that they can be shared.
+//! atomic so that several threads can share them.
 
 use crate::diff::pairing::Pairing;
 use crate::diff::passes::Pass;
@@ -10,7 +11,7 @@ use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// The relations of matched calls; an unmatched call is baseline only or candidate only.
+/// The possible relations of matched calls; an unmatched call is baseline only or candidate only.
 const OF_PARTNERS: [Relation; 3] = [Relation::Same, Relation::Renamed, Relation::Moved];
 
 /// Counterparts and relations of the calls of both sides.
@@ -26,7 +27,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// An empty matching for this many calls of each side.
+    /// An empty matching for the given number of calls per side.
     pub(super) fn new(calls: PerSide<usize>) -> Links {
         Links {
             partners: calls.map(|calls| (0..calls).map(|_| AtomicU32::new(NONE)).collect()),
@@ -58,42 +59,36 @@ impl Links {
         }
     }
 
-    /// Marks the match of a call as moved.
     pub(super) fn mark_moved(&self, a: u32, b: u32) {
         self.link_again(a, b, (Relation::Moved, self.pass(Side::Baseline, a)));
     }
 
-    /// The pass that matched a matched call.
     pub(super) fn pass(&self, side: Side, call: u32) -> Pass {
         Pass::ALL[usize::from(self.passes[side][call as usize].load(Relaxed))]
     }
 
-    /// The counterpart of a call.
     pub(super) fn partner(&self, side: Side, call: u32) -> Option<u32> {
         Some(self.partners[side][call as usize].load(Relaxed)).filter(|&partner| partner != NONE)
     }
 
-    /// Whether a call is unmatched.
     pub(super) fn is_free(&self, side: Side, call: u32) -> bool {
         self.partner(side, call).is_none()
     }
 
-    /// Whether a matched call is matched as moved.
     pub(super) fn is_moved(&self, side: Side, call: u32) -> bool {
         self.relation(side, call) == Relation::Moved
     }
 
-    /// Whether a matched call kept its key and its position.
+    /// Whether a matched call has a counterpart with the same key at the same position.
     pub(super) fn is_same(&self, side: Side, call: u32) -> bool {
         self.relation(side, call) == Relation::Same
     }
 
-    /// Whether a call has a counterpart of its key.
+    /// Whether a call has a counterpart with the same key.
     pub(super) fn is_common(&self, side: Side, call: u32) -> bool {
         !self.is_free(side, call) && self.relation(side, call).is_common()
     }
 
-    /// How a matched call relates to its counterpart.
     pub(super) fn relation(&self, side: Side, call: u32) -> Relation {
         OF_PARTNERS[usize::from(self.relations[side][call as usize].load(Relaxed))]
     }
@@ -108,7 +103,6 @@ impl Links {
         self.cut_threads.fetch_add(count, Relaxed);
     }
 
-    /// The finished matching.
     pub(super) fn into_pairing(self) -> Pairing {
         let partners: PerSide<Vec<u32>> =
             self.partners.map(|column| column.into_iter().map(AtomicU32::into_inner).collect());

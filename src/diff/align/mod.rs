@@ -1,13 +1,13 @@
-//! Two outlines → which call matches which: threads first, then their calls, down to the GPU
+//! Matches the calls of two outlines: threads first, then the calls on them, down to the GPU
 //! events.
 //!
-//! The children of each matched pair are two sequences. They are aligned (`sequence`, `score`,
-//! `runs`, `slide`), and what that leaves unmatched goes through the passes of [`Pass`]. A gap is a
-//! run of calls that lies unmatched between two matches.
+//! The children of each matched pair are two sequences. These sequences are aligned (`sequence`,
+//! `score`, `runs`, `slide`), and the calls that stay unmatched go through the passes of [`Pass`].
+//! A gap is a run of unmatched calls between two matches.
 //!
 //! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on
 //! a stack, so nothing recurses over the depth of a trace. A call is *free* while it has no
-//! counterpart. `docs/development/alignment.md` explains the whole.
+//! counterpart. `docs/development/alignment.md` explains the whole algorithm.
 
 mod apart;
 mod compare;
@@ -86,14 +86,13 @@ struct Both<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     words: &'a Vocabulary,
     links: &'a Links,
-    /// The unmatched threads of each side.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
     crossing: Option<&'a Crossing<'a>>,
-    /// The passes that do not run.
+    /// Passes to skip.
     without: Passes,
 }
 
-/// What the alignment of siblings left unmatched below one matched pair.
+/// The calls that the alignment of siblings left unmatched below one matched pair.
 struct LeftOver<'s> {
     /// The lists that were aligned: the children, then the contents of opened wrappers.
     lists: &'s [PerSide<Vec<u32>>],
@@ -103,10 +102,10 @@ struct LeftOver<'s> {
     calls: &'s PerSide<Vec<u32>>,
 }
 
-/// What a pass does with what is left.
+/// A pass over the unmatched calls.
 type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
 
-/// The passes over what is left, in order, most certain first.
+/// The passes over unmatched calls, most certain first.
 const OVER_GAPS: [(Pass, OverGaps); 7] = [
     (Pass::EqualNear, |me, left| me.pair_moved(left.calls, Likeness::EqualNear)),
     (Pass::Launches, |me, left| left.gaps.iter().for_each(|gap| me.pair_launches(gap))),
@@ -122,19 +121,19 @@ struct Aligner<'a> {
     trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
-    /// The pass that is running.
     pass: Pass,
     /// Stack of matched pairs whose children are still to be aligned; the last one is next.
     pending: Vec<(u32, u32)>,
-    /// Results below earlier pairs, to be copied to later pairs that equal them.
+    /// Results for earlier pairs, to be copied to later, equal pairs.
     recurring: Recurring,
-    /// The subtrees that contain the lists being aligned, without their roots.
+    /// The subtrees around the lists being aligned, without their roots.
     scope: PerSide<Range<u32>>,
-    /// Length of the longer of these lists.
+    /// Length of the longer list being aligned.
     siblings: usize,
     /// Positions in preorder of the calls in the baseline's list.
     row: Vec<u32>,
-    /// Number of siblings in the gap that each free call of the lists is in, if there are many.
+    /// For each free call of the lists, the number of siblings in its gap. Empty if no gap is
+    /// crowded.
     crowds: PerSide<FxHashMap<u32, usize>>,
 }
 
@@ -155,7 +154,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Runs a pass, unless it is to be left out.
+    /// Runs a pass unless it is to be skipped.
     fn run<T: Default>(&mut self, pass: Pass, work: impl FnOnce(&mut Self) -> T) -> T {
         if self.both.without.contains(pass) {
             return T::default();
@@ -166,10 +165,10 @@ impl<'a> Aligner<'a> {
         result
     }
 
-    /// Matches what the user matched, and aligns what is in it.
+    /// Matches the calls that the user pinned to each other, and aligns their contents.
     fn pair_pins(&mut self, pins: &[(u32, u32)]) {
         for &(a, b) in pins {
-            // A call in a pinned call may be pinned as well.
+            // A call inside a pinned call may be pinned as well.
             if self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b) {
                 self.pair_in_place(a, b);
             }
@@ -181,7 +180,6 @@ impl<'a> Aligner<'a> {
         self.both.links.is_free(side, call)
     }
 
-    /// Matches two calls.
     fn link(&mut self, a: u32, b: u32, relation: Relation) {
         self.both.links.link(a, b, (relation, self.pass));
     }
@@ -223,9 +221,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The calls to align below a matched pair. Usually its children; but if only one of two graph
-    /// launches has a known capture, the GPU events of both, because the capture's calls put them
-    /// at different depths.
+    /// The calls to align below a matched pair, usually its children. If the capture of only one of
+    /// two graph launches is known, only the GPU events of both are aligned, because the capture's
+    /// calls put the events at different depths.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
@@ -277,14 +275,14 @@ impl<'a> Aligner<'a> {
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
-            // This comes before wrappers are opened, because a call that only swapped places with
-            // its neighbour is not a wrapper.
+            // Swaps are detected before wrappers are opened, because a call that only swapped
+            // places with its neighbor is not a wrapper.
             self.note_crowds(&found);
             self.run(Pass::Neighbours, |me| me.pair_moved(&joined(&found), Likeness::Beside));
             for gap in found {
                 let gap = self.free_of(&gap);
                 match self.opened(&gap) {
-                    // Calls inside a wrapper that was opened earlier may have been matched then.
+                    // Calls inside a wrapper that was opened earlier may already be matched.
                     Some(opened) => work.push(self.free_of(&opened)),
                     None => gaps.push(gap),
                 }
@@ -308,9 +306,9 @@ impl<'a> Aligner<'a> {
         })
     }
 
-    /// Matches what keeps its order; returns the free runs between the matches.
+    /// Matches the siblings that keep their order; returns the free runs between the matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
-        // Order is evidence only between GPU events of one launch.
+        // Order is evidence only between GPU events of the same launch.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
@@ -369,7 +367,7 @@ impl<'a> Aligner<'a> {
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 
-    /// Matches variants of one op; returns the gap with both of them opened.
+    /// Matches variants of one op; returns the gap with all of them opened.
     fn pair_variants(
         &mut self,
         gap: &PerSide<Vec<u32>>,
@@ -409,7 +407,6 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Matches renamed calls within a gap.
     fn pair_renamed(&mut self, gap: &PerSide<Vec<u32>>) {
         let free = self.free_of(gap);
         for (a, b) in self.view(&free).renamed() {
@@ -417,9 +414,10 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Matches the launches of a gap, of each kind separately. Equally many are matched in order.
-    /// One against several, such as a matrix product that is split, is matched with the longest.
-    /// The calls around the gap are evidence enough, whatever the kernels are called.
+    /// Matches the launches of a gap, separately for each kind. Equally many launches are matched
+    /// in order. If one side has a single launch and the other has several, as when a matrix
+    /// product is split, the single one is matched with the longest. The calls around the gap are
+    /// sufficient evidence, whatever the kernel names.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {
@@ -431,8 +429,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // Kernel durations may decide here. Below the next pair that equals this one they
-                // may differ, so the result must not be copied to it.
+                // Kernel durations may influence this match. The durations may differ below the
+                // next equal pair, so the result must not be copied to it.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {
@@ -447,8 +445,8 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The launch with the longest kernel, the first one on a tie. The helpers of a split product,
-    /// which clear its output before it or sum its parts after it, are shorter.
+    /// The launch with the longest kernel; the first of them on a tie. The helper kernels of a
+    /// split product, which clear its output or sum its parts, are shorter.
     fn longest(&self, side: Side, launches: &[u32]) -> Vec<u32> {
         let tree = self.trees[side];
         let duration = |call: u32| {

@@ -1,11 +1,12 @@
-//! Calls below one pair that are unmatched and out of order → moved calls.
+//! Matches moved calls: calls below one pair that are unmatched and out of order.
 //!
-//! Equal subtrees are matched first, then those that differ only in kernel names, then calls of one
-//! key that share at least half of their contents. Among several candidates the nearest wins. Near,
-//! similar calls come before far, equal ones, because a trace of repeated steps always has an equal
-//! call somewhere.
+//! Equal subtrees are matched first, then subtrees that differ only in kernel names, then calls
+//! with the same key that share at least half of their contents. Among several possible
+//! counterparts the nearest wins. Nearby similar calls come before distant equal ones, because a
+//! trace of repeated steps always has an equal call somewhere.
 //!
-//! Last of all come unmatched calls below different pairs, such as a module that has a new caller.
+//! The last pass matches unmatched calls below different pairs, such as a module that has a new
+//! caller.
 
 use super::Aligner;
 use super::in_order::own_token;
@@ -25,29 +26,29 @@ use rustc_hash::{FxHashMap, FxHashSet};
 struct Lost {
     call: u32,
     place: u32,
-    /// Number of siblings in its gap; 0 if they are few.
+    /// Number of siblings in the call's gap; 0 if the gap is not crowded.
     crowd: usize,
 }
 
-/// Which calls may be matched.
+/// How similar and how near two calls must be to be matched as moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// First matches equal subtrees that are adjacent, then equal keys that share at least half of their contents.
+    /// Adjacent calls: first equal subtrees, then equal keys that share at least half of their
+    /// contents.
     Beside,
-    /// Equal subtrees near each other, then those that differ only in kernel names.
+    /// Equal subtrees near each other, then subtrees that differ only in kernel names.
     EqualNear,
-    /// Equal keys near each other, with half of the contents in common.
+    /// Calls with equal keys near each other that share at least half of their contents.
     SimilarNear,
     /// Adjacent calls with equal key and arguments, one of which lost its contents.
     Emptied,
-    /// Equal subtrees at any distance if they are unique, then unique calls of one key with half of
-    /// the contents in common. In a short list, where nothing is far, equal subtrees need not be
-    /// unique.
+    /// Unique equal subtrees at any distance, then unique calls of one key that share half of their
+    /// contents. In a short list, where no distance is far, equal subtrees need not be unique.
     Far,
 }
 
 impl Aligner<'_> {
-    /// Counts the siblings in each gap that has many.
+    /// Counts the siblings of each crowded gap.
     pub(super) fn note_crowds(&mut self, gaps: &[PerSide<Vec<u32>>]) {
         self.crowds = PerSide::default();
         if gaps.iter().all(|gap| gap.baseline.len().max(gap.candidate.len()) < CROWD) {
@@ -60,7 +61,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches calls of the two lists that moved.
+    /// Matches the unmatched calls of two lists that moved.
     pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>, likeness: Likeness) {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
             return;
@@ -106,7 +107,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches calls of equal token that are near each other. Launches are included only if the
+    /// Matches calls with equal tokens that are near each other. Launches are included only if the
     /// token covers their kernels.
     pub(super) fn pair_near(
         &mut self,
@@ -142,8 +143,8 @@ impl Aligner<'_> {
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
         let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
-            // These calls are not siblings, so positions in a row cannot make two of them near:
-            // only the distance in preorder counts.
+            // These calls are not siblings, so only the distance in preorder decides which calls
+            // are near.
             self.row.clear();
             self.pair_group(&mine, &theirs, NEAR);
             self.descend();
@@ -160,7 +161,7 @@ impl Aligner<'_> {
     }
 
     /// The free calls that may have moved, in preorder. GPU events and queries are only matched in
-    /// place, and so are launches unless they launch the same.
+    /// place, and so are launches unless they launch equal GPU work.
     fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
@@ -213,7 +214,7 @@ impl Aligner<'_> {
 
     /// Drops calls that equal a call inside a free call of the other side: that free call may be a
     /// wrapper, and wrappers are opened before their contents count as moved. Kernel names are
-    /// compared unless no call matches with them, as between platforms.
+    /// ignored if no call matches with them, as between platforms.
     fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
@@ -236,9 +237,9 @@ impl Aligner<'_> {
         })
     }
 
-    /// The positions of calls of one side in the preorder of the baseline. A call of the candidate
-    /// is placed directly after the subtree of the counterpart of the call before it, or first in
-    /// the counterpart of the call around it.
+    /// The positions of the calls of one side in the preorder of the baseline. A candidate call is
+    /// placed directly after the subtree of the previous call's counterpart, or at the start of its
+    /// caller's counterpart.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
         let baseline = self.outlines.baseline;
         if side == Side::Baseline {
@@ -273,7 +274,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches free calls of equal token, nearest first.
+    /// Matches free calls with equal tokens, nearest first.
     fn pair_by(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -285,9 +286,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches free calls whose token is unique on both sides, among all calls of the scope. Being
-    /// unique among the unmatched calls is not enough, because that happens by chance. For large
-    /// calls, such as a step, it is enough.
+    /// Matches free calls whose token is unique on both sides among all calls of the scope. Being
+    /// unique only among the unmatched calls happens by chance, so it is not enough. Only for large
+    /// calls, such as a step, uniqueness among the unmatched calls is enough.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -348,7 +349,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// How often each token occurs at any depth of the scope.
+    /// Counts how often each token occurs in the scope, at any depth.
     fn count_in_scope(
         &self,
         side: Side,
@@ -377,7 +378,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// The free calls of each token that both sides have, in the order of the baseline.
+    /// The free calls, grouped by tokens that occur on both sides, in baseline order.
     fn groups_by(
         &self,
         lost: &PerSide<Vec<Lost>>,
@@ -404,8 +405,8 @@ impl Aligner<'_> {
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
-        // A call only considers its nearest candidates, and these may be matched to other calls.
-        // The calls that are still free then try again.
+        // A call only considers its nearest candidates, which may be matched to other calls. Calls
+        // that are still free then try again.
         for _ in 0..ROUNDS {
             if self.pair_nearest(&mine, &theirs, reach) == 0 {
                 break;
@@ -415,8 +416,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches calls with one of their nearest candidates; returns how many. Both lists are sorted
-    /// by position.
+    /// Matches calls with one of their nearest candidates and returns the number of new matches.
+    /// Both lists are sorted by position.
     fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
         let near = |a: Lost| nearest(a, theirs).iter().map(move |&b| (a, b));
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
@@ -442,7 +443,7 @@ impl Aligner<'_> {
         chosen.len()
     }
 
-    /// Lets equal calls swap counterparts if their matches cross: equal calls that moved did not
+    /// Lets equal calls swap counterparts if their matches cross. Equal calls that moved did not
     /// pass each other, even if the crossing matches are shorter.
     fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
         let exact = &self.outlines.baseline.exact;
@@ -467,8 +468,8 @@ impl Aligner<'_> {
         a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
     }
 
-    /// Whether at most one sibling lies between two positions, whatever its size: a call that
-    /// swapped places with a whole forward pass is still next to it.
+    /// Whether at most one sibling lies between two positions. The size of a sibling in between
+    /// does not matter: a call that swapped places with a whole forward pass is still next to it.
     fn stand_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);
@@ -490,14 +491,15 @@ impl Aligner<'_> {
     }
 }
 
-/// Whether two calls may be a move: what moves fills a part of the gap that it moves to. One that
-/// was dropped and a row of layers that was added always have something in common.
+/// Whether two calls in crowded gaps may be a move: the moved calls must fill a substantial part of
+/// the gap that they move to. Without this rule, a removed call would match one of many added
+/// layers, which always have something in common with it.
 fn fills(a: Lost, b: Lost) -> bool {
     let (small, large) = (a.crowd.min(b.crowd), a.crowd.max(b.crowd));
     large == 0 || PART_OF_CROWD * small >= large
 }
 
-/// The nearest of `others`, which are sorted by position.
+/// The few calls of `others`, sorted by position, that are nearest to `call`.
 fn nearest(call: Lost, others: &[Lost]) -> &[Lost] {
     let at = others.partition_point(|other| other.place < call.place);
     &others[at.saturating_sub(NEAREST)..(at + NEAREST).min(others.len())]

@@ -1,12 +1,12 @@
-//! Tokens of two long lists → blocks, equal and unequal in turn, that cover both lists. They are
-//! the plain path around which the alignment searches.
+//! Computes a plain alignment of two long token lists: alternating equal and unequal blocks that
+//! cover both lists. The weighted alignment searches around this path.
 
 use super::lcs::longest_common;
 use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
-/// The alignment with as many equal tokens as can be found, as blocks.
+/// The alignment with as many equal tokens as possible, as blocks.
 pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     match longest_common(a, b) {
         Some(pairs) => blocks_around(&pairs, a.len(), b.len()),
@@ -14,8 +14,8 @@ pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     }
 }
 
-/// The alignment of very long lists. No near-linear method is best for all of them: Myers gives up
-/// early on long unlike lists, the others need rare tokens.
+/// The alignment of very long lists. No near-linear method is best for all lists: Myers gives up
+/// early on long unlike lists, and the others need rare tokens.
 fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
     let equal = |ops: &[DiffOp]| -> usize {
         let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
@@ -65,7 +65,7 @@ pub(super) struct Block {
     pub(super) b: Range<usize>,
 }
 
-/// The blocks of two lists with these matches.
+/// The blocks that the given matches divide two lists into.
 fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut end = (0, 0);
@@ -120,7 +120,7 @@ mod tests {
         let kept = |blocks: &[Block]| -> usize {
             blocks.iter().filter(|block| block.equal).map(|block| block.a.len()).sum()
         };
-        // One stretch is removed, one is inserted, one is replaced.
+        // The second list has one range removed, one inserted and one replaced.
         let a: Vec<u64> = (0..3_000).collect();
         let b: Vec<u64> =
             (0..500).chain(700..2_000).chain(9_000..9_050).chain(2_100..3_000).collect();

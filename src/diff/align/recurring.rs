@@ -1,11 +1,11 @@
-//! A pair that equals a pair aligned earlier → a copy of the matches below that one.
+//! Copies the matches below a pair to later pairs that are equal to it.
 //!
 //! ```text
 //! trace1   layer₀(a b c)   layer₁(a b c)   layer₂(a b c)   …      the matches below layer₁ and LAYER₁
 //! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      are copied to all later layers
 //! ```
 //!
-//! Everything that the alignment looks at must be equal: all calls of both subtrees are equal in
+//! Everything that influences the alignment must be equal. All calls of both subtrees are equal in
 //! every detail, none of them is matched yet, and each subtree lies in one step. Results that
 //! depend on times are not copied.
 
@@ -14,22 +14,23 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// Number of kinds of pairs (32 bytes each) to remember; beyond that, all are forgotten.
+/// Maximum number of kinds of pairs (32 bytes each) to remember. When this limit is reached, all
+/// kinds are forgotten.
 const MOST_KINDS: usize = 1 << 13;
 
 /// Fingerprints of the two calls of a pair.
 type Kind = (u64, u64);
 
-/// A pair whose contents are being aligned, to be copied once that is done.
+/// A pair whose contents are being aligned and whose matches can be copied afterward.
 #[derive(Debug)]
 struct Open {
     kind: Kind,
     pair: (u32, u32),
-    /// Number of pending pairs when everything below it is done.
+    /// The pair is done when fewer than this many pairs are pending.
     waiting: usize,
 }
 
-/// The pairs whose contents one piece of work has aligned completely.
+/// The pairs whose contents this aligner has aligned completely.
 #[derive(Debug, Default)]
 pub(super) struct Recurring {
     /// For each kind seen so far, the pair to copy from, if there is one.
@@ -39,15 +40,15 @@ pub(super) struct Recurring {
 }
 
 impl Recurring {
-    /// Records the open pairs below which nothing is pending any more, given the number of pending
-    /// pairs.
+    /// Records the open pairs below which nothing is pending any more. `waiting` is the number of
+    /// pending pairs.
     pub(super) fn close(&mut self, waiting: usize) {
         while let Some(done) = self.open.pop_if(|open| waiting < open.waiting) {
             self.models.insert(done.kind, Some(done.pair));
         }
     }
 
-    /// Discards the open pairs: something other than their own calls influenced the result.
+    /// Discards the open pairs, because their result depends on more than their own calls.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }
@@ -65,8 +66,8 @@ impl Aligner<'_> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let kind = (x.exact[a as usize], y.exact[b as usize]);
         let Some(model) = self.recurring.models.get(&kind).copied() else {
-            // Most pairs are the only ones of their kind, so the first pair of a kind is noted
-            // without comparing it with anything.
+            // Most kinds have only one pair, so the first pair of a kind is only noted, not
+            // compared.
             if self.recurring.models.len() >= MOST_KINDS {
                 self.recurring.models.clear();
             }
@@ -105,8 +106,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether everything matched below the first call of a pair is matched to something below the
-    /// second, and vice versa. Calls that moved may have been matched elsewhere since.
+    /// Whether all matches of calls below a pair are with calls below the same pair. Moved calls
+    /// may since have been matched elsewhere.
     fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);

@@ -1,4 +1,4 @@
-//! The calls of a gap → those that are the same under another name.
+//! Finds the renamed calls of a gap.
 
 use super::compare::{Compare, Tokens};
 use super::vocabulary::Vocabulary;
@@ -10,7 +10,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::ops::Range;
 
-/// The runs of a gap, to be aligned for renames.
+/// The two runs of a gap, in which renames are searched.
 pub(super) struct Renames<'s, 'a> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'s mut Bags<'a>,
@@ -18,21 +18,20 @@ pub(super) struct Renames<'s, 'a> {
     runs: PerSide<Vec<Known>>,
 }
 
-/// What is known of a call, independent of what it is compared with.
+/// Properties of a call that do not depend on what it is compared with.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     call: u32,
     key: Key,
     kind: CallKind,
     arguments: u32,
-    /// Whether a compiler generated the call.
     is_generated: bool,
     /// Whether the number in its name identifies the call.
     is_numbered: bool,
     weight: u32,
-    /// Number of tokens below it.
+    /// Number of tokens below the call.
     below: u32,
-    /// These tokens, computed on demand.
+    /// The tokens below the call, computed on demand.
     bag: Option<Bag>,
 }
 
@@ -62,11 +61,12 @@ impl<'s, 'a> Renames<'s, 'a> {
     }
 
     /// How strongly contents, arguments and names support a rename; 0 if they do not. `in_row`
-    /// means that the position supports it as well.
+    /// means that position supports a rename as well.
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
-        // A compiled call does the work of several ops, so it is not a rename of one of them.
+        // A numbered layer is never a renamed one. A compiled call does the work of several ops, so it is
+        // not a rename of one op.
         let is_other_layer = a.is_numbered || b.is_numbered;
         if unlike || is_other_layer || a.is_generated != b.is_generated {
             return 0;
@@ -78,7 +78,7 @@ impl<'s, 'a> Renames<'s, 'a> {
         let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
         let one_code = self.words.are_one_code(a.key, b.key);
         let alike = same_arguments || one_code || self.words.tell_of_kinship(a.key, b.key);
-        // Skip the comparison if no result could be enough.
+        // Skip the comparison if no result could be sufficient.
         let shared = match least > 0 && (alike || in_row || 2 * least >= larger) {
             true => self.shared(i, j),
             false => 0,
@@ -106,8 +106,9 @@ impl<'s, 'a> Renames<'s, 'a> {
         bag
     }
 
-    /// Whether both runs are equally long and the two names begin with the same word. That is
-    /// enough if nothing else is known of the calls, or if everything below them is renamed too.
+    /// Whether both runs are equally long and the two names begin with the same word. Names with
+    /// the same first word are sufficient evidence if nothing else is known about the calls, or if
+    /// everything below them is renamed too.
     fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
@@ -126,7 +127,7 @@ impl<'s, 'a> Renames<'s, 'a> {
     }
 }
 
-/// Whether one of two calls contains so much more than the other that they cannot be one op.
+/// Whether one of two calls contains so much more than the other that they cannot be the same op.
 pub(super) fn are_out_of_proportion(one: u32, two: u32) -> bool {
     one.max(two) > RATIO * one.min(two) + SMALL
 }

@@ -1,12 +1,13 @@
-//! Siblings that look like the children of a call in the other list → one element of the alignment.
+//! Finds runs of siblings that look like the children of a call in the opposite list. The alignment
+//! treats such a run as one element.
 //!
 //! ```text
-//! trace1  step(conv bn relu …)  step(conv bn relu …)     one step lost its annotation: what was in it
-//! trace2  step(conv bn relu …)  conv bn relu …           is aligned opposite the step as a whole
+//! trace1   step(conv bn relu …)  step(conv bn relu …)     one step lost its annotation:
+//! trace2   step(conv bn relu …)  conv bn relu …           its contents are aligned opposite the step
 //! ```
 //!
-//! Individually, the former contents of a lost wrapper have too little in common with the wrapper
-//! to keep its position in a row of similar siblings.
+//! Taken individually, the former contents of a lost wrapper share too little with the wrapper to
+//! keep its position in a row of similar siblings.
 
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
@@ -35,7 +36,7 @@ pub(super) fn elements(
     })
 }
 
-/// The runs of one list that look like the children of a call in the other list.
+/// The runs of one list that look like the children of a call in the opposite list.
 fn lost_contents(
     outlines: PerSide<&Outline<'_>>,
     bags: &mut Bags<'_>,
@@ -66,8 +67,8 @@ fn lost_contents(
     runs
 }
 
-/// Whether a call contains, at any depth, at least half of the tokens of a run of siblings: a step
-/// and the loader in it may be missing together.
+/// Whether a call contains, at any depth, at least half of the tokens of a run of siblings. The
+/// contents may be two levels deep: a step and the loader in it may be missing together.
 fn holds_most(
     outline: &Outline<'_>,
     bags: &mut Bags<'_>,

@@ -1,4 +1,4 @@
-//! Two siblings → the score of matching them: what they have in common, counted in tokens.
+//! Scores a possible match of two siblings by the number of tokens that they share.
 
 use super::Both;
 use super::compare::{Compare, Tokens};
@@ -29,44 +29,43 @@ pub(super) struct Siblings<'a, 'b> {
     lists: PerSide<&'b [u32]>,
     /// The elements to align, as ranges of the lists: single calls, or the runs found by `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// For each launch key, whether both lists have equally many such launches. Then order is
-    /// evidence enough.
+    /// For each launch key, whether both lists have equally many such launches. Equally many
+    /// launches make order sufficient evidence.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
-    /// Whether the GPU events come from one launch and may be matched by order; unlinked ones are
+    /// Whether the GPU events come from one launch and may be matched by order. Unlinked events are
     /// only matched by name.
     launched_together: bool,
-    /// The unmatched threads of each side.
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
 }
 
 /// Properties of an element that do not depend on what it is compared with.
 #[derive(Debug, Clone, Copy)]
 struct Element {
-    /// Its only call, or the first call of a run.
+    /// The only call of the element, or the first call of a run.
     call: u32,
     key: Key,
     exact: u64,
-    /// Hash of its exact name.
+    /// Hash of the call's exact name.
     name: u64,
-    /// Number of tokens of its whole subtree.
+    /// Number of tokens of the element with its whole subtree.
     tokens: i64,
     is_run: bool,
     is_gpu: bool,
     is_query: bool,
-    /// Whether its list has more calls that equal it than the other list has.
+    /// Whether the element's list contains more calls equal to it than the opposite list does.
     is_novel: bool,
-    /// Whether its list has more calls of its key than the other list has.
+    /// Whether the element's list contains more calls with its key than the opposite list does.
     is_new_name: bool,
-    /// Whether an element of the other list, with a name that is new there, contains a call with this
-    /// element's key. That element may be a wrapper around this one's counterpart.
+    /// Whether the opposite list has an element with a new name that contains a call with this
+    /// element's key. The opposite element may be a wrapper around this element's counterpart.
     may_be_wrapped: bool,
-    /// Whether it is in a row of layers of which one side has more.
+    /// Whether the element is in a row of layers that is longer on one side.
     in_row: bool,
-    /// What it lacks of the score of an equal pair, if it is in such a row and like the others.
+    /// The difference from the score of an equal pair, if the element is a layer in such a row.
     lacks: Option<i64>,
-    /// The tokens of its subtree, computed on demand.
+    /// The tokens of the element's subtree, computed on demand.
     bag: Option<Bag>,
 }
 
@@ -95,7 +94,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// The calls of two elements; of a run, the first call.
+    /// The calls of two elements. A run is represented by its first call.
     pub(super) fn calls(&self, i: usize, j: usize) -> (u32, u32) {
         let first = |side: Side, at: usize| self.lists[side][self.elements[side][at].start];
         (first(Side::Baseline, i), first(Side::Candidate, j))
@@ -124,7 +123,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
         i64::from(self.bags.common(bags.0, bags.1))
     }
 
-    /// The properties of two elements.
     fn known(&mut self, i: usize, j: usize) -> (&Element, &Element) {
         if self.known.baseline.is_empty() {
             self.look_up();
@@ -146,7 +144,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.credit_layers();
     }
 
-    /// Notes what the layers of uneven rows lack.
+    /// Computes what the layers of uneven rows lack.
     fn credit_layers(&mut self) {
         let (one, two) = self.lengths();
         if one.min(two) < LAYERS {
@@ -154,7 +152,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
         let layers = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
-            // A frame, or an op without arguments, which annotations are.
+            // A layer is a frame or an op without arguments; annotations are such ops.
             let is_layer = move |element: &Element| {
                 !element.is_run
                     && element.tokens >= LAYER
@@ -221,14 +219,14 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.elements[side].iter().map(known).collect()
     }
 
-    /// The score without what layers lack.
+    /// The score before [`Siblings::lacks`] is added.
     fn plain(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if one.is_run || two.is_run {
             return AFFINITY * self.shared(i, j);
         }
         let (a, b) = (one.call, two.call);
-        // If each has an equal counterpart elsewhere, the two have swapped places.
+        // If both elements have equal counterparts elsewhere, they have swapped places.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
             return match one.key == two.key {
@@ -283,8 +281,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// What two elements of one row of layers lack of the score of an equal pair. They may lack the
-    /// same, so what the lesser one lacks is not added.
+    /// The score that two elements in one row of layers lack compared with an equal pair. Both may
+    /// lack the same tokens, so only the larger amount counts.
     fn lacks(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         match (one.lacks, two.lacks) {
@@ -298,13 +296,13 @@ impl<'a, 'b> Siblings<'a, 'b> {
         match (self.launched_together, x.place(a) == y.place(b)) {
             (false, _) => 0,
             (true, true) => TOKEN / 4,
-            // A memory copy may be opposite a kernel: ROCm 7.1 recorded copies as kernels, 7.2 as
-            // copies.
+            // A memory copy may be opposite a kernel, because ROCm 7.1 recorded copies as kernels
+            // and 7.2 records them as copies.
             (true, false) => TOKEN / 8,
         }
     }
 
-    /// The score of two launches of one key.
+    /// The score of two launches with the same key.
     fn score_launch(&mut self, i: usize, j: usize) -> i64 {
         let (a, _) = self.calls(i, j);
         let key = self.outlines.baseline.keys[a as usize];
@@ -333,8 +331,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             + name_bonus(one, two)
     }
 
-    /// The score of two calls that are not a match: 0 unless at least one of them is new in its
-    /// list.
+    /// The score of two calls that cannot be a match themselves. The score is 0 unless at least one
+    /// of the two is new in its list.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if !one.is_novel && !two.is_novel {
@@ -352,17 +350,17 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 // guess than leaving both unmatched.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
-            // If one side has a bare launch where the other has an op around it, the launch takes
-            // the op's position.
+            // If one side has a bare launch where the other side has an op around the launch, the
+            // bare launch is aligned with the op.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
             _ => 0,
         }
     }
 
-    /// The score of a call opposite a wrapper that contains a call of its name. Those two calls
-    /// become a match, one level deeper, and must keep their position in a row of similar siblings
-    /// as a match does.
+    /// The score of a call opposite a wrapper that contains a call with the same name. The call and
+    /// its namesake become a match one level deeper, so they must keep their position in a row of
+    /// similar siblings as a match does.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| match outer.wraps(inner) {
             true => self.bags.inside(side, outer.call, inner.key),
@@ -375,8 +373,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         Some(WRAPPED * self.common(a, b))
     }
 
-    /// The score of an op and a bare launch of this weight, if they share everything except kernel
-    /// names.
+    /// The score of an op and a bare launch of this weight, if they share nearly everything except
+    /// kernel names.
     fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
         let shared = self.common(a, b);
         if 3 * shared >= 2 * i64::from(weight) { AFFINITY * shared } else { 0 }
@@ -462,17 +460,18 @@ impl Compare for Siblings<'_, '_> {
         self.plain_most(i, j) + self.lacks(i, j)
     }
 
-    /// Ops and frames of one key share at least that key. Launches need more.
+    /// Ops and frames of one key share at least that key, so their score is positive. Launches need
+    /// more evidence.
     fn scores(&mut self, i: usize, j: usize) -> bool {
         let (a, _) = self.calls(i, j);
         let is_op_or_frame = self.outlines.baseline.is_op_or_frame(a);
         (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
     }
 
-    /// The most specific tokens that the two lists share enough of: exact ones, otherwise shapes,
+    /// The most specific tokens of which the two lists share enough: exact ones, otherwise shapes,
     /// otherwise keys. Exact tokens include kernel names, which differ between platforms. If the
-    /// next kind is shared by more elements, but not by more than twice as many, both kinds are
-    /// returned and the heavier path decides.
+    /// next kind of token is shared by more elements, but not by more than twice as many, both
+    /// kinds are returned and the weighted alignment decides.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
@@ -505,7 +504,7 @@ impl Compare for Siblings<'_, '_> {
 }
 
 impl Element {
-    /// Whether this element may be a wrapper around a call with the other element's name.
+    /// Whether this element may be a wrapper around a call with the name of `inner`.
     fn wraps(&self, inner: &Element) -> bool {
         self.is_new_name && inner.may_be_wrapped
     }
@@ -515,8 +514,8 @@ fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 
-/// For each call of one list, whether this list has more calls with its token than the other list
-/// has. Then not all of them can have a counterpart with that token.
+/// For each call of one list, whether this list has more calls with its token than the opposite
+/// list. If so, not all of them can have a counterpart with that token.
 fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for &call in lists[side] {

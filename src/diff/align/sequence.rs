@@ -1,18 +1,20 @@
-//! Two sequences of siblings → the matches that keep their order and have the highest total score.
+//! Matches two sequences of siblings: the matches keep their order and have the highest total
+//! score.
 //!
-//! Equal elements at both ends are matched first. The rest is solved by dynamic programming over a
-//! corridor of cells. For short lists it contains all cells, for long ones those around the path of
-//! a plain alignment of equal tokens (`plain`):
+//! Equal elements at both ends are matched first. The elements in between are matched by dynamic
+//! programming over a corridor, which is a subset of the cells of the score table. For short lists
+//! the corridor contains all cells. For long lists it contains the cells around the path of a plain
+//! alignment of equal tokens (`plain`):
 //!
 //! ```text
 //!      b₀ b₁ b₂ b₃ b₄ b₅ b₆
-//!  a₀  \\ ░  ░                 \\ path of equal tokens
-//!  a₁  ░  \\ ░  ░              ░ corridor, where the weighted optimum is searched
-//!  a₂     ░  ░  \\ ░
-//!  a₃        ░  ░  \\ ░
+//!  a₀  ╲  ░  ░                 ╲ path of equal tokens
+//!  a₁  ░  ╲  ░  ░              ░ corridor, where the weighted optimum is searched
+//!  a₂     ░  ░  ╲  ░
+//!  a₃        ░  ░  ╲  ░
 //! ```
 //!
-//! The corridor repairs what a plain alignment gets wrong. A plain alignment only counts equal
+//! The corridor corrects the errors of a plain alignment. A plain alignment only counts equal
 //! tokens, so in a row of equal siblings it may leave the hole far from the changed sibling that
 //! should fill it.
 
@@ -24,7 +26,7 @@ use crate::diff::weights::{
 };
 use std::ops::Range;
 
-/// The matches found, and how often a bound cut the search short.
+/// The matches found, and how often a limit cut the search short.
 #[derive(Debug, Default)]
 pub(super) struct Aligned {
     /// Matched positions, ascending on both sides.
@@ -69,7 +71,7 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
                 });
                 (path, corridor.cut_blocks)
             });
-            // On a tie the first path wins: its tokens are the more specific ones.
+            // On a tie the first path wins, because its tokens are the more specific ones.
             let heaviest =
                 paths.reduce(|one, two| if two.0.weight > one.0.weight { two } else { one });
             let (path, cut_blocks) = heaviest.unwrap_or_default();
@@ -84,7 +86,7 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     aligned
 }
 
-/// For each row 0..=n, the first and the last of the columns 0..=m to search.
+/// For each row 0..=n of the score table, the first and the last column (0..=m) to search.
 struct Corridor {
     rows: Vec<(usize, usize)>,
     cut_blocks: u64,
@@ -126,13 +128,13 @@ fn corridor((a_tokens, b_tokens): &Tokens, half: usize) -> Corridor {
     corridor
 }
 
-/// Half the width of the corridor for two lists with this many elements in total.
+/// Half the width of the corridor for two lists that contain `elements` elements in total.
 fn half_width(elements: usize) -> usize {
     let wide = (WIDE_CELLS / elements).clamp(HALF_WIDTH, HALF_WIDEST);
     wide.min((MOST_CELLS / elements).max(HALF_NARROWEST))
 }
 
-/// Makes neighbouring rows overlap, so that a path through all of them exists.
+/// Makes adjacent rows overlap, so that a path through all rows exists.
 fn connect(rows: &mut [(usize, usize)]) {
     for row in 1..rows.len() {
         rows[row].1 = rows[row].1.max(rows[row - 1].1);
@@ -157,8 +159,8 @@ struct Path {
     weight: i64,
 }
 
-/// The path through `rows` with the highest total score. The third argument of `score` is the least
-/// score that can change the path; below it, any smaller result will do.
+/// The path through `rows` with the highest total score. The third argument of `score` is the
+/// lowest score that can change the path; for lower scores, any value below it is accepted.
 fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
     let offsets: Vec<usize> = rows
@@ -233,7 +235,7 @@ fn trace_back(rows: &[(usize, usize)], offsets: &[usize], steps: &[Step]) -> Vec
 mod tests {
     use super::*;
 
-    /// Letters: equal ones score 10, the same letter in the other case scores 3.
+    /// Letters that score 10 if equal and 3 if they differ only in case.
     struct Letters<'a>(&'a [u8], &'a [u8]);
 
     impl Compare for Letters<'_> {
@@ -287,7 +289,8 @@ mod tests {
 
     #[test]
     fn what_is_left_over_slides_into_one_piece() {
-        // The path alone would match the second x, which splits the rest into `x y z` and `u`.
+        // The plain path would match the second x, which splits the unmatched rest into `x y z` and
+        // `u`.
         assert_eq!(pairs("kxyzxu", "Kx"), [(0, 0), (1, 1)]);
     }
 
@@ -299,7 +302,7 @@ mod tests {
         assert_eq!(pairs(&a, &b), expected);
     }
 
-    /// Numbers that score only if equal, with misleading tokens for the plain path.
+    /// Numbers that score only if equal, with tokens that mislead the plain path.
     struct Misled {
         numbers: (Vec<u64>, Vec<u64>),
         kinds: Vec<Tokens>,
@@ -323,8 +326,8 @@ mod tests {
         }
     }
 
-    /// Numbers that both sides have, and tokens that match each number with the one `shift` further
-    /// on.
+    /// Numbers that occur on both sides, with tokens that match each number to the one `shift`
+    /// positions later.
     fn shifted(length: u64, shift: u64) -> (Vec<u64>, Tokens) {
         let tokens = ((shift..length + shift).collect(), (0..length).collect());
         ((0..length).collect(), tokens)
@@ -337,8 +340,8 @@ mod tests {
             let mut misled = Misled { numbers: (numbers.clone(), numbers), kinds: vec![tokens] };
             align(&mut misled).pairs.len() as u64
         };
-        // The shorter the lists, the wider the corridor: several layers, one layer, hardly more
-        // than the path.
+        // Shorter lists get a wider corridor: first several layers wide, then one layer, then
+        // hardly more than the path.
         assert_eq!(found(1_000, HALF_WIDEST as u64 - 2), 1_000);
         assert_eq!(found(8_000, HALF_WIDTH as u64 - 2), 8_000);
         assert!(found(8_000, HALF_WIDEST as u64 - 2) < 50);
@@ -377,7 +380,7 @@ mod tests {
         assert_eq!((large.rows[0], large.rows[last]), ((0, 3), (last - 3, last)));
         assert!(large.rows.iter().all(|(from, to)| to - from <= 7));
         assert!(small.rows.iter().all(|&row| row == (0, last - 2)));
-        // An empty side is not a block that was cut.
+        // A block with an empty side does not count as cut.
         let one_sided = corridor(&((0..9).collect(), (0..9 + 2 * side * side).collect()), 3);
         assert_eq!(one_sided.cut_blocks, 0);
     }

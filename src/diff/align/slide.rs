@@ -1,4 +1,4 @@
-//! Gaps on one side only → the same gaps, moved to where the elements around them agree best.
+//! Slides gaps that only one side has to the position where the surrounding elements agree best.
 //!
 //! ```text
 //!  a  1 2 3          the inserted step may be 2 3' or 3' 3, where 3' equals 3 except for details that
@@ -24,7 +24,7 @@ use crate::side::Side;
 /// Matched positions, with a sentinel at each end of the lists. Positions count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
-    /// The gaps that only one side has, as they were before any of them slid.
+    /// The holes as they were before any of them slid.
     holes: Vec<Hole>,
 }
 
@@ -37,8 +37,8 @@ struct Hole {
 }
 
 impl Hole {
-    /// Whether two holes have the same contents, as the old and the new position of a moved block
-    /// do: their first and their last elements are equal. The shorter hole may also equal the
+    /// Whether two holes have the same contents, like the old and the new position of a moved
+    /// block. Only their first and last elements are compared. The shorter hole may also equal the
     /// beginning or the end of the longer one, if more was removed or inserted next to the moved
     /// block.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
@@ -59,11 +59,14 @@ impl Hole {
     }
 }
 
-/// Slides each gap that only one side has along the equal elements next to it. Of two positions,
-/// the better one is decided by the first of these criteria in which they differ: more of these
-/// elements are equal in every name; the gap joins another gap of its side; it contains elements
-/// that the other side has unmatched elsewhere; it begins a step; it is the end of the list; it
-/// meets a gap of the other side.
+/// Slides each gap that only one side has along the equal elements next to it. The first of these
+/// criteria that differs between two positions decides which is better:
+/// 1. more of the matched elements have the same exact names;
+/// 2. the gap joins another gap of its side;
+/// 3. the gap contains elements that the other side has unmatched elsewhere;
+/// 4. the gap begins a step;
+/// 5. the gap is the end of the list;
+/// 6. the gap meets a gap of the other side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -84,7 +87,8 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// The gaps that only one side has; none if there are so many that some are alike by chance.
+    /// The gaps that only one side has. No gaps are returned if there are so many that some are
+    /// alike by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {
@@ -103,7 +107,7 @@ impl Row {
         (after.0 - before.0 - 1, after.1 - before.1 - 1)
     }
 
-    /// Moves the gap before `at` towards the front; returns by how many pairs.
+    /// Moves the gap before `at` toward the front; returns the number of pairs that it moved over.
     fn slide_back(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) -> usize {
         let then = |(i, j): (usize, usize)| (i + gap.0, j + gap.1);
         let moved = (1..at).rev().map(|i| Slid {
@@ -121,7 +125,7 @@ impl Row {
         count
     }
 
-    /// Moves the gap before `at` towards the back.
+    /// Moves the gap before `at` toward the back.
     fn slide_on(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) {
         let then = |(i, j): (usize, usize)| (i - gap.0, j - gap.1);
         let moved = (at..self.pairs.len() - 1).map(|i| Slid {
@@ -148,28 +152,28 @@ type Pair = (usize, usize);
 
 /// One pair that a gap may slide over.
 struct Slid {
-    /// The pair as it is.
+    /// The pair before the gap slides.
     now: Pair,
-    /// The pair after sliding.
+    /// The pair after the gap has slid over it.
     then: Pair,
-    /// The first element of the gap after sliding, on the side that has it.
+    /// The first element of the gap after sliding, on the side that has the gap.
     first: Pair,
-    /// The gap beyond the pair; the slide ends there.
+    /// The gap on the far side of the pair; a slide ends there.
     behind: (usize, usize),
-    /// Whether the gap is then the end of the list.
+    /// Whether the gap is the end of the list after sliding.
     ends: bool,
 }
 
 /// A gap before it slides.
 struct Start {
     gap: (usize, usize),
-    /// Its first element, on the side that has it.
+    /// The first element of the gap, on the side that has the gap.
     first: Pair,
-    /// Whether it is the end of the list.
+    /// Whether the gap is the end of the list.
     ends: bool,
 }
 
-/// The number of pairs to slide over for the best position.
+/// The number of pairs that the gap should slide over.
 fn best_slide(
     compare: &mut impl Compare,
     holes: &[Hole],
@@ -204,8 +208,8 @@ fn best_slide(
     best
 }
 
-/// What supports a hole's position: whether the other side has the same contents unmatched
-/// elsewhere, in these lists or as a whole thread, and whether the hole begins a step.
+/// The evidence for a hole's position: whether the other side has the same contents unmatched
+/// elsewhere, in these lists or as a whole thread; and whether the hole begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);
@@ -218,7 +222,7 @@ mod tests {
     use super::*;
     use std::ops::Range;
 
-    /// Letters: equal except for their case; a step begins with `f`.
+    /// Letters that are equal except for their case; a step begins with `f`.
     struct Letters(&'static [u8], &'static [u8]);
 
     impl Compare for Letters {
@@ -262,7 +266,7 @@ mod tests {
     fn a_gap_slides_to_where_more_is_equal_to_the_letter() {
         assert_eq!(slid("abc", "abCc", &[(0, 0), (1, 1), (2, 2)]), [(0, 0), (1, 1), (2, 3)]);
         assert_eq!(slid("cab", "cCab", &[(0, 1), (1, 2), (2, 3)]), [(0, 0), (1, 2), (2, 3)]);
-        // Sliding the gap would align `c` with `C`, which are not equal to the letter, so it stays.
+        // Sliding the gap would align `c` with `C`, whose names differ, so the gap stays.
         assert_eq!(slid("acb", "acCb", &[(0, 0), (1, 1), (2, 3)]), [(0, 0), (1, 1), (2, 3)]);
     }
 
@@ -298,10 +302,11 @@ mod tests {
 
     #[test]
     fn a_gap_slides_to_what_the_other_side_has_alone_elsewhere() {
-        // `mn` moved to after `k`. Otherwise the hole of the second text might as well be `nm`.
+        // `mn` moved to after `k`. If `mn` had not moved, the hole of the second text might as well
+        // be `nm`.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
-        // On a single side, nothing can have moved.
+        // With a hole on only one side, nothing can have moved.
         assert_eq!(slid("mnkmnm", "km", &[(2, 0), (3, 1)]), [(2, 0), (3, 1)]);
     }
 
@@ -318,7 +323,7 @@ mod tests {
         };
         assert!(alike((1, 4), (2, 4)));
         assert!(alike((1, 4), (2, 6)) && alike((2, 3), (2, 4)));
-        // Different ends, too short, or less than half as long.
+        // These holes have different ends, are too short, or are less than half as long.
         assert!(!alike((1, 4), (3, 4)) && !alike((1, 2), (2, 4)) && !alike((1, 3), (1, 7)));
         assert!(!hole(Side::Baseline, 1, 4).is_like(hole(Side::Baseline, 1, 4), &mut letters));
     }

@@ -1,11 +1,11 @@
-//! The threads of both sides → pairs, by what runs on them rather than by their numbers.
+//! Matches the threads of both sides by their contents instead of their numbers.
 //!
-//! Threads swap roles between runs, and the work of one thread may be split over two. Threads are
-//! matched by what they have in common, most first. The calls of an unmatched thread are then
-//! looked for among the unmatched calls of the other side.
+//! Threads swap roles between runs, and the work of one thread may be split over two. The threads
+//! with the most in common are matched first. The calls of an unmatched thread are then searched
+//! for among the unmatched calls of the other side.
 //!
-//! With thousands of threads, comparing all of them is too slow. Equal threads are matched in
-//! order, and the others are only compared with those that share their rarest tokens.
+//! With thousands of threads, comparing all of them is too slow. Equal threads are then matched in
+//! order, and each remaining thread is only compared with those that share its rarest tokens.
 
 use super::Aligner;
 use crate::diff::bags::Bags;
@@ -24,11 +24,10 @@ use std::cmp::Reverse;
 pub(in crate::diff) struct ThreadPairs {
     /// The roots of each pair.
     pub(in crate::diff) pairs: Vec<(u32, u32)>,
-    /// Threads that were compared with only some of the other side's threads.
+    /// Number of threads that were compared with only some of the other side's threads.
     pub(in crate::diff) cut: u64,
 }
 
-/// Matches the threads of two outlines.
 pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPairs {
     let mut bags = Bags::new(outlines);
     let mut roots = Roots::new(outlines);
@@ -53,8 +52,8 @@ pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPa
     ThreadPairs { pairs, cut }
 }
 
-/// What runs on an unmatched thread: the fingerprints of its first and its last top-level call, and
-/// the number of these calls.
+/// Identifies the contents of an unmatched thread by the fingerprints of its first and last
+/// top-level calls and the number of these calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LoneThread {
     pub(super) first: u64,
@@ -62,7 +61,6 @@ pub(super) struct LoneThread {
     pub(super) calls: usize,
 }
 
-/// The threads of one side that are in no pair.
 pub(super) fn lone_threads(
     outline: &Outline<'_>,
     paired: impl Iterator<Item = u32>,
@@ -80,17 +78,16 @@ pub(super) fn lone_threads(
         .collect()
 }
 
-/// The root of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Root {
     call: u32,
     /// Position among the roots of its side.
     at: usize,
-    /// Whether the thread has an op or a frame. A thread without one is never considered foreign to
-    /// another.
+    /// Whether the thread has an op or a frame. A thread without ops and frames is never considered
+    /// foreign to another.
     tells: bool,
-    /// Number of its runtime calls and GPU events. Each adds at most one token to
-    /// [`Bags::launches`].
+    /// Number of runtime calls and GPU events on the thread. Each runtime call or GPU event adds at
+    /// most one token to [`Bags::launches`].
     launches: u32,
 }
 
@@ -126,8 +123,8 @@ impl Roots {
         self.of.baseline.len().saturating_mul(self.of.candidate.len()) > THREAD_PAIRS
     }
 
-    /// If there are many threads, matches equal ones in order. Returns these pairs and, if
-    /// too many threads remain to compare each with each, the number of those that remain.
+    /// If there are many threads, matches equal ones in order. Returns the matched pairs. If too
+    /// many threads remain to compare each with each, also returns how many remain.
     fn take_equal(&mut self, outlines: PerSide<&Outline<'_>>) -> (Vec<(u32, u32)>, u64) {
         if !self.are_many() {
             return (Vec::new(), 0);
@@ -153,7 +150,7 @@ impl Roots {
         (pairs, left as u64)
     }
 
-    /// Positions of the roots to compare with each other.
+    /// Positions of the thread pairs to compare.
     fn candidates(&self, bags: &mut Bags<'_>) -> Vec<(usize, usize)> {
         let (n, m) = (self.of.baseline.len(), self.of.candidate.len());
         if !self.are_many() {
@@ -174,7 +171,7 @@ impl Roots {
     }
 }
 
-/// For each token, the positions of the candidate's threads that have it.
+/// For each token, the positions of the candidate's threads that contain it.
 struct Index {
     holders: FxHashMap<Token, Vec<usize>>,
 }
@@ -191,7 +188,7 @@ impl Index {
         Index { holders }
     }
 
-    /// Some threads that share the rarest tokens of a thread of the baseline.
+    /// Some candidate threads that share the rarest tokens of a baseline thread.
     fn likely(&self, bags: &mut Bags<'_>, root: u32) -> Vec<usize> {
         let bag = bags.below(Side::Baseline, root);
         let lists = bags.entries(bag).iter().filter_map(|(token, _)| self.holders.get(token));
@@ -201,7 +198,7 @@ impl Index {
     }
 }
 
-/// Compares threads.
+/// Compares threads by their tokens.
 struct Threads<'a, 'b> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
@@ -227,8 +224,8 @@ impl Threads<'_, '_> {
         alike.then_some(shared)
     }
 
-    /// Whether two threads have no op, frame, shape or kernel in common, only the fact that they
-    /// launch work.
+    /// Whether two threads have no op, frame, shape or kernel in common and share only the fact
+    /// that they launch GPU work.
     fn are_foreign(&mut self, roots: PerSide<Root>) -> bool {
         let below = PerSide::from_fn(|side| self.bags.below(side, roots[side].call));
         let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
@@ -242,8 +239,8 @@ impl Threads<'_, '_> {
         }
     }
 
-    /// Whether both threads have a kind of runtime call without GPU work in common. That is only
-    /// evidence if there is none better.
+    /// Whether both threads make a runtime call of the same kind without GPU work. A shared kind of
+    /// call counts only if there is no better evidence.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {
@@ -262,7 +259,7 @@ impl Aligner<'_> {
             threads.iter().for_each(|&(a, b)| me.pair_in_place(a, b));
         });
         let mut roots = std::mem::take(&mut self.pending);
-        // The largest threads come first, so that no core is left with a large one at the end.
+        // The largest threads come first so that no core is left with a large one at the end.
         let size = |&(a, b): &(u32, u32)| {
             self.outlines.baseline.size(a).max(self.outlines.candidate.size(b))
         };
@@ -284,9 +281,9 @@ impl Aligner<'_> {
         self.tell_what_moved_out();
     }
 
-    /// Looks for the calls of unmatched threads among the unmatched calls of the other side,
-    /// largest thread first. Stops when it has looked at so many calls that it would dominate the
-    /// run time.
+    /// Searches for the calls of unmatched threads among the unmatched calls of the other side,
+    /// largest thread first. Stops after looking at so many calls that the search would dominate
+    /// the run time.
     fn rescue_split_threads(&mut self, side: Side) {
         let outlines = self.outlines;
         let roots = PerSide::from_fn(|side| {
@@ -319,9 +316,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched calls, at any depth, of the thread on the other side that has most in common
-    /// with `root`: half of a loop may run on another thread. Deducts what it looks at from `left`.
-    /// If that is used up, returns `None` and leaves 0.
+    /// The unmatched calls, at any depth, of the opposite thread that has the most in common with
+    /// `root`: half of a loop may run on another thread. The number of calls looked at is deducted
+    /// from `left`. If `left` is used up, returns `None` and leaves 0.
     fn best_left_over(
         &mut self,
         side: Side,
@@ -368,7 +365,7 @@ impl Aligner<'_> {
     /// All calls below `root` whose subtrees are entirely unmatched, in order.
     pub(super) fn entirely_free_below(&self, side: Side, root: u32) -> Vec<u32> {
         let outline = self.outlines[side];
-        // The first matched call at or after the one being looked at.
+        // The first matched call at or after the current one.
         let mut paired = outline.end(root);
         let mut found = Vec::new();
         for call in (root + 1..outline.end(root)).rev() {

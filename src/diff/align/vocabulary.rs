@@ -1,9 +1,8 @@
-//! The names of both trees → what two names have in common: words that occur in few names, and how
-//! they begin.
+//! Compares names by the rare words that they share and by how they begin.
 //!
 //! ```text
 //! aten::miopen_convolution   aten::cudnn_convolution     `convolution` occurs in a handful of names:
-//!                                                        variants of one op
+//!                                                       variants of one op
 //! evaluate_function: MeanBackward0                       `evaluate` occurs in the name of every step
 //! evaluate_function: CompiledFunctionBackward            of a backward pass and means nothing
 //! ```
@@ -18,13 +17,13 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The words in the names of ops and frames of both trees. Each distinct name is split once.
+/// The words in the names of the ops and frames of both trees. Each distinct name is split once.
 #[derive(Debug)]
 pub(in crate::diff) struct Vocabulary {
     words: Vec<String>,
     /// For each word, the number of distinct names of each tree that contain it.
     names_with: PerSide<Vec<u32>>,
-    /// By key; `None` for calls that are neither ops nor frames.
+    /// The split names, indexed by key; `None` for calls that are neither ops nor frames.
     names: Vec<Option<Name>>,
     /// Whether the number in any name identifies the call.
     has_numbered: bool,
@@ -37,9 +36,9 @@ struct Name {
     words: Vec<u32>,
     /// The first word of the distinctive part, without leading underscores.
     stem: Option<u32>,
-    /// File name without folder, and function, of a frame.
+    /// File name without folder, and function name, for a frame.
     code: Option<u32>,
-    /// Whether a compiler generated the call, in place of others.
+    /// Whether the call is compiler-generated and replaces other calls.
     generated: bool,
     /// Whether the number in the name identifies the call.
     numbered: bool,
@@ -128,8 +127,8 @@ impl Vocabulary {
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
 
-    /// The fewer names of one tree contain a word, the more it weighs. The names of the two trees
-    /// are not added up, because each tree may have its own variant of each op.
+    /// The weight of a word: the fewer names of one tree contain the word, the more it weighs. Each
+    /// tree may have its own variant of each op, so the names of the two trees are not added up.
     fn weight(&self, word: u32) -> f64 {
         let of = |side: Side| self.names_with[side].get(word as usize).copied().unwrap_or(0);
         f64::from(TELLING_NAMES) / f64::from(of(Side::Baseline).max(of(Side::Candidate)).max(1))
@@ -146,8 +145,8 @@ impl Vocabulary {
         self.agree(a, b, |name| name.stem)
     }
 
-    /// Whether two frames are of equally named functions in equally named files, as when a script
-    /// was moved to another folder.
+    /// Whether two frames are functions of the same name in files of the same name, as when a
+    /// script was moved to another folder.
     pub(super) fn are_one_code(&self, a: Key, b: Key) -> bool {
         self.agree(a, b, |name| name.code)
     }
@@ -175,7 +174,7 @@ impl Vocabulary {
 }
 
 /// The distinctive part of a name: the op without its namespace, the function without its file, the
-/// class of a module, the backward function that autograd evaluates.
+/// class of a module, or the backward function that autograd evaluates.
 fn telling_part(kind: CallKind, name: &str) -> &str {
     let last = |separator: &str, name| str::rsplit(name, separator).next().unwrap_or(name);
     match kind {
@@ -196,8 +195,8 @@ fn built_in(name: &str) -> Option<&str> {
     rest.split([' ', '>']).next()
 }
 
-/// Words that are long enough to be distinctive. Names of autograd nodes and modules are split at
-/// capitals: `ScaledDotProductFlashAttentionBackward0`.
+/// The words of a name that are long enough to be distinctive. Names of autograd nodes and modules
+/// are split at capitals: `ScaledDotProductFlashAttentionBackward0`.
 fn long_words(name: &str) -> Vec<String> {
     let words = Words::of(name);
     let telling = words.iter().filter(|word| word.len() >= TELLING_WORD && !PHASES.contains(word));

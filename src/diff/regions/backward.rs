@@ -1,22 +1,23 @@
-//! A region of the backward pass → the steps whose forward ops its forward region replaced.
+//! Finds the backward steps that a compiled backward region replaced: those whose forward ops its
+//! forward region replaced.
 
 use super::super::NONE;
 use super::Finder;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Engine steps that accumulate gradients. They belong to no forward op and are never compiled.
+/// Engine steps that accumulate gradients. Such steps do not belong to any forward op and are never
+/// compiled.
 const ACCUMULATE: &str = "AccumulateGrad";
 
-/// Whether a region runs in the backward pass.
 pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
     tree.name(region).contains("CompiledFunctionBackward")
 }
 
 impl Finder<'_> {
-    /// The calls that a region of the backward pass replaced: the steps of the forward ops that its
-    /// own forward region replaced, and the steps without a forward op between them. If no such
-    /// step is known, the unmatched calls opposite the region.
+    /// The calls that a backward region replaced: the backward steps of the forward ops that its
+    /// forward region replaced, and the steps without a forward op between them. If no backward
+    /// step is known, the region replaced the unmatched calls opposite it.
     pub(super) fn backward_steps(
         &self,
         side: Side,
@@ -32,7 +33,7 @@ impl Finder<'_> {
             stretch.map_or_else(Vec::new, |stretch| self.free_calls(side.other(), &stretch))
         };
         let is_step = |call: &CallId| !other.name(*call).contains(ACCUMULATE);
-        // The links are in the order of their backward ops.
+        // The links are sorted by their backward ops.
         let has_forward = |call: CallId| {
             let links = links[side.other()];
             let from = links.partition_point(|link| link.1 < call);
@@ -62,7 +63,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The engine step that a backward op is part of.
+    /// The outermost engine step around a backward op.
     fn outermost_step(&self, side: Side, op: CallId) -> CallId {
         let tree = self.trees[side];
         let above =

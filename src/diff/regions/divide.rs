@@ -1,8 +1,8 @@
-//! Several regions between the same two matched pairs → the calls that each region replaced.
+//! Divides the replaced calls among several regions that lie between the same two matched pairs.
 //!
-//! The regions keep their order, so each one gets a run of consecutive calls. The runs are chosen
-//! so that the kernels of each region name as much of the work in its run as possible. Ties are
-//! broken in favour of runs whose lengths are proportional to the work of their regions.
+//! The regions keep their order, so each region gets a run of consecutive calls. The runs are
+//! chosen so that the kernels of each region name as much of the work in its run as possible. On a
+//! tie, runs whose lengths are proportional to the work of their regions are preferred.
 
 use super::names::{is_fused, named_ops};
 use super::{Finder, WRAPPER};
@@ -10,27 +10,27 @@ use crate::program::Words;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// Above this many steps of the search, only the work of the regions determines the lengths of
-/// runs.
+/// If the search would take more steps than this, the amount of work in the regions determines the
+/// lengths of the runs.
 const LONGEST_SEARCH: usize = 4_000_000;
 
-/// The ops that a region runs, according to the names in it.
+/// The ops that a region runs, according to the names of its kernels and calls.
 pub(super) struct Named {
     /// The ops of each generated kernel.
     kernels: Vec<Words>,
-    /// The ops that it calls itself, such as a matrix product that no kernel was generated for.
+    /// The ops that the region calls itself, such as a matrix product without a generated kernel.
     ops: Vec<Words>,
 }
 
 impl Named {
-    /// Whether the names say that the region runs this op.
+    /// Whether the names indicate that the region runs this op.
     fn has(&self, op: &Words) -> bool {
         self.ops.contains(op) || self.kernels.iter().any(|kernel| kernel.contain_all(op))
     }
 }
 
 impl Finder<'_> {
-    /// The calls divided among the regions, both in order.
+    /// Divides the calls among the regions; both stay in order.
     pub(super) fn divided(
         &self,
         side: Side,
@@ -53,9 +53,9 @@ impl Finder<'_> {
         runs.collect()
     }
 
-    /// Whether the kernels and ops in a region name nearly all work of these calls. The amounts
-    /// of work may then differ: a step of the backward pass may also run a forward pass again
-    /// (activation checkpointing).
+    /// Whether the kernels and ops in a region name nearly all GPU work of these calls. Even then
+    /// the amounts of work may differ: a backward step may also rerun a forward pass (activation
+    /// checkpointing).
     pub(super) fn is_named(&self, side: Side, region: CallId, calls: &[CallId]) -> bool {
         let named = self.named(side, region);
         let ops: Vec<Words> =
@@ -64,7 +64,8 @@ impl Finder<'_> {
         unnamed * WRAPPER < ops.len()
     }
 
-    /// For each call, how much of its work the region names, minus the work that it does not name.
+    /// For each call, the amount of its work that the region names minus the amount that the region
+    /// does not name.
     fn explained(&self, side: Side, region: CallId, calls: &[CallId]) -> Vec<i64> {
         let named = self.named(side, region);
         let of_call = |&call: &CallId| {
@@ -84,7 +85,7 @@ impl Finder<'_> {
         Named { kernels, ops: ops.map(|call| own_words(tree.name(call))).collect() }
     }
 
-    /// The ops that do the work of a call, once for each piece of work.
+    /// The ops that do the work of a call, one entry for each piece of work.
     fn working_ops(&self, side: Side, call: CallId) -> Vec<Words> {
         let tree = self.trees[side];
         let op = |work: CallId| {
@@ -95,18 +96,18 @@ impl Finder<'_> {
     }
 }
 
-/// The words of a name without its namespace.
+/// The words of a name without the namespace.
 fn own_words(name: &str) -> Words {
     Words::of(name.rsplit("::").next().unwrap_or(name))
 }
 
-/// How many calls each region would get in proportion to its work.
+/// The number of calls that each region would get in proportion to its work.
 fn expected(sizes: &[usize], calls: usize) -> Vec<usize> {
     let all = sizes.iter().sum::<usize>().max(1);
     sizes.iter().map(|size| size * calls / all).collect()
 }
 
-/// Where the run of each region ends.
+/// The end of each region's run of calls.
 fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> {
     let regions = explained.len();
     if calls * calls * regions > LONGEST_SEARCH {
@@ -118,7 +119,7 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
         ends[regions - 1] = calls;
         return ends;
     }
-    // One more op that is named outweighs any sum of deviations from the expected lengths.
+    // One additional named op outweighs all deviations from the expected lengths together.
     let scale = 2 * calls as i64 * regions as i64 + 1;
     let mut best = vec![i64::MIN / 2; calls + 1];
     best[0] = 0;

@@ -1,5 +1,4 @@
-//! Compiled regions and graph launches that only one trace has → the calls of the other trace that
-//! they replaced.
+//! Finds the calls of one trace that a compiled region or graph launch of the other trace replaced.
 //!
 //! ```text
 //! trace1                     trace2
@@ -7,12 +6,12 @@
 //! add, mul, mean             Torch-Compiled Region       the region replaced add, mul and mean
 //! softmax                    softmax                     the matched calls with work after it
 //! ```
-//! A region replaced the unmatched calls between its nearest matched neighbours with work, below
-//! the same matched pair. If several regions have the same neighbours, the names of their kernels
-//! decide which calls each one replaced (`divide`). A region of the backward pass replaced the
-//! steps whose forward ops its forward region replaced, wherever those steps are (`backward`).
+//! A region replaced the unmatched calls between its nearest matched neighbors with GPU work, below
+//! the same matched pair. If several regions have the same neighbors, the names of their kernels
+//! decide which calls each one replaced (`divide`). A backward region replaced the steps whose
+//! forward ops its forward region replaced, wherever those steps are (`backward`).
 //!
-//! Calls inside a region have no counterparts. A region runs its work in an order of its own, and a
+//! Calls inside a region have no counterparts. A region runs its work in an order of its own, so a
 //! similar call elsewhere is not the same call.
 
 mod backward;
@@ -30,13 +29,13 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use place::Stretch;
 
-/// A region cannot have replaced calls if one of the two has more than `RATIO` times the work of
-/// the other plus `FEW`, unless the names in the region show that it did.
+/// A region can have replaced calls only if neither has more than `RATIO` times the work of the
+/// other plus `FEW`. Names in the region that match the calls override this limit.
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
 /// A region is only a wrapper if at most one in this many pieces of its work is unmatched, or if
-/// its amount of work differs from that of the other side by at most this share.
+/// its amount of work differs from the other side's by at most this fraction.
 const WRAPPER: usize = 5;
 
 /// A compiled region or a graph launch, and the calls of the other trace that it replaced.
@@ -44,9 +43,9 @@ const WRAPPER: usize = 5;
 pub struct Region {
     /// The side that has the region.
     pub side: Side,
-    /// The region: its outermost call.
+    /// The outermost call of the region.
     pub call: CallId,
-    /// The outermost calls of the other side that it replaced, in preorder.
+    /// The outermost calls of the other side that the region replaced, in preorder.
     pub replaced: Vec<CallId>,
 }
 
@@ -54,7 +53,8 @@ pub struct Region {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Regions {
     pub(super) list: Vec<Region>,
-    /// Position in the list of the region that each call belongs to, `NONE` for the others.
+    /// For each call, the position in the list of the region that it belongs to; `NONE` for calls
+    /// without a region.
     of: PerSide<Vec<u32>>,
 }
 
@@ -86,8 +86,8 @@ impl Regions {
     }
 }
 
-/// Finds the calls that each region replaced, and dissolves the matches inside both. `left_out`
-/// calls neither replace anything nor are replaced.
+/// Finds the calls that each region replaced, and dissolves all matches inside the region or the
+/// replaced calls. Calls in `left_out` neither replace anything nor are replaced.
 pub(super) fn find(
     trees: PerSide<&CallTree>,
     pairing: &mut Pairing,
@@ -138,7 +138,7 @@ impl<'a> Finder<'a> {
         (partner != NONE).then_some(CallId(partner))
     }
 
-    /// Whether time is attributed to this call and to no call inside it.
+    /// Whether time is attributed to the call itself and not to a call inside it.
     fn is_work(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         match self.measure {
@@ -150,7 +150,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The calls at or below a call that time is attributed to.
+    /// The calls at or below `call` to which time is attributed.
     fn work(&self, side: Side, call: CallId) -> impl Iterator<Item = CallId> {
         self.trees[side].subtree(call).filter(move |&below| self.is_work(side, below))
     }
@@ -181,13 +181,14 @@ impl<'a> Finder<'a> {
         roots
     }
 
-    /// Whether a region does work of its own. If its ops are matched, it is only a wrapper around
-    /// ops that the other side runs without it. A few of its ops may still be renamed or missing. A
-    /// single unmatched generated kernel is enough, because it replaces several ops.
+    /// Whether a region does work of its own. A region whose ops are matched is only a wrapper
+    /// around ops that the other side runs without it. A few ops of a wrapper may still be renamed
+    /// or missing. A single unmatched generated kernel shows that a region is not a wrapper,
+    /// because it replaces several ops.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
-        // Launches and kernels may have been matched by order only, so the op above them decides if
-        // there is one in the region.
+        // Launches and kernels may have been matched by order only. The op above them decides
+        // instead, if the region contains one.
         let is_paired = |call: CallId| {
             let mut path = std::iter::once(call).chain(tree.ancestors(call));
             let is_op =
@@ -202,7 +203,7 @@ impl<'a> Finder<'a> {
             || alone.len() * WRAPPER > self.work(side, region).count()
     }
 
-    /// Whether a compiler named a call after the ops that it was made from.
+    /// Whether a compiler named a call after the ops that it was generated from.
     fn is_generated(&self, side: Side, call: CallId) -> bool {
         names::is_fused(self.trees[side].name(call))
     }
@@ -228,7 +229,7 @@ impl<'a> Finder<'a> {
             let replaced = self.backward_steps(side, root, &links);
             self.add(side, root, replaced);
         }
-        // The pairs inside the regions were dissolved above. They are restored if their region
+        // The matches inside the regions were dissolved above. Matches are restored if their region
         // turned out to replace nothing.
         for (one, other, relation) in inner {
             let is_free = self.partner(side, one).is_none()
@@ -257,8 +258,8 @@ impl<'a> Finder<'a> {
         if less == 0 || is_far_apart() && !self.is_named(side, call, &replaced) {
             return;
         }
-        // If both sides have about the same amount of work and there is no generated kernel, the
-        // region only wraps the same ops and replaced nothing.
+        // If both sides have about the same amount of work and the region has no generated kernel,
+        // it only wraps the same ops and replaced nothing.
         let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
         if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;
@@ -284,7 +285,7 @@ impl<'a> Finder<'a> {
         self.pairing.relations[side.other()][other.index()] = relation;
     }
 
-    /// Dissolves the matches of a call and of everything below it; returns them.
+    /// Dissolves the matches of a call and of all calls below it; returns the dissolved matches.
     fn cut_off(&mut self, side: Side, call: CallId) -> Vec<(CallId, CallId, Relation)> {
         let mut cut = Vec::new();
         for below in self.trees[side].subtree(call) {
@@ -305,7 +306,7 @@ impl<'a> Finder<'a> {
         self.pairing.relations[side.other()][partner.index()] = Relation::only(side.other());
     }
 
-    /// All unmatched calls of regions become *replaced*.
+    /// Marks all unmatched calls of regions as *replaced*.
     fn finish(self) -> Regions {
         let mut of = self.trees.map(|tree| vec![NONE; tree.len()]);
         for (at, region) in self.list.iter().enumerate() {

@@ -1,39 +1,39 @@
-//! What the names of regions, and of the calls inside them, say about their contents.
+//! Reads what the names of regions, and of the calls inside them, reveal about their contents.
 
 use crate::program::Words;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// Prefixes of calls whose whole content was compiled or captured.
+/// Name prefixes of calls whose entire contents were compiled or captured.
 const REGIONS: [&str; 3] = ["Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph"];
 
-/// Prefixes of Inductor's Triton kernels, and of the ops that launch them.
+/// Name prefixes of Inductor's Triton kernels and of the ops that launch them.
 const TRITON: [&str; 6] =
     ["triton_poi_", "triton_red_", "triton_per_", "triton_tem_", "triton_for_", "triton_unk_"];
 
-/// Whether a call is a compiled region, a step of the backward pass that is one, or the launch of a
-/// captured graph whose calls are unknown.
+/// Whether a call is a compiled region, a backward step that is one, or a launch of a captured
+/// graph whose calls are unknown.
 pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
-        // If the capture is known, the calls below are aligned like eager code.
+        // If the capture is known, the calls below the launch are aligned like eager code.
         CallKind::Runtime => tree.is_bare_replay(call),
         CallKind::Frame | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => false,
     }
 }
 
-/// Whether a compiler gave an op this name, for code that replaces other ops. Hand-written Triton
-/// kernels have other names.
+/// Whether a compiler gave an op this name because it runs generated code that replaces other ops.
+/// Hand-written Triton kernels have other names.
 pub(crate) fn is_generated(name: &str) -> bool {
     begins(last_part(name), &REGIONS) || is_fused(name)
 }
 
-/// Whether a compiler named a kernel, or the op that launches it, after the ops that it was made
-/// from.
+/// Whether a compiler named a kernel, or the op that launches it, after the ops that it was
+/// generated from.
 pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
 }
 
-/// The words after `fused`: the ops that a generated kernel replaces.
+/// The words after `fused` in a name: the ops that a generated kernel replaces.
 pub(super) fn named_ops(name: &str) -> Option<Words> {
     is_fused(name).then(|| Words::of(name).behind("fused")).flatten()
 }

@@ -1,12 +1,13 @@
-//! A region → the stretch of the other side that it can have replaced.
+//! Finds the stretch of the other side that a region may have replaced: the calls between two
+//! matched pairs.
 
 use super::super::{NONE, Relation};
 use super::Finder;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// The calls of the other side between two matched pairs that do work: from `start` on and before
-/// `end`, in preorder.
+/// The calls of the other side between two matched pairs with GPU work: from `start` up to but not
+/// including `end`, in preorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
     start: CallId,
@@ -14,8 +15,9 @@ pub(super) struct Stretch {
 }
 
 impl Finder<'_> {
-    /// The stretch opposite a region: below the counterpart of its nearest common ancestor, between
-    /// the counterparts of the nearest matched calls with work before and after it.
+    /// The stretch opposite a region. The stretch is below the counterpart of the region's nearest
+    /// common ancestor, between the counterparts of the nearest matched calls with work before and
+    /// after the region.
     pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
@@ -33,7 +35,7 @@ impl Finder<'_> {
         (start < end).then_some(Stretch { start, end })
     }
 
-    /// The counterpart of the outermost matched call with work that ends last before `call`, below
+    /// The counterpart of the last outermost matched call with work that ends before `call`, below
     /// `above`.
     fn last_before(
         &self,
@@ -67,15 +69,16 @@ impl Finder<'_> {
         self.partner(side, first)
     }
 
-    /// Whether a call does work and is matched in place, so that it can bound a stretch.
+    /// Whether a call contains work and is matched in place, so it can bound a stretch.
     fn bounds(&self, side: Side, call: CallId, holds: &dyn Fn(CallId) -> bool) -> bool {
         let is_call = !matches!(self.trees[side].kind(call), CallKind::Gpu | CallKind::Thread);
         let in_place = self.pairing.relations[side][call.index()] == Relation::Same;
         is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
     }
 
-    /// The outermost calls of a stretch that are unmatched as a whole: from the first to the last
-    /// that does work, plus those directly before and after that do none.
+    /// The outermost calls of a stretch that are unmatched including everything below. The list
+    /// ranges from the first to the last call with work, plus adjacent calls without work before
+    /// and after.
     pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();
@@ -89,7 +92,8 @@ impl Finder<'_> {
             next = if is_free { tree.end(call) } else { CallId(call.0 + 1) };
             match is_free {
                 true => calls.push(Some(call)),
-                // A matched call is a border: beyond it, calls without work do not belong to the region.
+                // A matched call is a boundary: calls without work beyond it do not belong to the
+                // region.
                 false if is_structure && self.partner(side, call).is_some() => calls.push(None),
                 false => {}
             }
@@ -103,8 +107,8 @@ impl Finder<'_> {
         calls[before..behind].iter().flatten().copied().collect()
     }
 
-    /// Whether neither the call nor any call below it is matched or belongs to another region.
-    /// Queries may be matched.
+    /// Whether the call and all calls below it are unmatched and outside other regions. Queries are
+    /// ignored, so they may be matched.
     fn is_all_free(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         tree.subtree(call).all(|below| {

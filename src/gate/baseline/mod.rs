@@ -1,9 +1,9 @@
-//! [`Recording`] ⇄ a baseline file, small enough to keep under version control.
+//! Reads and writes a [`Recording`] as a baseline file, which is small enough for version control.
 //!
-//! A file is JSON, compressed with zstd: the calls of the median run's steps, and the times, counts and evidence of all
-//! runs. [`restored`](crate::tree::StoredTree) calls are aligned with another trace like those of any trace. It
-//! contains no file names, machine names or metadata of the traces; Python functions are named by file without
-//! installation folders.
+//! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's
+//! steps, and the times, counts and evidence of all runs. The [stored calls](crate::tree::StoredTree)
+//! can be aligned with the calls of any trace. File names, machine names and metadata of the traces
+//! are not included; Python functions are named by file without installation folders.
 
 mod steady;
 
@@ -24,19 +24,19 @@ use std::path::Path;
 use std::sync::Arc;
 use steady::Times;
 
-/// The schema that is written and read. Files of older schemas contain no calls that could be aligned.
+/// The baseline schema that is written and read. Files with older schemas contain no calls to align.
 pub const BASELINE_SCHEMA: u32 = 4;
 
 /// Value of the `format` field of every baseline file.
 const FORMAT: &str = "tracetree baseline";
 
-/// Upper limit for the unpacked size of a baseline, in bytes.
+/// Maximum size of an unpacked baseline, in bytes.
 const MOST: u64 = 256 << 20;
 
-/// Python frames without calls below them keep their times if they take at least this long.
+/// Minimum duration of a Python frame without nested calls whose time is stored.
 const LONG: Nanos = Nanos(50_000);
 
-/// The level of compression. A baseline is written once and kept.
+/// Compression level: high, because a baseline is written once and kept.
 const LEVEL: i32 = 19;
 
 #[derive(Serialize, Deserialize)]
@@ -54,7 +54,7 @@ struct Stored {
     calls: StoredTree,
 }
 
-/// The fields that are checked before the rest is parsed.
+/// The header fields, which are checked before the other fields are parsed.
 #[derive(Deserialize)]
 struct Head {
     format: Option<String>,
@@ -93,8 +93,8 @@ impl From<Count> for Range {
     }
 }
 
-/// Index of the enclosing call site + 1, or 0; index of the word; name; phase; category; time per step of each run in
-/// ns.
+/// Index of the enclosing call site + 1 (or 0), index of the word, name, phase, category, and time per step
+/// of each run in ns.
 #[derive(Serialize, Deserialize)]
 struct StoredPlace(u32, u8, String, String, String, Vec<u64>);
 
@@ -117,14 +117,14 @@ impl Recording {
             places: self.places.list.iter().map(stored_place).collect(),
             calls: calls(&self.tree),
         };
-        let text = serde_json::to_string(&stored).expect("plain values are JSON");
-        packed(in_json(&text).as_bytes()).expect("memory takes all bytes")
+        let text = serde_json::to_string(&stored).expect("plain values can be written as JSON");
+        packed(in_json(&text).as_bytes()).expect("writing to memory cannot fail")
     }
 
     /// Writes a baseline file atomically.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// The file cannot be written.
     pub fn write_baseline(&self, path: impl AsRef<Path>) -> Result<()> {
         write_file(path, &self.to_baseline())
     }
@@ -132,7 +132,7 @@ impl Recording {
     /// Reads a baseline file.
     ///
     /// # Errors
-    /// If it cannot be read, is not a baseline, has an unsupported schema, or is damaged.
+    /// The file cannot be read, is not a baseline, has an unsupported schema, or is damaged.
     pub fn read_baseline(path: impl AsRef<Path>) -> Result<Recording> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| Error::io(path, "open the baseline", error))?;
@@ -142,13 +142,13 @@ impl Recording {
         Recording::from_baseline(path, &bytes)
     }
 
-    /// Parses the bytes of a baseline file; messages name it `path`.
+    /// Parses the bytes of a baseline file. Error messages refer to the file as `path`.
     ///
     /// # Errors
-    /// Like [`Recording::read_baseline`].
+    /// Any error of [`Recording::read_baseline`].
     pub fn from_baseline(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Recording> {
         let path = path.as_ref();
-        // Baselines of earlier schemas were plain or gzip.
+        // Baselines with earlier schemas were plain JSON or compressed with gzip.
         let bytes = &*unpack(bytes, MOST).1.map_err(|error| damaged(path, &error))?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Err(refused(path, "is empty"));
@@ -233,14 +233,15 @@ fn stored_place(place: &TimedPlace) -> StoredPlace {
     )
 }
 
-/// The calls of the steps, each step with the times of the representative one; all calls if no steps were recorded.
+/// The calls of all steps, each step with the times of the representative step, or all calls if no
+/// steps were recorded.
 fn calls(tree: &Arc<CallTree>) -> StoredTree {
     let program = Program::of(tree.clone());
     let steps = program.steps();
-    // Repeats are found by the number of calls, so all calls are kept.
+    // Steps found by repetition are detected by the number of calls, so all calls are kept.
     let is_repeat = |span: &StepSpan| span.origin == StepOrigin::Repeat;
     let mut is_kept = vec![steps.is_empty() || steps.spans().iter().any(is_repeat); tree.len()];
-    // The 2021 profiler also wrote each step as an operator.
+    // The 2021 profiler also recorded each step as an operator.
     let marks = steps.spans().iter().filter_map(|span| tree.call_of(span.event));
     for call in tree.calls().filter(|&call| steps.step(call).is_some()).chain(marks) {
         let path = std::iter::once(call).chain(tree.ancestors(call));
@@ -251,7 +252,7 @@ fn calls(tree: &Arc<CallTree>) -> StoredTree {
         }
     }
     let times = Times::of(&program);
-    // A frame around steps, or at the edge of one, belongs to its step by its time.
+    // A frame around steps, or at the edge of a step, is assigned to a step by its time.
     let step = |call: Option<CallId>| call.and_then(|call| steps.step(call));
     let is_timed = |call: CallId| {
         step(Some(call)).is_none()

@@ -1,8 +1,8 @@
-//! The steps of a run → the same steps, each with the times of the representative one where it makes the same
-//! calls.
+//! Replaces the times of a run's steps by the times of the representative step, wherever a step makes the
+//! same calls.
 //!
-//! A baseline is compared by what its steps do; how long they take is recorded for each run separately. Equal steps
-//! with equal times are packed as one.
+//! A baseline is compared by the calls in its steps; the times are recorded for each run separately. Equal
+//! steps with equal times are compressed into one.
 
 use crate::diff::plain_name;
 use crate::program::{Program, StepId};
@@ -37,12 +37,12 @@ impl Times {
     }
 }
 
-/// Steps that follow one another, and which of them are like the representative one.
+/// Consecutive steps, with a mark for each step that makes the same calls as the representative step.
 struct Steady<'p> {
     program: &'p Program,
     representative: usize,
     is_like: Vec<bool>,
-    /// Recorded and new start of each step.
+    /// Recorded start and new start of each step.
     starts: Vec<(Nanos, Nanos)>,
     lengths: Vec<Nanos>,
 }
@@ -97,7 +97,7 @@ impl<'p> Steady<'p> {
         }
     }
 
-    /// Where a moment is after the steps have moved.
+    /// The new time of a moment after the steps have moved.
     fn moved(&self, moment: Nanos) -> Nanos {
         let at = self.starts.partition_point(|(start, _)| *start <= moment);
         let Some(step) = at.checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! The kind of a change and what its calls do on both sides → the rules that it violates.
+//! Determines which rules a change violates, from its kind and from what its calls do on both sides.
 
 use super::sites::ChangeSite;
 use super::work::Work;
@@ -7,19 +7,16 @@ use crate::gate::rules::StructureRule;
 use crate::side::PerSide;
 use std::cmp::Ordering;
 
-/// What a step is, and what was recorded.
+/// Counts per step, and which kinds of events were recorded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
-    /// Number of compared steps of each side.
     pub(super) steps: PerSide<u64>,
-    /// Whether calls of the GPU runtime were recorded, so that waits are known.
+    /// Whether calls into the GPU runtime were recorded, which show waits.
     pub(super) has_runtime: bool,
-    /// Whether GPU events were recorded.
     pub(super) has_gpu: bool,
 }
 
 impl Scale {
-    /// Candidate − baseline per step.
     pub(super) fn difference(self, count: PerSide<u64>) -> f64 {
         count.candidate as f64 / self.steps.candidate.max(1) as f64
             - count.baseline as f64 / self.steps.baseline.max(1) as f64
@@ -44,7 +41,7 @@ impl Scale {
         if self.has_runtime { work.waits } else { work.reads }
     }
 
-    /// How much worse calls are by a rule, per step: in the unit of the rule, or in call sites.
+    /// How much worse the calls are according to a rule, per step: in the unit of the rule, or in call sites.
     pub(super) fn worse(self, rule: StructureRule, work: &PerSide<Work>) -> f64 {
         let of = |count: fn(&Work) -> u64| self.difference(work.as_ref().map(count));
         match rule {
@@ -68,7 +65,7 @@ impl Scale {
         }
     }
 
-    /// The rules that a change violates; at least one.
+    /// The rules that a change violates; always at least one.
     pub(super) fn effects(
         self,
         kind: ChangeKind,
@@ -98,7 +95,7 @@ impl Scale {
             ChangeKind::Shapes => add(StructureRule::ShapeChange, true),
             ChangeKind::MemoryFormat => add(StructureRule::LayoutChange, true),
             ChangeKind::MathMode | ChangeKind::KernelSelection => {
-                // Fewer kernels at one call do not make up for more at another.
+                // Fewer kernels at one call do not compensate for more kernels at another.
                 let is_split =
                     |site: &ChangeSite| self.is_more(site.work.as_ref().map(|work| work.kernels));
                 let is_more = sites.iter().any(is_split);
@@ -108,7 +105,7 @@ impl Scale {
                 add(StructureRule::NewKernel, is_new);
                 add(StructureRule::GoneKernel, !is_new && !is_more);
             }
-            // The same change as far as a rule is concerned: something happens more or less often.
+            // A changed count of calls already violates a rule.
             ChangeKind::HostRead | ChangeKind::Collectives if !rules.is_empty() => {}
             ChangeKind::Compilation
             | ChangeKind::Graphs
@@ -120,7 +117,7 @@ impl Scale {
             | ChangeKind::HostRead
             | ChangeKind::InputPipeline
             | ChangeKind::Collectives => self.add_ops(kind, work, &mut rules),
-            // A new wait is a finding by its count; one less is none.
+            // An added wait is reported through its count, and a removed wait is not a finding.
             ChangeKind::Synchronization
             | ChangeKind::Environment
             | ChangeKind::Arguments
@@ -134,13 +131,13 @@ impl Scale {
         rules
     }
 
-    /// Whether the calls on both sides are equally many, of the same ops.
+    /// Whether both sides call the same ops equally often.
     pub(super) fn has_same_ops(self, work: &PerSide<Work>) -> bool {
         self.compare(work.as_ref().map(|work| work.all_ops)).is_eq()
             && work.baseline.op_names == work.candidate.op_names
     }
 
-    /// Whether a change is about ops, and these do the same work on the GPU.
+    /// Whether a change concerns only ops that do the same work on the GPU on both sides.
     pub(super) fn has_same_work(self, effects: &[StructureRule], work: &PerSide<Work>) -> bool {
         let of_ops = [StructureRule::NewOp, StructureRule::GoneOp, StructureRule::LostFusion];
         let is_equal = |count: fn(&Work) -> u64| self.compare(work.as_ref().map(count)).is_eq();
@@ -152,7 +149,7 @@ impl Scale {
             && is_equal(|work| work.copies)
     }
 
-    /// Adds the rules about ops that are called more often, less often, or instead of others.
+    /// Adds the rules about ops that are called more often, less often, or in place of other ops.
     fn add_ops(self, kind: ChangeKind, work: &PerSide<Work>, rules: &mut Vec<StructureRule>) {
         let ops = work.as_ref().map(|work| work.ops);
         let kernels = work.as_ref().map(|work| work.kernels);
@@ -172,7 +169,7 @@ impl Scale {
             rules.push(StructureRule::GoneOp);
         }
         if rules.is_empty() {
-            // The same ops in another arrangement.
+            // The ops are the same, but run in another arrangement.
             let is_pipeline = kind == ChangeKind::InputPipeline;
             rules.push(if is_pipeline { StructureRule::Kind(kind) } else { StructureRule::NewOp });
         }

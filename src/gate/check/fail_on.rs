@@ -1,7 +1,7 @@
-//! A comparison and one limit → passed, exceeded, or inconclusive: `diff --fail-on`.
+//! Checks a comparison against the limit of `diff --fail-on`: passed, exceeded, or inconclusive.
 //!
-//! The limit is checked like a hard time rule of a gate. With one run per side that has several steps, the
-//! steps must also show a significant slowdown for the limit to count as exceeded.
+//! The limit is checked like a hard time rule of a gate. If each side has a single run with several steps,
+//! the limit counts as exceeded only if the steps also show a significant slowdown.
 
 use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Scale, Shift, chance};
@@ -13,9 +13,10 @@ use crate::side::{PerSide, Side};
 /// The result of checking a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// Whether the limit is exceeded.
+    /// Whether the limit is exceeded (`Fail`), not exceeded (`Pass`), or undecided (`Inconclusive`).
     pub outcome: Outcome,
-    /// What was measured, both values, the limit and the evidence; or each reason why there is no decision.
+    /// The measure with both values, the limit and the evidence, or each reason why the result is
+    /// inconclusive.
     pub messages: Vec<String>,
 }
 
@@ -26,10 +27,10 @@ impl Checked {
 }
 
 impl FailOn {
-    /// Checks a comparison.
+    /// Checks a comparison against the limit.
     ///
-    /// It is inconclusive if a trace is incomplete or the two do not record the same work. Different devices
-    /// are accepted, because a comparison of two devices asks for exactly that difference.
+    /// The result is inconclusive if a trace is incomplete or the two traces do not record the same work.
+    /// Different devices are accepted, because a comparison of two devices is about exactly that difference.
     pub fn check(&self, analysis: &Analysis) -> Checked {
         let obstacles = analysis.obstacles();
         let refused: Vec<String> = obstacles
@@ -62,7 +63,7 @@ impl FailOn {
         self.checked(shift, decision, &evidence(analysis))
     }
 
-    /// Checks the mean step of both sides, with one run per side and traces known to be complete.
+    /// Checks the mean step times of both sides, given one run per side and complete traces.
     pub fn check_means(&self, means: PerSide<StepMeans>) -> Checked {
         let [before, after] = Side::BOTH.map(|side| self.value(means[side]));
         let shift = Shift { before: &[before], after: &[after] };
@@ -92,20 +93,21 @@ impl FailOn {
         Checked { outcome, messages: vec![format!("{message}{separator}{measured}")] }
     }
 
-    /// The measure for each run of a side, in µs; `None` if it was not measured.
+    /// The value of the measure for each run of a side, in µs; `None` if it was not measured.
     fn of_runs(&self, analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
         let runs = analysis.means_of_runs(side)?;
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
     }
 
-    /// With one run per side, the steps of the run decide whether the shift exceeds their noise.
+    /// Decides by the steps of a single run per side whether the shift exceeds their noise.
     fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
         let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
         let count = before.len();
         if count < 2 || after.len() < 2 {
             return Decision::Exceeds(evidence);
         }
-        // Kernel times vary far less than step times, so their spread cannot replace that of steps.
+        // Kernel times vary far less than step times, so their spread cannot replace the spread of step
+        // times.
         let judgement = scale(analysis, &Family::of(&[])).judge(&before, &after);
         let tested = format!("within one run ({count} steps{})", chance(judgement.p));
         match judgement.verdict {
@@ -121,13 +123,13 @@ impl FailOn {
         }
     }
 
-    /// The measure for each step of the median run of a side, in µs.
+    /// The value of the measure for each step of a side's median run, in µs.
     fn of_steps(&self, analysis: &Analysis, side: Side) -> Vec<f64> {
         let steps = analysis.means_of_steps(side).into_iter();
         steps.filter_map(|means| self.of(analysis, means)).collect()
     }
 
-    /// The measure's value in µs. Traces without GPU events only have a step time.
+    /// The value of the measure in µs. Without GPU events, only the wall time is measured.
     fn of(&self, analysis: &Analysis, means: StepMeans) -> Option<f64> {
         let is_measured =
             self.measure == StepMeasure::Wall || analysis.measure() == Measure::GpuTime;

@@ -1,11 +1,11 @@
-//! A scope and a recording → the matching call sites, their times and their launches.
+//! Finds the call sites of a recording that a scope selects, with their times and launches.
 
 use crate::gate::recording::{Places, Range, Recording, TimedPlace};
 use crate::gate::rules::Scope;
 use crate::program::{Program, Progress, Query, Segment, Word, nearest};
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The attributed time of a scope per step, in µs, for each run.
+/// The attributed time per step of the selected call sites, in µs, for each run.
 pub(super) fn time(side: &Recording, scope: &Scope) -> Vec<f64> {
     let mut sums = vec![0.0; side.runs.len()];
     let is_within = within(&side.places, scope.path.as_ref());
@@ -19,7 +19,7 @@ pub(super) fn time(side: &Recording, scope: &Scope) -> Vec<f64> {
     sums
 }
 
-/// Whether each call site is at or below one that a query selects.
+/// Whether each call site is selected by a query, or is below a selected call site.
 fn within(places: &Places, query: Option<&Query>) -> Vec<bool> {
     let Some(query) = query else { return vec![true; places.list.len()] };
     let chains = places.chains();
@@ -35,7 +35,7 @@ fn within(places: &Places, query: Option<&Query>) -> Vec<bool> {
     known.into_iter().map(|(_, is_within)| is_within).collect()
 }
 
-/// Launches per step of a scope in the median run.
+/// Launches per step within a scope, in the median run.
 pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
     let program = Program::of(side.tree.clone());
     let tree: &CallTree = program.tree();

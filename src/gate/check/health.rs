@@ -1,4 +1,4 @@
-//! Two recordings → the reasons why they cannot be compared, and notes for the reader.
+//! Finds reasons why two recordings cannot be compared, and writes notes for the reader.
 
 use super::Context;
 use crate::analysis::{Analysis, ChangeKind};
@@ -9,14 +9,14 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::collections::BTreeMap;
 
-/// How many names a note lists.
+/// Maximum number of names in a note.
 const EXAMPLES: usize = 4;
 
-/// Sides of which a larger share of the ops is unmatched, and not explained by a change with a known cause, are
-/// considered different programs.
+/// Maximum share of ops that may be unmatched without being explained by a change with a known cause. Above
+/// this share, the sides are considered different programs.
 const OTHER_PROGRAM: f64 = 0.5;
 
-/// Why the sides cannot be compared; empty if they can, or if the rules tolerate every obstacle.
+/// The reasons why the sides cannot be compared; empty if they can, or if the rules tolerate every obstacle.
 pub(super) fn reasons(context: &Context<'_>) -> Vec<String> {
     let footings = PerSide::new(context.baseline.footing(), context.candidate.footing());
     let obstacles = Obstacle::between(footings.as_ref(), context.rules.lost_launches);
@@ -28,8 +28,8 @@ fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
     context.rules.tolerate.iter().any(|code| code == obstacle.code())
 }
 
-/// Why the sides are considered different programs. Ops that a compiled region or a graph replaced, and those of
-/// another optimizer, do not make another program.
+/// Why the sides are considered different programs, if they are. Ops that a compiled region or a graph
+/// replaced, and the ops of another optimizer, do not make a program different.
 pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
     let unknown = unknown_share(analysis);
     let other = Obstacle::OtherProgram(format!(
@@ -53,7 +53,7 @@ fn unknown_share(analysis: &Analysis) -> f64 {
     }
     for (id, node) in diff.merged().nodes() {
         let above = diff.merged().parent(id).is_some_and(|above| is_known[above.index()]);
-        // A matched call below an unmatched one is known anyway.
+        // A call below an explained change is also explained.
         is_known[id.index()] |= above;
         for side in Side::BOTH {
             let Some(call) = node.call(side) else { continue };
@@ -96,7 +96,7 @@ fn launches_graphs(side: &Recording) -> bool {
     side.counts.get("graph_launches").is_some_and(|launches| launches.most > 0)
 }
 
-/// Whether both sides launch graphs, and only one knows what was captured in all of them.
+/// Whether both sides launch graphs, but have captures for different shares of the launches.
 pub(super) fn has_other_captures(context: &Context<'_>) -> bool {
     let sides = [context.baseline, context.candidate];
     sides.iter().all(|side| launches_graphs(side))
@@ -132,11 +132,11 @@ fn graphs_note(baseline: &Recording, candidate: &Recording) -> Option<String> {
     }
 }
 
-/// A note if arguments could not be compared.
+/// A note if arguments could not be compared because shapes are missing.
 pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     let has_shapes = [context.baseline, context.candidate].map(|side| side.setup.has_shapes);
     (has_shapes != [true, true]).then(|| {
-        "not both sides have shapes, so dtype_change, shape_change and layout_change are not checked. Record \
+        "At least one side has no shapes, so dtype_change, shape_change and layout_change are not checked. Record \
          both sides using record_shapes"
             .to_owned()
     })
@@ -146,8 +146,8 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
 /// side has.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
-    // In traces with whole-microsecond times it is ambiguous which of two short calls contains the other, but
-    // not how many there are.
+    // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, but their
+    // number is not.
     let of = |counts: fn(&Recording) -> &BTreeMap<String, Range>| {
         let [one, two] = sides.map(counts);
         let mut names: Vec<String> = Vec::new();
@@ -171,12 +171,12 @@ pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// Whether some steps of `two` have fewer calls than every step of `one`, but not all of them do.
+/// Whether some steps of `two`, but not all, have fewer calls than every step of `one`.
 fn lacks(one: Range, two: Range) -> bool {
     !one.is_variable() && two.least < one.usual && two.most >= one.usual
 }
 
-/// The first few names and the number of the rest.
+/// The first few names, followed by the number of omitted names.
 fn listed(names: &[String]) -> String {
     let told: Vec<&str> = names.iter().take(EXAMPLES).map(String::as_str).collect();
     match names.len().saturating_sub(EXAMPLES) {

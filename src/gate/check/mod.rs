@@ -1,5 +1,5 @@
-//! Two recordings and rules → [`Gate`]: what changed, which rules that violates, and whether the sides are
-//! comparable at all.
+//! Checks two recordings against rules: the resulting [`Gate`] lists what changed, which rules each change
+//! violates, and whether the sides are comparable at all.
 
 mod effects;
 mod fail_on;
@@ -25,7 +25,8 @@ use crate::diff::TraceDiff;
 use crate::side::PerSide;
 
 impl Gate {
-    /// Checks the runs of a candidate against those of a baseline. Their median runs are aligned as in `diff`.
+    /// Checks the runs of a candidate against the runs of a baseline, aligning their median runs as
+    /// in `diff`.
     pub fn check(baseline: &Recording, candidate: &Recording, rules: &Rules, today: Date) -> Gate {
         let context = Context { baseline, candidate, rules, today };
         let mut reasons = health::reasons(&context);
@@ -86,7 +87,7 @@ struct Context<'a> {
     today: Date,
 }
 
-/// The state of a violation.
+/// The state of a violation with this severity.
 fn broken(severity: Severity) -> State {
     match severity {
         Severity::Error => State::Failed,
@@ -96,8 +97,9 @@ fn broken(severity: Severity) -> State {
 }
 
 impl Context<'_> {
-    /// Whether an `allow` entry covers a violation of a rule with one of these names, and whether that entry
-    /// has expired. `is_there` says whether the path of the entry with an index covers it.
+    /// Whether an `allow` entry covers the violation of a rule with one of these names, and whether that
+    /// entry has expired. The function `is_there` returns whether the path of an entry, given its index,
+    /// covers the violation.
     fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
         let mut found = Permission::None;
         for (at, allow) in self.rules.allow.iter().enumerate() {
@@ -113,7 +115,7 @@ impl Context<'_> {
     }
 }
 
-/// Whether a violation is allowed.
+/// Whether the rule file allows a violation.
 enum Permission {
     None,
     Given(String),

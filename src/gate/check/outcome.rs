@@ -10,16 +10,16 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// No rule of severity `error` is violated, and every rule could be checked.
+    /// No rule with severity `error` is violated, and every rule could be checked.
     Pass,
-    /// A rule of severity `error` is violated.
+    /// A rule with severity `error` is violated.
     Fail,
     /// No violation was found, but something could not be checked.
     Inconclusive,
 }
 
 impl Outcome {
-    /// `pass`, `fail` or `inconclusive`.
+    /// The name of the outcome: `pass`, `fail` or `inconclusive`.
     pub fn label(self) -> &'static str {
         match self {
             Outcome::Pass => "pass",
@@ -28,7 +28,8 @@ impl Outcome {
         }
     }
 
-    /// The outcome of two checks: a failure outweighs what is inconclusive, which outweighs a pass.
+    /// Combines two outcomes: a failure takes precedence over an inconclusive result, which takes precedence
+    /// over a pass.
     #[must_use]
     pub fn and(self, other: Outcome) -> Outcome {
         match (self, other) {
@@ -54,18 +55,18 @@ impl Outcome {
 pub enum State {
     /// The rule is satisfied.
     Passed,
-    /// Violated, with severity `error`.
+    /// The rule is violated and has severity `error`.
     Failed,
-    /// Violated, with severity `warning`.
+    /// The rule is violated and has severity `warning`.
     Warned,
-    /// Violated, but allowed by the rule file.
+    /// The rule is violated, but the rule file allows the violation.
     Allowed,
     /// The rule could not be checked.
     Inconclusive,
 }
 
 impl State {
-    /// The label that reports use.
+    /// The label of the state in reports.
     pub fn label(self) -> &'static str {
         match self {
             State::Passed => "passed",
@@ -82,7 +83,7 @@ impl State {
 pub struct Finding {
     /// The kind of the change, as in `changes.csv`; empty for a time or a count.
     pub kind: String,
-    /// The rules that it violates.
+    /// The rules that the finding violates.
     pub rules: Vec<String>,
     /// What was found, in one line.
     pub what: String,
@@ -92,26 +93,26 @@ pub struct Finding {
     pub after: String,
     /// The limit that was exceeded; empty for a change.
     pub limit: String,
-    /// The observations that support it.
+    /// The observations that support the finding.
     pub evidence: Vec<String>,
-    /// Where it is.
+    /// The call sites of the finding.
     pub sites: Vec<FindingSite>,
     /// How the finding counts.
     pub state: State,
-    /// Why it is or was allowed.
+    /// Why the finding is or was allowed.
     pub remark: String,
 }
 
 /// A call site of a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingSite {
-    /// Modules and ops.
+    /// Modules and ops that lead to the call site.
     pub place: Place,
-    /// What changed there; empty if the finding says it.
+    /// What changed at this call site; empty if the finding already says it.
     pub what: String,
     /// Number of calls in all compared steps.
     pub calls: u64,
-    /// The line of Python that calls it, if the trace has Python frames.
+    /// The line of Python that makes the call, if the trace has Python frames.
     pub line: Option<Site>,
 }
 
@@ -120,20 +121,20 @@ pub struct FindingSite {
 pub struct Check {
     /// Name of the rule.
     pub rule: String,
-    /// Where it applies, in words; empty means everywhere.
+    /// Where the rule applies, in words; empty means everywhere.
     pub scope: String,
     /// The severity of a violation.
     pub severity: Severity,
-    /// The result: the worst state of its findings.
+    /// The result of the rule: the worst state of its findings.
     pub state: State,
-    /// What was checked, or why it could not be.
+    /// What was checked, or why the rule could not be checked.
     pub message: String,
-    /// The findings that violate it, as indices of [`Gate::findings`].
+    /// The findings that violate the rule, as indices of [`Gate::findings`].
     pub findings: Vec<usize>,
 }
 
 impl Check {
-    /// `new_op`, `gpu_time (phase decode)`.
+    /// The title of the check, such as `new_op` or `gpu_time (phase decode)`.
     pub fn title(&self) -> String {
         match self.scope.as_str() {
             "" => self.rule.clone(),
@@ -158,14 +159,14 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
     order.into_iter().find(|state| *state == two || Some(*state) == one)
 }
 
-/// How much the runs of one side differ; smaller differences are noise.
+/// How much the runs of one side differ; any smaller difference is noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The measure, for example `gpu_time`.
     pub measure: String,
     /// The largest difference between two runs of one side, in µs.
     pub micros: f64,
-    /// The same as a percentage of their median.
+    /// The largest difference as a percentage of the median.
     pub percent: f64,
 }
 
@@ -174,13 +175,13 @@ pub struct Floor {
 pub struct Gate {
     /// The overall result.
     pub outcome: Outcome,
-    /// One finding per change, the most expensive first; then counts, then times.
+    /// One finding per change, sorted by descending cost, followed by counts and then times.
     pub findings: Vec<Finding>,
     /// The result of each rule; empty if the sides cannot be compared.
     pub checks: Vec<Check>,
-    /// Why something could not be decided.
+    /// The reasons why something could not be decided.
     pub reasons: Vec<String>,
-    /// Other notes for the reader.
+    /// Additional notes for the reader.
     pub notes: Vec<String>,
     /// Run-to-run noise, if a side has several runs.
     pub floors: Vec<Floor>,
@@ -190,7 +191,7 @@ pub struct Gate {
     pub runs: [u64; 2],
     /// Number of steps of the baseline and of the candidate.
     pub steps: [u64; 2],
-    /// File name of the candidate's median run, the one to inspect.
+    /// File name of the candidate's median run, which is the one to inspect.
     pub candidate: String,
 }
 
@@ -210,7 +211,7 @@ impl Gate {
     }
 }
 
-/// What the runs measured in this number of steps: `785 GPU events in 5 steps, nothing lost`.
+/// What the runs measured in this number of steps, such as `785 GPU events in 5 steps, nothing lost`.
 pub(in crate::gate) fn measured_by(runs: &[Evidence], steps: u64) -> String {
     let gpu: u64 = runs.iter().map(|run| run.gpu_events).sum();
     let events: u64 = runs.iter().map(|run| run.events).sum();

@@ -1,18 +1,18 @@
-//! Times of the runs of both sides and a limit → whether the limit is exceeded and the runs support that.
+//! Decides whether the shift between two sides exceeds a limit, and whether the runs support this.
 //!
 //! ```text
 //! shift = median of the candidate's runs − median of the baseline's
 //! exceeded if the shift is larger than the limit and larger than the floor (the largest difference between
 //! two runs of one side), and if the moderated test over the runs agrees
 //! ```
-//! With one run on a side, run-to-run noise is unknown. Exceeding the limit is then inconclusive, unless
-//! the limit is hard.
+//! If a side has one run, run-to-run noise is unknown. Exceeding the limit is then inconclusive, unless the
+//! limit is hard.
 
 use crate::analysis::robust::{lower_median as median, range as spread};
 use crate::analysis::{Family, Judgement, Question, Thresholds, Verdict, Work};
 use crate::side::PerSide;
 
-/// The time of each run, in µs.
+/// The time of each run on both sides, in µs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shift<'a> {
     pub(super) before: &'a [f64],
@@ -23,13 +23,13 @@ pub(super) struct Shift<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale<'a> {
     pub(super) family: &'a Family,
-    /// The tick of the clocks in µs; 0 if it is finer than every event.
+    /// The clock tick in µs; 0 if every event is measured more finely.
     pub(super) resolution_us: f64,
     pub(super) thresholds: Thresholds,
 }
 
 impl Scale<'_> {
-    /// One planned test, so its p-value is not corrected for hundreds of others.
+    /// Tests a single planned question, so the p-value is not corrected for hundreds of other tests.
     pub(super) fn judge(self, before: &[f64], after: &[f64]) -> Judgement {
         let question = Question {
             samples: PerSide::new(before.to_vec(), after.to_vec()),
@@ -44,27 +44,26 @@ impl Scale<'_> {
 /// The result of checking a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// The shift is within the limit; or it exceeds the limit but is within noise, with the reason.
+    /// The shift is within the limit, or exceeds it but is within noise for the given reason.
     Within(Option<String>),
-    /// The shift exceeds the limit; contains the evidence.
+    /// The shift exceeds the limit; the texts are the evidence.
     Exceeds(Vec<String>),
-    /// The shift exceeds the limit, but run-to-run noise is unknown; contains the reason.
+    /// The shift exceeds the limit, but run-to-run noise is unknown for the given reason.
     Unknown(String),
 }
 
 impl Shift<'_> {
-    /// The medians of both sides.
     pub(super) fn medians(self) -> (f64, f64) {
         (median(self.before), median(self.after))
     }
 
-    /// Candidate − baseline.
+    /// Median of the candidate minus median of the baseline.
     pub(super) fn size(self) -> f64 {
         let (before, after) = self.medians();
         after - before
     }
 
-    /// Both medians and their relative difference, for people.
+    /// Both medians and their relative difference, as shown to people.
     pub(super) fn words(self) -> String {
         let (before, after) = self.medians();
         match before > 0.0 {
@@ -76,7 +75,7 @@ impl Shift<'_> {
         }
     }
 
-    /// Whether a side has a single run, so that run-to-run noise is unknown.
+    /// Whether a side has a single run, which leaves run-to-run noise unknown.
     pub(super) fn is_of_one_run(self) -> bool {
         self.before.len() < 2 || self.after.len() < 2
     }
@@ -114,7 +113,7 @@ impl Shift<'_> {
     }
 }
 
-/// `1 run per side`, `3 and 5 runs`.
+/// Counts of runs, such as `1 run per side` or `3 and 5 runs`.
 fn runs(before: usize, after: usize) -> String {
     match (before, after) {
         (1, 1) => "1 run per side".to_owned(),
@@ -123,7 +122,7 @@ fn runs(before: usize, after: usize) -> String {
     }
 }
 
-/// `, p 0.012`; empty if nothing was tested.
+/// A suffix such as `, p 0.012`; empty if nothing was tested.
 pub(super) fn chance(p: Option<f64>) -> String {
     match p {
         Some(p) if p < 0.001 => ", p < 0.001".to_owned(),
@@ -132,7 +131,7 @@ pub(super) fn chance(p: Option<f64>) -> String {
     }
 }
 
-/// Formats a time in µs for people.
+/// Formats a time given in µs for people.
 pub(in crate::gate) fn micros(micros: f64) -> String {
     match micros.abs() {
         1e6.. => format!("{:.3} s", micros / 1e6),

@@ -1,4 +1,4 @@
-//! A change → its call sites, each with what its calls do on both sides.
+//! Finds the call sites of a change, and what the calls at each call site do on both sides.
 
 use super::work::Work;
 use crate::analysis::{Analysis, Change, ChangeKind};
@@ -12,10 +12,10 @@ use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of ops that are named at a call site.
+/// Maximum number of ops that name a call site.
 const NAMED: usize = 4;
 
-/// The argument that a kind of change is about.
+/// The argument of ops that a kind of change is about.
 pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     let of_kinds = [
         (ChangeKind::Precision, Argument::Type),
@@ -25,21 +25,19 @@ pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     of_kinds.into_iter().find_map(|(known, argument)| (known == kind).then_some(argument))
 }
 
-/// A call site of a change: its calls in all compared steps.
+/// A call site of a change, with its calls in all compared steps.
 #[derive(Debug, Clone)]
 pub(super) struct ChangeSite {
     pub(super) place: Place,
-    /// What changed there, in a few words.
+    /// What changed at the call site, in a few words.
     pub(super) what: String,
-    /// The user's line of Python that calls it.
+    /// The line of the user's Python code that makes the calls.
     pub(super) site: Option<Site>,
     pub(super) category: String,
-    /// The calls on each side.
     pub(super) calls: PerSide<Vec<CallId>>,
     pub(super) work: PerSide<Work>,
 }
 
-/// Finds the call sites of changes.
 pub(super) struct Finder<'a> {
     pub(super) analysis: &'a Analysis,
     upward: PerSide<Upward<'a>>,
@@ -51,7 +49,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The call sites of a change, in the order of the merged tree. Calls inside another call of the change
-    /// belong to that call's site.
+    /// belong to that call's call site.
     pub(super) fn sites(&self, change: &Change) -> Vec<ChangeSite> {
         let merged = self.analysis.diff().merged();
         let mut nodes = change.nodes.clone();
@@ -84,20 +82,20 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        // Python code around the ops of a change follows from them.
+        // Python code that only surrounds the ops of a change is a consequence of these ops.
         let is_working =
             |site: &ChangeSite| Side::BOTH.into_iter().any(|side| !site.work[side].is_empty());
         if list.iter().any(is_working) {
             list.retain(is_working);
         }
-        // The backward pass follows from the forward pass, and ops of a module from the module.
+        // Forward calls come before backward calls, and modules before their ops, because they are the cause.
         list.sort_by_key(|site| {
             (site.place.phase == Phase::TrainBackward.label(), !site.what.contains(" module "))
         });
         list
     }
 
-    /// Whether a call is inside another call of the change, so that it is counted there.
+    /// Whether a call is inside another call of the change and therefore counted there.
     fn is_inside(&self, side: Side, call: CallId, roots: &PerSide<FxHashSet<CallId>>) -> bool {
         let diff = self.analysis.diff();
         let is_matched =
@@ -123,14 +121,14 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A call of a node: of the candidate if it has one there, since that is the code the user has now.
+    /// A call of a node, preferably the candidate's, since that is the code the user has now.
     fn either(&self, node: MergedId) -> (Side, CallId) {
         let node = self.analysis.diff().merged().node(node);
         let call = |side: Side| node.call(side).map(|call| (side, call));
-        call(Side::Candidate).or_else(|| call(Side::Baseline)).expect("a node has a call")
+        call(Side::Candidate).or_else(|| call(Side::Baseline)).expect("every node has a call")
     }
 
-    /// Modules and ops around a node; a matched op itself, too.
+    /// The modules and ops that lead to a node, including a matched op itself.
     fn place(&self, node: MergedId) -> Place {
         let (side, call) = self.either(node);
         let tree = self.analysis.tree(side);
@@ -143,7 +141,7 @@ impl<'a> Finder<'a> {
         Place { path, phase }
     }
 
-    /// The user's line of Python that calls a node.
+    /// The line of the user's Python code that calls a node.
     fn line(&self, node: MergedId) -> Option<Site> {
         let (side, call) = self.either(node);
         let tree = self.analysis.tree(side);
@@ -154,7 +152,7 @@ impl<'a> Finder<'a> {
         frame.and_then(|frame| Site::of(tree.name(frame)))
     }
 
-    /// The category of the first measured work of a node.
+    /// The category of a node's first measured work.
     fn category(&self, node: MergedId, side: Side) -> String {
         let call = self.analysis.diff().merged().node(node).call(side);
         let tree = self.analysis.tree(side);
@@ -180,7 +178,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// `module Block_1`, `aten::sin`, `train.py: step`. A frame is named by the ops that it calls.
+    /// Names a call, as in `module Block_1`, `aten::sin` or `train.py: step`. A frame is named by the ops
+    /// that it calls.
     fn name(&self, side: Side, call: CallId) -> String {
         let tree = self.analysis.tree(side);
         if tree.is_module(call) {
@@ -198,7 +197,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// What changed at a matched op: its arguments or its kernels.
+    /// How the arguments or the kernels of a matched op changed.
     fn details(&self, kind: ChangeKind, (a, b): (CallId, CallId)) -> Option<String> {
         let sides = [(Side::Baseline, a), (Side::Candidate, b)];
         let of_arguments = argument(kind).map(|which| {
@@ -228,12 +227,11 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// The calls that a query selects, on each side.
     pub(super) fn selected(&self, query: &Query) -> PerSide<Vec<CallId>> {
         PerSide::from_fn(|side| query.find(self.analysis.tree(side)))
     }
 
-    /// Whether a site is at, around or below one of the selected calls.
+    /// Whether a call site is at, around or below one of the selected calls.
     pub(super) fn is_at(&self, site: &ChangeSite, selected: &PerSide<Vec<CallId>>) -> bool {
         Side::BOTH.into_iter().any(|side| {
             let (tree, found) = (self.analysis.tree(side), &selected[side]);

@@ -1,4 +1,5 @@
-//! The changes between two programs and rules → findings, one per change, and the checks they violate.
+//! Applies the structural rules to the changes between two programs: one finding per change, and one check
+//! per rule.
 
 use super::effects::Scale;
 use super::find::speaks_of_nothing;
@@ -14,13 +15,13 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The findings about the structure, and one check per structural rule.
+/// The findings about changes of the structure, and one check per structural rule.
 pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding>, Vec<Check>) {
     let judge = Judge::new(context, analysis);
     let mut checks: Vec<Check> = judge.rules.iter().map(|rule| empty(context, rule)).collect();
     let mut findings = Vec::new();
     let mut explained: PerSide<Work> = PerSide::default();
-    // What the profiler recorded says nothing about the program; baselines keep less of it.
+    // What the profiler recorded says nothing about the program, and a baseline file records less of it.
     let list = analysis.changes().list().iter();
     for change in list.filter(|change| change.kind != ChangeKind::Recording) {
         let sites = judge.finder.sites(change);
@@ -66,7 +67,7 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
             )
     );
     let is_asked = context.rules.structure.contains(rule);
-    // Kernels at their graph launches have no ops, so no shapes can be missing.
+    // Without captures, kernels at a graph launch have no ops, so they lack no shapes.
     let has_some_shapes =
         !has_other_captures(context) && sides.iter().any(|side| side.setup.has_shapes);
     let of_modules = |query: &Query| query.words().any(|word| word == Word::Module);
@@ -78,17 +79,17 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
                 && !sides.iter().all(|side| side.setup.has_modules) =>
         {
             Some(
-                "not both sides have modules. Record both using with_stack and with_modules"
+                "At least one side has no modules. Record both using with_stack and with_modules"
                     .to_owned(),
             )
         }
-        // If neither side has shapes, the default rules lose nothing, so they are not reported as
+        // If neither side has shapes, the default rules lose nothing and are therefore not reported as
         // inconclusive.
         _ if is_of_arguments
             && !sides.iter().all(|side| side.setup.has_shapes)
             && (is_asked || has_some_shapes) =>
         {
-            Some("not both sides have shapes. Record both using record_shapes".to_owned())
+            Some("At least one side has no shapes. Record both using record_shapes".to_owned())
         }
         _ => None,
     };
@@ -106,17 +107,16 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
     }
 }
 
-/// A rule that covers a call site: its index, and the rule that the change violates there.
+/// The index of the rule that covers a call site, and the rule that the change violates there.
 type Violation = (usize, StructureRule);
 
-/// Applies rules to changes.
 pub(super) struct Judge<'a> {
     pub(super) context: &'a Context<'a>,
     analysis: &'a Analysis,
     finder: Finder<'a>,
     pub(super) scale: Scale,
     rules: Vec<Rule>,
-    /// The calls that the path of each rule, and of each `allow` entry, selects.
+    /// The calls selected by the path of each rule and of each `allow` entry.
     of_rules: Vec<Option<PerSide<Vec<CallId>>>>,
     of_allow: Vec<Option<PerSide<Vec<CallId>>>>,
 }
@@ -155,7 +155,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The last rule with this name that covers a site.
+    /// The last rule with this name that covers a call site.
     fn covering(&self, rule: StructureRule, site: Option<&ChangeSite>) -> Option<usize> {
         self.rules.iter().enumerate().rposition(|(at, known)| {
             known.rule == rule
@@ -173,7 +173,7 @@ impl<'a> Judge<'a> {
             && self.of_rules[at].as_ref().is_none_or(|found| self.finder.is_at(site, found))
     }
 
-    /// Adds the finding for a change, unless every rule that it violates is off or allows it.
+    /// Adds a finding for a change, unless all rules that it violates are off or allow the change.
     fn add(
         &self,
         change: &Change,
@@ -187,14 +187,14 @@ impl<'a> Judge<'a> {
             .steps_of(all)
             .or_else(|| self.varies(change.kind, all))
             .or_else(|| self.rearranged(&effects, work));
-        // Every site with the rules that cover it there. A change may have none.
+        // A change may have no call sites; it is then covered by rules without a scope.
         let sites: Vec<Option<&ChangeSite>> = match all.is_empty() {
             true => vec![None],
             false => all.iter().map(Some).collect(),
         };
         let mut of_rules: BTreeMap<Violation, Vec<usize>> = BTreeMap::new();
         for (number, site) in sites.iter().enumerate() {
-            // A rule of the file about the kind of the change is more specific than one about its effects.
+            // A user's rule about the kind of the change is more specific than a rule about its effects.
             let kind = Some(StructureRule::Kind(change.kind));
             let kind = kind.filter(|kind| !StructureRule::ALL.contains(kind));
             let of_kind = kind.and_then(|kind| self.covering(kind, *site));
@@ -260,7 +260,7 @@ impl<'a> Judge<'a> {
         });
     }
 
-    /// What an increase by a share refers to.
+    /// The baseline value that an allowed percentage refers to.
     fn before<'s>(
         &self,
         effect: StructureRule,
@@ -285,7 +285,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Says in how many of the compared steps the calls of a change are; `None` if they are in all.
+    /// Reports that only some of the compared steps contain the calls of a change; `None` if all steps do.
     fn steps_of(&self, sites: &[ChangeSite]) -> Option<String> {
         if self.analysis.wall().basis() == WallBasis::Events {
             return None;
@@ -300,8 +300,8 @@ impl<'a> Judge<'a> {
             .then(|| format!("in {with} of {all} steps, so it varies within a run"))
     }
 
-    /// Says that the arguments of all changed ops also differ between the steps of a side, compared or not; `None` if
-    /// they do not.
+    /// Reports that the arguments of all changed ops also vary between the steps of a side; `None` if they
+    /// do not.
     fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
         argument(kind)?;
         let mut names = Side::BOTH.into_iter().flat_map(|side| {
@@ -314,14 +314,14 @@ impl<'a> Judge<'a> {
             .then(|| "the arguments also vary between the steps of a side".to_owned())
     }
 
-    /// Says that a change only calls the same ops in another order or nesting; `None` if it does more.
+    /// Reports that a change only calls the same ops in another order or nesting; `None` if it does more.
     fn rearranged(&self, effects: &[StructureRule], work: &PerSide<Work>) -> Option<String> {
         if !self.scale.has_same_work(effects, work) {
             return None;
         }
         let sides = [self.context.baseline, self.context.candidate];
-        // In traces with whole-microsecond times it is ambiguous which of two short calls contains the other, but
-        // not how many there are in a step.
+        // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, but their
+        // number per step is not.
         let is_coarse = sides.iter().any(|side| side.runs.iter().any(|run| run.evidence.is_coarse));
         let mut names = work.baseline.op_names.union(&work.candidate.op_names);
         let is_as_often = |name: &String| {
@@ -332,7 +332,8 @@ impl<'a> Judge<'a> {
         (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
     }
 
-    /// What a change alone does to the baseline's step, by replay; `None` if the runs cannot be replayed.
+    /// The effect of a change alone on the baseline's step time, by replay; `None` if the runs cannot be
+    /// replayed.
     fn effect(&self, change: &Change) -> Option<String> {
         let mut changes = self.analysis.changes().list().iter();
         let at = changes.position(|known| std::ptr::eq(known, change))?;
@@ -376,7 +377,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-const REARRANGED: &str = "each op is called as often as before, and each kernel runs as often";
+const REARRANGED: &str = "each op and each kernel runs as often as before";
 
 pub(super) fn rounded(count: f64) -> f64 {
     (count * 10.0).round() / 10.0 + 0.0

@@ -1,4 +1,4 @@
-//! Time rules and budgets → checks, with runs as the repeated measurement.
+//! Checks time rules and budgets, using runs as the repeated measurement.
 
 use super::find::{speaks_of_nothing, time};
 use super::health;
@@ -28,10 +28,10 @@ pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<
     of_rules.chain(of_budgets).map(settled).collect()
 }
 
-/// A check and what it found.
+/// A check and the finding, if its rule is violated.
 type Checked = (Check, Option<Finding>);
 
-/// The time of each run, in µs; `None` if it was not measured.
+/// The value of a time measure for each run, in µs; `None` if it was not measured.
 fn samples(side: &Recording, measure: TimeMeasure, scope: &Scope) -> Option<Vec<f64>> {
     let whole = side.times.get(measure.label())?;
     let group = match (&scope.path, &scope.phase, &scope.category) {
@@ -49,7 +49,7 @@ fn resolution(context: &Context<'_>) -> f64 {
     if runs.any(|run| run.evidence.is_coarse) { 1.0 } else { 0.0 }
 }
 
-/// The run-to-run spread over all nodes, as a prior for single tests.
+/// The run-to-run spread of all call sites, as a prior for single tests.
 fn family(context: &Context<'_>) -> Family {
     let (one, two) = (times_by_place(context.baseline), times_by_place(context.candidate));
     let questions: Vec<Question> = one
@@ -98,7 +98,7 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
         return unknown(check, message);
     }
     if rule.scope.category.is_some() && health::has_other_captures(context) {
-        // An op determines the category of its kernels; without ops only the kernel name does.
+        // The category of a kernel depends on its op if that is known, and otherwise on the kernel's name.
         let message = "only one side has graph captures, so categories of work cannot be compared. Record both \
                        sides with captures, or both without";
         return unknown(check, message.to_owned());
@@ -230,7 +230,7 @@ pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> 
     floors
 }
 
-/// The scope as a call site; none for a whole step.
+/// The phase of a scope as a call site; empty for a whole step.
 fn sites(scope: &Scope) -> Vec<FindingSite> {
     let Some(phase) = &scope.phase else { return Vec::new() };
     let place = Place { path: Vec::new(), phase: phase.clone() };

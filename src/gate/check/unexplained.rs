@@ -1,4 +1,4 @@
-//! What the steps of all runs do more of than the changes explain → findings by count.
+//! Finds counts per step, such as launches, that increase by more than the changes explain.
 
 use super::find::launches;
 use super::structure::{Judge, rounded};
@@ -8,15 +8,15 @@ use crate::gate::recording::{Range, Recording};
 use crate::gate::rules::{Limit, Rule, Scope, StructureRule};
 use crate::side::PerSide;
 
-/// Counts per step that the changes of some steps explain may be off by less than this.
+/// Tolerance for counts per step, because a change in some steps explains a fraction of a call per step.
 const HALF: f64 = 0.5;
 
-/// The name of a count, and the count of some calls.
+/// The name of a count, and the function that counts it.
 type Count = (&'static str, fn(&Work) -> u64);
 
 impl Judge<'_> {
-    /// A finding if the steps of the candidate do more of something (or less of what should not be lost) than
-    /// the limit of a rule allows or, without a limit, than the changes explain.
+    /// Returns a finding if a count increases (or decreases, for work that should not be lost) by more than
+    /// a rule allows. Without an allowed amount, the limit is what the changes explain.
     pub(super) fn unexplained(
         &self,
         rule: &Rule,
@@ -104,7 +104,7 @@ fn more(limit: Limit) -> String {
     format!("{limit} more")
 }
 
-/// A count per step, or the launches per step of a scope.
+/// A count per step for whole steps; for a narrower scope, the launches per step.
 fn per_step(side: &Recording, name: &str, scope: &Scope) -> Range {
     if scope.is_all() {
         return side.counts.get(name).copied().unwrap_or_default();

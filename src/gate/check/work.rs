@@ -1,4 +1,4 @@
-//! Calls of one side → what they do: how many ops, kernels, copies and waits.
+//! Counts what the calls of one side do: ops, kernels, copies and waits.
 
 use crate::analysis::AUTOGRAD_PREFIX;
 use crate::diff::TraceDiff;
@@ -11,22 +11,21 @@ use std::collections::BTreeSet;
 /// Ops that read a value from the GPU, for which the host waits.
 const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];
 
-/// The op around each compiled region. More regions mean more graph breaks.
+/// Name of the op around each compiled region. More regions mean more graph breaks.
 const REGION: &str = "Torch-Compiled Region";
 
-/// What calls do in all compared steps.
+/// Counts of what a set of calls does in all compared steps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
-    /// All ops.
     pub(super) all_ops: u64,
-    /// Outermost ops of the program; those of the backward pass follow from them and do not count.
+    /// Outermost forward ops. Ops of the backward pass follow from forward ops and do not count.
     pub(super) ops: u64,
     pub(super) op_names: BTreeSet<String>,
     pub(super) regions: u64,
     pub(super) launches: u64,
     pub(super) graph_launches: u64,
     pub(super) waits: u64,
-    /// Reads of a tensor's value. Each waits, in traces that do not record calls of the runtime.
+    /// Reads of a tensor's value, which count as waits if the trace records no calls into the runtime.
     pub(super) reads: u64,
     pub(super) kernels: u64,
     pub(super) kernel_names: BTreeSet<String>,
@@ -37,7 +36,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Adds a call and the calls below it, without unmatched calls' matched descendants: their counterparts
+    /// Adds a call and the calls below it, except matched calls below an unmatched call, whose counterparts
     /// are elsewhere.
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);
@@ -100,12 +99,11 @@ impl Work {
         self.kernel_names.insert(diff.plain_name(side, call).to_owned());
     }
 
-    /// Whether the calls are Python code that calls no ops and does not use the GPU.
+    /// Whether the calls are only Python code that calls no ops and does not use the GPU.
     pub(super) fn is_empty(&self) -> bool {
         self.all_ops + self.launches + self.waits + self.kernels + self.copies == 0
     }
 
-    /// Adds the work of another call site.
     pub(super) fn plus(&mut self, other: &Work) {
         let Work {
             all_ops,

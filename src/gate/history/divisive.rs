@@ -1,17 +1,19 @@
-//! A series → the points at which its level changed: windowed E-divisive with a t-test, as in Apache Otava.
+//! Finds the points at which the level of a series changed: windowed E-divisive with a t-test, as in Apache
+//! Otava.
 //!
-//! A point splits an interval where the two parts are least alike by the energy distance (Matteson and
-//! James, *A nonparametric approach for multiple change point analysis of multivariate data*, J. Am.
-//! Stat. Assoc. 109 (2014) 334–345). With n values X before the point and m values Y from it up to κ:
+//! A point splits an interval where its two parts differ most by energy distance (Matteson and
+//! James, *A nonparametric approach for multiple change point analysis of multivariate data*,
+//! Journal of the American Statistical Association 109 (2014) 334–345). With n values X before the
+//! point and m values Y from the point up to κ:
 //!
 //! ```text
 //! Q = 2/(m+n) Σ|X−Y|  −  2m/((m+n)(n−1)) Σ|X−X'|  −  2n/((m+n)(m−1)) Σ|Y−Y'|
 //! ```
-//! The point with the largest Q over all intervals and all κ is the next candidate. It is accepted if
-//! Student's t-test finds its two sides different; the search stops at the first candidate that fails.
-//! Windows of the series are searched one after the other with a weak test. Of the points of all windows,
-//! those that fail the strong test are then removed, weakest first (Fleming and others, *Hunter: using
-//! change point detection to hunt for performance regressions*, ICPE 2023).
+//! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is
+//! accepted if Student's t-test finds a difference between its two sides; the search stops at the
+//! first rejected candidate. Windows of the series are searched one after the other with a weak test.
+//! Afterward, the points of all windows that fail the strong test are removed, weakest first (Fleming
+//! and others, *Hunter: using change point detection to hunt for performance regressions*, ICPE 2023).
 
 use crate::analysis::two_tails;
 use std::ops::Range;
@@ -21,9 +23,9 @@ use std::ops::Range;
 pub struct Search {
     /// Number of values per window.
     pub window: usize,
-    /// A change is accepted if its p-value is below this.
+    /// Maximum p-value of an accepted change.
     pub most_p: f64,
-    /// Smallest change to report, as a share of the smaller mean: 0.02 is 2%.
+    /// Minimum change that is reported, as a share of the smaller mean: 0.02 is 2%.
     pub least_change: f64,
 }
 
@@ -36,28 +38,28 @@ impl Default for Search {
 /// A position in a series at which its level changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
-    /// The first value of the new level.
+    /// Position of the first value at the new level.
     pub at: usize,
-    /// Mean from the previous change point, or the start, up to here.
+    /// Mean value from the previous change point, or from the start, up to this one.
     pub before: f64,
-    /// Mean from here to the next change point, or the end.
+    /// Mean value from this change point to the next one, or to the end.
     pub after: f64,
-    /// p-value of the t-test.
+    /// p-value of the t-test between the two levels.
     pub p: f64,
 }
 
 impl ChangePoint {
-    /// The larger of the relative changes in both directions, as a share.
+    /// Size of the change: the larger of the relative differences in both directions, as a share.
     pub fn magnitude(&self) -> f64 {
         let change = |from: f64, to: f64| if from == 0.0 { 0.0 } else { (to / from - 1.0).abs() };
         change(self.before, self.after).max(change(self.after, self.before))
     }
 }
 
-/// Factor by which the weak test is more permissive.
+/// Factor by which the weak test raises the maximum p-value.
 const WEAK: f64 = 10.0;
 
-/// The change points of a series, in order.
+/// Finds the change points of a series, in order.
 pub fn change_points(series: &[f64], search: &Search) -> Vec<ChangePoint> {
     let weak = match search.most_p {
         p if p < 0.05 => WEAK * p,
@@ -67,7 +69,7 @@ pub fn change_points(series: &[f64], search: &Search) -> Vec<ChangePoint> {
     merged(series, split(series, search.window.max(2), weak), search)
 }
 
-/// The weak points of all windows, sorted, without duplicates.
+/// The weak points of all windows, sorted and without duplicates.
 fn split(series: &[f64], window: usize, most_p: f64) -> Vec<usize> {
     let mut points: Vec<usize> = Vec::new();
     let mut start = 0;
@@ -91,12 +93,12 @@ fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
             .into_iter()
             .filter(|interval| interval.len() > 1)
             .map(|interval| (candidate(&series[interval.clone()]), interval));
-        // The first one wins a tie.
+        // On a tie, the first candidate wins.
         let best = candidates.reduce(|best, next| if next.0.1 > best.0.1 { next } else { best });
         let Some(((at, _), interval)) = best else { return points };
         let at = interval.start + at;
         let p = t_test(&series[interval.start..at], &series[at..interval.end]);
-        // Equal values on both sides have no p-value.
+        // Equal values on both sides give no p-value.
         if p.is_nan() || p > most_p {
             return points;
         }
@@ -105,14 +107,13 @@ fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
     }
 }
 
-/// The intervals between the points of a series.
 fn intervals(points: &[usize], length: usize) -> Vec<Range<usize>> {
     let starts = std::iter::once(0).chain(points.iter().copied());
     let ends = points.iter().copied().chain([length]);
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// The point of an interval with the largest Q, and that Q.
+/// The point with the largest Q in an interval, and its Q.
 fn candidate(values: &[f64]) -> (usize, f64) {
     let length = values.len();
     let distance = |one: usize, two: usize| (values[one] - values[two]).abs();
@@ -146,8 +147,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Two-sided Student's t-test of two samples with a common variance. As in Otava, variances are divided by n
-/// instead of n − 1.
+/// Two-sided Student's t-test for two samples with a common variance. As in Otava, variances are divided by
+/// n instead of n − 1.
 fn t_test(left: &[f64], right: &[f64]) -> f64 {
     let (n, m) = (left.len() as f64, right.len() as f64);
     if n + m <= 2.0 {
@@ -177,7 +178,7 @@ fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<Change
     }
 }
 
-/// The change points at these positions, with the means on both sides.
+/// The change points at these positions, with the mean values on both sides.
 fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     let parts = intervals(points, series.len());
     let point = |pair: &[Range<usize>]| {
@@ -192,8 +193,8 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     parts.windows(2).map(point).collect()
 }
 
-/// The point with the largest p-value, if that is too large; otherwise the one with the smallest change, if
-/// that is too small.
+/// The point to remove next: the point with the largest p-value if that is too large, otherwise the
+/// point with the smallest change if that is too small.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })

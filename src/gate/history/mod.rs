@@ -1,4 +1,4 @@
-//! Baselines, oldest first → a time series for each measure and module, with its change points.
+//! Builds a time series for each measure and module from a sequence of baselines, and finds change points.
 
 mod divisive;
 mod render;
@@ -13,14 +13,15 @@ use crate::program::Word;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// One measure, or the time of one module, over time.
+/// One measure over time, or the time of one module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// `step_wall`, `category:gemm`, or the time of a module: `place:Net_0.Block_1`.
+    /// Name of the series, such as `step_wall`, `category:gemm`, or `place:Net_0.Block_1` for the time of a
+    /// module.
     pub name: String,
     /// The median over the runs of each baseline, in µs; `None` if the baseline has no value.
     pub values: Vec<Option<f64>>,
-    /// The change points; positions are indices of baselines.
+    /// The change points, whose positions are indices of baselines.
     pub changes: Vec<ChangePoint>,
 }
 
@@ -33,14 +34,14 @@ pub struct History {
     pub series: Vec<Series>,
 }
 
-/// A shorter series has no change points, because too few values say nothing about noise.
+/// Minimum length of a series with change points: too few values say nothing about noise.
 const FEWEST: usize = 4;
 
-/// Modules nested more deeply are left out; their time is included in the enclosing modules.
+/// Maximum nesting depth of listed modules; the time of deeper modules is included in the enclosing ones.
 const DEEPEST: usize = 4;
 
 impl History {
-    /// The history of the given baselines, oldest first, with their names.
+    /// Builds the history of the given baselines, which are named and sorted from oldest to newest.
     pub fn of(baselines: &[(String, Recording)], search: &Search) -> History {
         let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
         for (at, (_, recording)) in baselines.iter().enumerate() {
@@ -56,10 +57,10 @@ impl History {
         }
     }
 
-    /// Reads baselines, oldest first.
+    /// Reads baseline files, sorted from oldest to newest.
     ///
     /// # Errors
-    /// Like [`Recording::read_baseline`]; if `files` is empty.
+    /// Any error of [`Recording::read_baseline`], or `files` is empty.
     pub fn read(files: &[PathBuf], search: &Search) -> Result<History> {
         if files.is_empty() {
             return Err(Error::usage("history", "no baseline was given")
@@ -70,7 +71,7 @@ impl History {
         Ok(History::of(&baselines, search))
     }
 
-    /// All changes: those of whole steps first, then the largest first.
+    /// All changes: first those of whole steps, then all others, each sorted by descending size.
     pub fn changes(&self) -> Vec<(&Series, &ChangePoint)> {
         let mut changes: Vec<(&Series, &ChangePoint)> = self
             .series
@@ -115,7 +116,7 @@ fn measures(recording: &Recording) -> Vec<(String, f64)> {
     found
 }
 
-/// A series with its changes. Baselines without a value are skipped in the search.
+/// Builds a series and finds its changes. The search skips baselines without a value.
 fn series(name: String, values: Vec<Option<f64>>, search: &Search) -> Series {
     let known: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();

@@ -1,4 +1,4 @@
-//! [`History`] → text, JSON, or an HTML page with a small chart for each series that changed.
+//! Renders a [`History`] as text, JSON, or an HTML page with a small chart of each series that changed.
 
 use super::{ChangePoint, History, Series};
 use crate::escape::one_line;
@@ -18,7 +18,7 @@ pub enum HistoryFormat {
     Html,
 }
 
-/// Incremented when a field changes its meaning.
+/// Version of the JSON output, incremented when a field changes its meaning.
 const SCHEMA: u32 = 1;
 
 /// Maximum number of charts on a page.
@@ -32,7 +32,7 @@ impl History {
     /// Writes the history.
     ///
     /// # Errors
-    /// If `out` cannot be written to.
+    /// Writing to `out` fails.
     pub fn write(&self, format: HistoryFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
             HistoryFormat::Text => self.write_text(Width::Pipe(100), out),
@@ -41,7 +41,7 @@ impl History {
         }
     }
 
-    /// Writes the history as lines of a width.
+    /// Writes the history as text, wrapped to a width.
     pub(crate) fn write_text(&self, width: Width, out: &mut dyn Write) -> io::Result<()> {
         let changes = self.changes();
         let mut paragraph = |indent: usize, text: &str| {
@@ -148,7 +148,6 @@ impl History {
     }
 }
 
-/// The start of the page.
 const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
 <title>tracetree history</title><style>\
 :root { color-scheme: light dark } body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em }\

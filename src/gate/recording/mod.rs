@@ -1,4 +1,5 @@
-//! The runs of one side → [`Recording`]: the calls of the median run, and what all runs measured.
+//! Turns the runs of one side into a [`Recording`]: the calls of the median run, and the measurements of all
+//! runs.
 //!
 //! ```text
 //! runs ─┬─ median run ──▶ calls, arguments, kernels      aligned with the other side
@@ -23,14 +24,14 @@ use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What a side was recorded on, and with which options.
+/// The conditions under which a side was recorded, and the data that it contains.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setup {
-    /// `nvidia`, `amd`, …, `cpu`.
+    /// Vendor of the devices: `nvidia`, `amd`, …, or `cpu`.
     pub vendor: String,
     /// Marketing names of the devices, without duplicates.
     pub devices: Vec<String>,
-    /// Versions of runtime, driver and profiler.
+    /// Versions of the runtime, driver and profiler.
     pub versions: Vec<(String, String)>,
     /// Number of processes; 1 if not recorded.
     pub world_size: u64,
@@ -42,7 +43,7 @@ pub struct Setup {
     pub has_modules: bool,
     /// Whether shapes were recorded.
     pub has_shapes: bool,
-    /// Whether captured calls are shown below the graph launches.
+    /// Which graph launches have the captured calls below them.
     pub captured: Captured,
 }
 
@@ -62,8 +63,7 @@ impl Setup {
     }
 }
 
-/// How many graph launches show the calls that were captured: see
-/// [`Captures`](crate::program::Captures).
+/// How many graph launches have the captured calls below them: see [`Captures`](crate::program::Captures).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Captured {
     /// No launch has captured calls: the kernels of a graph are directly below its launch, or no graph was
@@ -73,19 +73,19 @@ pub enum Captured {
     /// Some launches have captured calls.
     Partly,
     /// All launches have captured calls: the kernels of every graph are below the ops that launched them
-    /// during capture.
+    /// during the capture.
     Wholly,
 }
 
 impl Captured {
-    /// Combines two groups of launches.
+    /// Combines the results for two groups of launches.
     #[must_use]
     pub fn and(self, other: Captured) -> Captured {
         if self == other { self } else { Captured::Partly }
     }
 }
 
-/// How many graph launches of a tree show what was captured.
+/// How many graph launches of a tree have the captured calls below them.
 fn captured(tree: &CallTree) -> Captured {
     let is_launch = |&call: &CallId| tree.is_graph_launch(call) && !tree.is_captured(call);
     let shows = |call: CallId| tree.children(call).any(|below| tree.is_captured(below));
@@ -96,8 +96,8 @@ fn captured(tree: &CallTree) -> Captured {
         .unwrap_or_default()
 }
 
-/// The step that a call belongs to. `None` outside all steps, and for GPU events whose launch is not in the
-/// trace, because it is unknown when they were launched.
+/// The step that a call belongs to. Returns `None` outside all steps, and for GPU events whose launch is not
+/// in the trace, since their launch time is unknown.
 #[inline]
 fn step_of(program: &Program, call: CallId) -> Option<usize> {
     let (tree, steps) = (program.tree(), program.steps());
@@ -112,33 +112,32 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
 pub struct RunFacts {
     /// The file name as the user passed it; empty in a baseline file.
     pub name: String,
-    /// Steps that were compared; 1 if the run has no steps and is treated as one.
+    /// Number of compared steps; 1 if the run has no steps and is treated as one.
     pub steps: u64,
-    /// What the run measured, and what is missing.
+    /// What the run measured, and which data is missing.
     pub evidence: Evidence,
 }
 
 /// The runs of one side.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// What the median run was recorded on.
+    /// The conditions under which the median run was recorded.
     pub setup: Setup,
-    /// The runs.
+    /// Facts about each run.
     pub runs: Vec<RunFacts>,
-    /// The time of each run by measure, in µs. `step_wall` is the step time that `diff` reports (a mean over
-    /// the steps); all others are medians over the steps: `gpu_time`, `idle`, `exposed_communication`,
-    /// `category:gemm`, `phase:decode`, ….
+    /// The time of each run by measure, in µs. The measure `step_wall` is the step time that `diff` reports
+    /// (a mean over the steps). All other measures are medians over the steps: `gpu_time`, `idle`,
+    /// `exposed_communication`, `category:gemm`, `phase:decode`, ….
     pub times: BTreeMap<String, Vec<f64>>,
-    /// Counts per step: `launches`, `kernels`, `graph_launches`, ….
+    /// Counts per step by name: `launches`, `kernels`, `graph_launches`, ….
     pub counts: BTreeMap<String, Range>,
-    /// Problems with the captures of graphs, one line each; empty in a baseline file.
+    /// Problems with graph captures, one line each; empty in a baseline file.
     pub remarks: Vec<String>,
-    /// Calls per step of each op.
+    /// Number of calls per step of each op.
     pub(in crate::gate) ops: BTreeMap<String, Range>,
-    /// The ops whose arguments differ between the steps of all runs.
+    /// The ops whose arguments vary between the steps of all runs.
     pub(in crate::gate) varying: BTreeSet<String>,
     pub(in crate::gate) places: Places,
-    /// The calls of the median run.
     pub(in crate::gate) tree: Arc<CallTree>,
 }
 
@@ -158,7 +157,7 @@ impl Recording {
         median(&self.runs, &self.times).map(|at| &self.runs[at])
     }
 
-    /// What the side was recorded on, and what its runs lack.
+    /// The properties of this side that decide whether it can be compared.
     pub fn footing(&self) -> Footing {
         Footing {
             vendor: self.setup.vendor.clone(),

@@ -1,7 +1,7 @@
-//! The calls of all runs of a side → the time of each call site in each run.
+//! Collects the call sites of all runs of a side, with the time of each call site in each run.
 //!
-//! A call site is a path of modules and ops down to a measured call. Threads and Python frames are not part
-//! of it, so that renaming a function changes nothing.
+//! A call site is a path of modules and ops down to a measured call. Threads and Python frames are
+//! not part of the path, so renaming a function changes nothing.
 
 use super::step_of;
 use super::upward::Upward;
@@ -11,29 +11,29 @@ use crate::program::{Measure, Program, Word, extend_chain};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// One call site.
+/// A call site with its time in each run.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::gate) struct TimedPlace {
-    /// Index of the enclosing call site, which comes before this one.
+    /// Index of the enclosing call site, which precedes this one in the list.
     pub(in crate::gate) above: Option<u32>,
     pub(in crate::gate) word: Word,
-    /// The name without the parts that vary between runs; for a module, its instance.
+    /// The name without details that vary between runs; for a module, the name of its instance.
     pub(in crate::gate) name: String,
-    /// The phase and the category of its own measured work; empty without such work.
+    /// The phase and category of the call site's own measured work; empty without such work.
     pub(in crate::gate) phase: String,
     pub(in crate::gate) category: String,
-    /// Its own measured time per step, in µs, for each run; empty without such work.
+    /// Time per step of the call site's own measured work, in µs, for each run; empty without such work.
     pub(in crate::gate) micros: Vec<f64>,
 }
 
-/// The call sites of a side; those that enclose others come first.
+/// The call sites of a side, each after the call sites that enclose it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::gate) struct Places {
     pub(in crate::gate) list: Vec<TimedPlace>,
 }
 
 impl Places {
-    /// For each call site the instances of the modules around it and its own, joined by dots.
+    /// For each call site, the instances of the enclosing modules and its own instance, joined by dots.
     pub(in crate::gate) fn chains(&self) -> Vec<String> {
         let mut chains: Vec<String> = Vec::with_capacity(self.list.len());
         for place in &self.list {
@@ -47,7 +47,7 @@ impl Places {
     }
 }
 
-/// Collects the call sites of one run after the other.
+/// Collects the call sites of one run after another.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     places: Places,
@@ -55,7 +55,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Adds run number `number` of the side.
+    /// Adds a run of the side with its number.
     pub(super) fn add(
         &mut self,
         program: &Program,
@@ -66,7 +66,7 @@ impl Collector {
         let tree: &CallTree = program.tree();
         let upward = Upward::of(tree);
         let steps = program.steps().len().max(1) as f64;
-        // The call site of each call, once it is known.
+        // The call sites of all calls that were already looked up.
         let mut of_calls: Vec<Option<Option<u32>>> = vec![None; tree.len()];
         for call in measure.calls(tree) {
             if step_of(program, call).is_none() {
@@ -83,7 +83,7 @@ impl Collector {
         }
     }
 
-    /// The call site of a call, or the nearest one around it.
+    /// The call site of a call, or the nearest enclosing call site.
     fn place(
         &mut self,
         tree: &CallTree,
@@ -114,7 +114,6 @@ impl Collector {
         at
     }
 
-    /// The call sites of all runs.
     pub(super) fn finish(mut self, runs: usize) -> Places {
         for place in self.places.list.iter_mut().filter(|place| !place.micros.is_empty()) {
             place.micros.resize(runs, 0.0);
@@ -123,14 +122,14 @@ impl Collector {
     }
 }
 
-/// What a call is on a path; `None` for frames, threads and runtime calls.
+/// The kind and name of a call in a path; `None` for frames, threads and runtime calls.
 pub(in crate::gate) fn segment(tree: &CallTree, call: CallId) -> Option<(Word, String)> {
     let plain = || plain_name(tree.kind(call), tree.name(call)).into_owned();
     match tree.kind(call) {
         CallKind::Frame if tree.is_module(call) => {
             Some((Word::Module, ModuleName::instance_or_name(tree.name(call)).to_owned()))
         }
-        // The 2021 profiler also wrote each step as an operator.
+        // The 2021 profiler also recorded each step as an operator.
         CallKind::Op if tree.name(call).starts_with("ProfilerStep#") => None,
         CallKind::Op => Some((Word::Op, plain())),
         CallKind::Gpu => Some((Word::Kernel, plain())),

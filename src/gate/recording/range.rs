@@ -1,18 +1,18 @@
-//! A count per step, over all steps of all runs.
+//! The range of a count per step, over all steps of all runs.
 
-/// A count over the steps of all runs.
+/// The range of a count over the steps of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Range {
-    /// The count in the step with the fewest.
+    /// The smallest count in a step.
     pub least: u64,
-    /// The median count, the lower of two middle ones.
+    /// The median count; for an even number of steps, the lower of the two middle counts.
     pub usual: u64,
-    /// The count in the step with the most.
+    /// The largest count in a step.
     pub most: u64,
 }
 
 impl Range {
-    /// The range of the counts in all steps.
+    /// The range of the given counts.
     pub fn of(mut counts: Vec<u64>) -> Range {
         counts.sort_unstable();
         match (counts.first(), counts.last()) {
@@ -33,14 +33,14 @@ impl Range {
         self.least != self.most
     }
 
-    /// Whether every step has more than every step of `other`, by more than either varies. The margin is
-    /// needed because among many variable counts a few are disjoint by chance.
+    /// Whether the count in every step exceeds the count in every step of `other` by more than either range
+    /// varies. The margin is needed because among many variable counts a few are disjoint by chance.
     pub fn is_above(self, other: Range) -> bool {
         let varies = (self.most - self.least).max(other.most - other.least);
         self.least > other.most.saturating_add(varies)
     }
 
-    /// The sum of two counts over the same steps. If both vary, the ends are bounds.
+    /// The range of the sum of two counts over the same steps; if both counts vary, its ends are only bounds.
     #[must_use]
     pub fn plus(self, other: Range) -> Range {
         Range {
@@ -52,7 +52,7 @@ impl Range {
 }
 
 impl std::fmt::Display for Range {
-    /// `3`, or `3 (2 to 5)` if it varies.
+    /// Formats the range as `3`, or as `3 (2 to 5)` if the count varies.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.usual)?;
         match self.is_variable() {

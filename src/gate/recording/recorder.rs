@@ -1,4 +1,4 @@
-//! The call trees of the runs of one side, added one at a time → their [`Recording`].
+//! Builds the [`Recording`] of one side from the call trees of its runs, which are added one at a time.
 
 use super::places::Collector;
 use super::totals::{StepTotals, Totals};
@@ -22,51 +22,50 @@ use std::sync::{Arc, OnceLock};
 pub struct Recorder {
     steps: usize,
     runs: Vec<RunFacts>,
-    /// The calls of each run, and what it was recorded on.
+    /// The calls of each run, and the conditions under which the run was recorded.
     trees: Vec<(Arc<CallTree>, Setup)>,
     totals: Totals,
     places: Collector,
-    /// The calls of each op in each step of all runs. Missing steps at the end have none.
+    /// The calls of each op in each step of all runs. An op without an entry for the last steps is
+    /// not called in these steps.
     ops: BTreeMap<String, Vec<Calls>>,
-    /// Built on first use, while the first run is being read.
+    /// The category rules, built on first use while the first run is being read.
     categories: OnceLock<Categories>,
     captures: CaptureSource,
     remarks: Vec<String>,
 }
 
-/// The calls of an op in a step: their number, and a hash of their arguments.
+/// The number of calls of an op in a step, and a hash of their arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Calls {
     count: u64,
     arguments: u64,
 }
 
-/// Two runs whose ops are less alike than this are considered runs of different programs.
+/// Minimum similarity of the ops of two runs that are considered runs of one program.
 const ONE_PROGRAM: f64 = 0.5;
 
-/// The calls that both sides share as a fraction of all their calls (a weighted Jaccard index, 0 to 1).
+/// The calls that both sides share as a fraction of all calls (a weighted Jaccard index, from 0 to 1).
 fn likeness(one: &BTreeMap<String, f64>, two: &BTreeMap<String, f64>) -> f64 {
     let of = |ops: &BTreeMap<String, f64>, name: &str| ops.get(name).copied().unwrap_or(0.0);
-    // `sum()` of no floats is −0, hence the fold from 0.
+    // The sum folds from 0 because `sum()` of no floats is −0.
     let shared = one.iter().fold(0.0, |sum, (name, &calls)| sum + calls.min(of(two, name)));
     let all = one.values().sum::<f64>() + two.values().sum::<f64>() - shared;
     if all > 0.0 { shared / all } else { 1.0 }
 }
 
 impl Recorder {
-    /// Sets where to look for what was recorded while the graphs of each run were captured.
+    /// Sets where to find the traces that were recorded while the graphs of each run were captured.
     #[must_use]
     pub fn captures(mut self, source: CaptureSource) -> Recorder {
         self.captures = source;
         self
     }
 
-    /// Where to look for the captures of each run.
     pub(in crate::gate) fn capture_source(&self) -> &CaptureSource {
         &self.captures
     }
 
-    /// The rules that assign categories to work.
     pub(in crate::gate) fn categories(&self) -> &Categories {
         self.categories.get_or_init(Categories::default)
     }
@@ -74,7 +73,7 @@ impl Recorder {
     /// Adds a run.
     ///
     /// # Errors
-    /// If it is a run of a different program than the first: their ops are less than half alike.
+    /// The run seems to be of a different program than the first run: less than half of their ops are alike.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));
@@ -128,10 +127,10 @@ impl Recorder {
             .remedy("pass only runs of one program per side"))
     }
 
-    /// The recording of all runs that were added.
+    /// Finishes the recording of all added runs.
     ///
     /// # Errors
-    /// If none was added.
+    /// No run was added.
     pub fn finish(mut self) -> Result<Recording> {
         let times = self.totals.times();
         let Some(at) = median(&self.runs, &times) else {
@@ -162,7 +161,7 @@ impl Recorder {
     }
 }
 
-/// The calls of each op in each step. Ops that ran during graph capture are left out, because not every run
+/// The calls of each op in each step. Ops that ran during graph capture are excluded, because not every run
 /// records them.
 fn ops(program: &Program) -> BTreeMap<String, Vec<Calls>> {
     let tree: &CallTree = program.tree();

@@ -1,4 +1,4 @@
-//! One run → the totals of each of its steps; several runs → medians and ranges.
+//! Computes the totals of each step of a run, and their medians and ranges over several runs.
 
 use super::range::Range;
 use super::step_of;
@@ -18,11 +18,10 @@ pub(super) struct StepTotals {
     step_wall: f64,
     /// The time of each measure in each step, in µs.
     times: BTreeMap<String, Vec<f64>>,
-    /// The counts, by [`Count`] and then by step.
+    /// Values of each [`Count`] in each step.
     counts: [Vec<u64>; COUNTS.len()],
 }
 
-/// The counts per step.
 #[derive(Debug, Clone, Copy)]
 enum Count {
     Launches,
@@ -35,7 +34,8 @@ enum Count {
     Collectives,
 }
 
-/// Names of [`Count`], in its order. Every run has all of them, even if zero, and a budget may use them.
+/// Names of the variants of [`Count`], in the same order. Every run has all of these counts, even if zero,
+/// so budgets may use them.
 pub(in crate::gate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",
@@ -48,7 +48,8 @@ pub(in crate::gate) const COUNTS: [&str; 8] = [
 ];
 
 impl StepTotals {
-    /// The step time, and for each step its counts, GPU figures, and times by category and phase.
+    /// Computes the step time of a run and, for each step, the counts, the GPU figures, and the times by
+    /// category and phase.
     pub(super) fn of(
         program: &Program,
         measure: Measure,
@@ -79,7 +80,7 @@ impl StepTotals {
             match tree.kind(call) {
                 CallKind::Runtime if tree.is_captured(call) => {}
                 CallKind::Runtime => {
-                    let event = tree.event(call).expect("a runtime call is an event");
+                    let event = tree.event(call).expect("every runtime call has an event");
                     let name = tree.trace().name_id(event);
                     let is_launch = tree.is_gpu_path(call);
                     add(Count::Launches, is_launch.into());
@@ -95,7 +96,6 @@ impl StepTotals {
         }
     }
 
-    /// Adds the GPU figures of each step.
     fn add_figures(&mut self, program: &Program, measure: Measure) {
         let (tree, steps) = (program.tree(), program.steps());
         let calls = || measure.calls(tree);
@@ -149,7 +149,7 @@ impl StepTotals {
 /// Adds a GPU event to the counts of its step.
 fn count_gpu_event(program: &Program, call: CallId, mut add: impl FnMut(Count, u64)) {
     let tree: &CallTree = program.tree();
-    let event = tree.event(call).expect("a GPU event");
+    let event = tree.event(call).expect("every GPU call has an event");
     if tree.trace().category(event) == Category::Memcpy {
         add(Count::Copies, 1);
         add(Count::CopyBytes, tree.trace().gpu_bytes().get(event).copied().unwrap_or(0));
@@ -170,7 +170,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Adds a run; `before` is the number of steps added before it.
+    /// Adds a run after `before` steps of earlier runs.
     pub(super) fn add_run(&mut self, run: &StepTotals, before: usize) {
         let medians = run.times.iter().map(|(measure, steps)| (measure.as_str(), median(steps)));
         for (measure, time) in medians.chain([("step_wall", run.step_wall)]) {
@@ -186,7 +186,7 @@ impl Totals {
         self.runs += 1;
     }
 
-    /// For each measure and run the median over its steps, in µs; for `step_wall` the mean.
+    /// For each measure and run, the median over the run's steps in µs; for `step_wall`, the mean.
     pub(super) fn times(&self) -> BTreeMap<String, Vec<f64>> {
         let filled = |(measure, medians): (&String, &Vec<f64>)| {
             let mut medians = medians.clone();

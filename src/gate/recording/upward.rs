@@ -1,9 +1,9 @@
-//! The calls above a call. A backward op is below the module of its forward op.
+//! Finds the calls above a call, treating a backward op as if it were below the module of its forward op.
 
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 
-/// The call above each call of a tree.
+/// The enclosing call of each call in a tree.
 #[derive(Debug)]
 pub(in crate::gate) struct Upward<'t> {
     tree: &'t CallTree,
@@ -15,7 +15,6 @@ impl<'t> Upward<'t> {
         Upward { tree, forward: tree.forward_of_backward() }
     }
 
-    /// The call above a call.
     pub(in crate::gate) fn above(&self, call: CallId) -> Option<CallId> {
         match self.forward.get(&call) {
             Some(&forward) => self.tree.module(forward),
@@ -23,12 +22,12 @@ impl<'t> Upward<'t> {
         }
     }
 
-    /// The call, then those above it, innermost first.
+    /// The call and all calls above it, innermost first.
     pub(in crate::gate) fn path(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         std::iter::successors(Some(call), |&call| self.above(call))
     }
 
-    /// The forward op of a backward op, or the call itself: what the user's code called.
+    /// What the user's code called: the forward op of a backward op, or the call itself.
     pub(in crate::gate) fn called(&self, call: CallId) -> CallId {
         let mut above = std::iter::once(call).chain(self.tree.ancestors(call));
         above.find_map(|above| self.forward.get(&above).copied()).unwrap_or(call)

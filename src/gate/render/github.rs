@@ -1,13 +1,13 @@
-//! [`Gate`] → GitHub workflow commands: the first ten findings as annotations.
+//! Renders a [`Gate`] as GitHub workflow commands, with the first ten findings as annotations.
 //!
-//! GitHub shows ten annotations of each severity per step; the summary (`--format md`) lists the rest.
+//! GitHub shows ten annotations of each severity per step; the summary (`--format md`) lists all findings.
 
 use crate::escape::one_line;
 use crate::gate::check::{Finding, Gate, Outcome, State};
 use crate::program::counted;
 use std::io::{self, Write};
 
-/// Number of annotations of one severity that GitHub shows per step.
+/// Maximum number of annotations of one severity that GitHub shows per step.
 const SHOWN: usize = 10;
 
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
@@ -51,7 +51,8 @@ fn annotate(command: &str, finding: &Finding, out: &mut dyn Write) -> io::Result
     writeln!(out, "::{command} {place}title={title}::{}", data(&message))
 }
 
-/// Annotations name files relative to the repository root, but the profiler often records full paths.
+/// The path of a file relative to the repository root, as annotations need it; the profiler often records
+/// full paths.
 fn relative(file: &str) -> &str {
     let folder = std::env::current_dir().ok();
     let folder = folder.as_deref().and_then(std::path::Path::to_str);
@@ -59,14 +60,14 @@ fn relative(file: &str) -> &str {
     inside.map_or(file, |inside| inside.trim_start_matches('/'))
 }
 
-/// Text escaped for a workflow command.
+/// Escapes text for a workflow command.
 fn data(text: &str) -> String {
     let lines = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    // GitHub has no escapes for other control characters, so they are made visible here.
+    // GitHub has escapes only for line breaks, so other control characters are made visible.
     one_line(&lines).into_owned()
 }
 
-/// Text escaped for a property of a workflow command.
+/// Escapes text for a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,4 @@
-//! [`Gate`] → JSON for programs, as described by `docs/reference/schemas/gate.schema.json`.
+//! Renders a [`Gate`] as JSON for programs, as described by `docs/reference/schemas/gate.schema.json`.
 
 use crate::escape::JsonWriter;
 use crate::gate::check::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};
@@ -7,7 +7,7 @@ use crate::program::Evidence;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Incremented when a field changes its meaning.
+/// Version of the JSON output, incremented when a field changes its meaning.
 const SCHEMA: u32 = 2;
 
 #[derive(Serialize)]
@@ -32,7 +32,6 @@ struct Sides {
     candidate: u64,
 }
 
-/// What each run of a side measured.
 #[derive(Serialize)]
 struct EvidenceJson<'g> {
     baseline: &'g [Evidence],

@@ -1,4 +1,4 @@
-//! [`Gate`] → JUnit: one test case per rule, plus one for whether the sides are comparable.
+//! Renders a [`Gate`] as JUnit XML: one test case per rule, plus one for whether the sides are comparable.
 
 use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, Gate, State};
@@ -21,7 +21,7 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The test case for whether the sides can be compared.
+/// The test case that passes if the sides can be compared.
 fn comparable(gate: &Gate) -> TestCase {
     let of_sides = gate.checks.is_empty() && !gate.reasons.is_empty();
     let status = match of_sides {
@@ -90,7 +90,7 @@ fn findings(gate: &Gate, check: &Check) -> String {
     text
 }
 
-/// The text on one line, without characters that XML does not allow.
+/// Puts text on one line, without characters that XML does not allow.
 fn clean(text: &str) -> String {
     one_line(text).into_owned()
 }

@@ -1,4 +1,4 @@
-//! [`Gate`] → Markdown for `$GITHUB_STEP_SUMMARY`, within its 1 MiB limit.
+//! Renders a [`Gate`] as Markdown for `$GITHUB_STEP_SUMMARY`, within its 1 MiB limit.
 
 use crate::gate::check::{Finding, Gate, State};
 use crate::program::counted;
@@ -6,13 +6,14 @@ use crate::report::{self, plain};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Maximum size of the findings in bytes. GitHub allows 1 MiB in total, and other steps write to it too.
+/// Maximum size of the listed findings in bytes. GitHub allows 1 MiB for the summary, to which other steps
+/// also write.
 const MOST: usize = 900_000;
 
-/// Number of call sites of a finding that are listed.
+/// Maximum number of call sites listed per finding.
 const SITES: usize = 3;
 
-/// Longer texts are cut to this many characters.
+/// Maximum number of characters of a text; longer texts are truncated.
 const LONGEST: usize = 300;
 
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
@@ -101,12 +102,12 @@ fn write_checks(gate: &Gate, text: &mut String) {
     }
 }
 
-/// Text that stays within its table cell and is not parsed as markup.
+/// Escapes text so it stays within its table cell and is not parsed as markup.
 fn cell(text: &str) -> String {
     plain(text, LONGEST)
 }
 
-/// A name formatted as code.
+/// Formats a name as code.
 fn code(text: &str) -> String {
     report::code(text, LONGEST)
 }

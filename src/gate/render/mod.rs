@@ -26,7 +26,7 @@ pub enum GateFormat {
     /// JUnit XML for CI servers, with one test case per rule.
     #[cfg(feature = "junit")]
     Junit,
-    /// GitHub workflow commands: `::error file=…,line=…`.
+    /// GitHub workflow commands such as `::error file=…,line=…`.
     Github,
     /// Markdown for a CI step summary.
     Markdown,
@@ -43,7 +43,7 @@ impl GateFormat {
         GateFormat::Markdown,
     ];
 
-    /// The format's name on the command line: `text`, `json`, `junit`, `github`, `md`.
+    /// The name of the format on the command line: `text`, `json`, `junit`, `github` or `md`.
     pub fn label(self) -> &'static str {
         match self {
             GateFormat::Text => "text",
@@ -71,12 +71,12 @@ impl FromStr for GateFormat {
 }
 
 impl Gate {
-    /// The outcome in one line.
+    /// Describes the outcome in one line.
     pub fn headline(&self) -> String {
         text::headline(self)
     }
 
-    /// Writes the result as text in a layout.
+    /// Writes the result of the gate as text in a layout.
     #[cfg(feature = "cli")]
     pub(crate) fn write_text(&self, layout: Layout, out: &mut dyn Write) -> io::Result<()> {
         text::write(self, layout, out)
@@ -85,7 +85,7 @@ impl Gate {
     /// Writes the result of the gate.
     ///
     /// # Errors
-    /// If `out` cannot be written to.
+    /// Writing to `out` fails.
     pub fn write(&self, format: GateFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
             GateFormat::Text => text::write(self, Layout::default(), out),

@@ -1,4 +1,4 @@
-//! [`Recording`] → the output of `tracetree baseline show`.
+//! Writes a [`Recording`] as the output of `tracetree baseline show`.
 
 use crate::escape::one_line;
 use crate::gate::recording::{Captured, Recording};
@@ -9,10 +9,10 @@ use std::io::{self, Write};
 const LISTED: usize = 12;
 
 impl Recording {
-    /// Writes an overview of the recording, for people.
+    /// Writes an overview of the recording for people.
     ///
     /// # Errors
-    /// If `out` cannot be written to.
+    /// Writing to `out` fails.
     pub fn write_overview(&self, out: &mut dyn Write) -> io::Result<()> {
         let device = match self.setup.devices.join(", ").as_str() {
             "" => self.setup.vendor.clone(),

@@ -1,4 +1,4 @@
-//! [`Gate`] → text for people: the outcome first, then one finding per change, then what was not tested.
+//! Renders a [`Gate`] as text for people: the outcome, then one finding per change, then what was not tested.
 
 use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, FindingSite, Gate, Outcome, State, measured_by};
@@ -7,13 +7,14 @@ use crate::program::counted;
 use crate::report::Width;
 use std::io::{self, Write};
 
-/// Longer texts, such as kernel names, are cut to this many characters unless everything is written.
+/// Maximum number of characters of a text, such as a kernel name; longer texts are truncated unless all
+/// details are written.
 const LONGEST: usize = 160;
 
 /// The column in which the values of a finding start.
 const VALUES: usize = 14;
 
-/// How a result is laid out.
+/// The layout of a gate result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     /// Line width.
@@ -59,8 +60,8 @@ pub(super) fn write(gate: &Gate, layout: Layout, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not tested: step_wall 9.833 ms → 13.027 ms
-/// (+32.5%) … (runs 3 | 1, steps 6 | 2)`.
+/// The outcome in one line, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not
+/// tested: step_wall 9.833 ms → 13.027 ms (+32.5%) …`.
 pub(super) fn headline(gate: &Gate) -> String {
     let failed: Vec<&Finding> = gate.with_state(State::Failed).collect();
     let broken = gate.checks.iter().filter(|check| check.state == State::Failed).count();
@@ -99,8 +100,8 @@ pub(super) fn headline(gate: &Gate) -> String {
     }
 }
 
-/// `; not tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`: the times that exceed a limit, although noise is
-/// unknown.
+/// A suffix that lists the times that exceed a limit while noise is unknown, such as
+/// `; not tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
 fn untested(gate: &Gate) -> String {
     let unknown = gate.checks.iter().filter(|check| check.state == State::Inconclusive);
     let shown: Vec<String> = unknown
@@ -116,12 +117,11 @@ fn untested(gate: &Gate) -> String {
     }
 }
 
-/// What the candidate's runs measured.
 fn measured(gate: &Gate) -> String {
     measured_by(&gate.evidence.candidate, gate.steps[1])
 }
 
-/// The first reason and the number of the others.
+/// The first reason, and the number of further reasons.
 fn first_reason(gate: &Gate) -> String {
     let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
     match gate.reasons.len().saturating_sub(1) {
@@ -134,7 +134,7 @@ fn is_time(check: &Check) -> bool {
     TimeMeasure::ALL.iter().any(|time| time.label() == check.rule)
 }
 
-/// The first undecided time rule, if everything except time rules was checked and passed.
+/// The first undecided time rule, if all rules except time rules were checked and passed.
 fn times_alone(gate: &Gate) -> Option<String> {
     let unknown: Vec<&Check> =
         gate.checks.iter().filter(|check| check.state == State::Inconclusive).collect();
@@ -143,14 +143,13 @@ fn times_alone(gate: &Gate) -> Option<String> {
     Some(format!("{} {}", first.title(), first.message))
 }
 
-/// The output and its layout.
 struct Page<'a> {
     layout: Layout,
     out: &'a mut dyn Write,
 }
 
 impl Page<'_> {
-    /// Writes a text that starts after `first` columns and continues after `others`.
+    /// Writes a text that starts in column `first` and is continued in column `others`.
     fn hanging(&mut self, first: usize, others: usize, text: &str) -> io::Result<()> {
         let lines = self.layout.width.lines(text, first.max(others), usize::MAX);
         for (at, line) in lines.iter().enumerate() {
@@ -160,7 +159,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Writes `  cost        +4.740 ms per step`.
+    /// Writes a field such as `  cost        +4.740 ms per step`.
     fn field(&mut self, name: &str, text: &str) -> io::Result<()> {
         let lines = self.layout.width.lines(text, VALUES, usize::MAX);
         for (at, line) in lines.iter().enumerate() {
@@ -193,10 +192,12 @@ impl Page<'_> {
         if !finding.remark.is_empty() {
             self.field("allowed", &self.short(&finding.remark))?;
         }
-        self.field("inspect", &one_line(&gate.command(finding)))
+        // A command is copied, so it stays on one line.
+        let command = gate.command(finding);
+        writeln!(self.out, "  {:<room$}{}", "inspect", one_line(&command), room = VALUES - 2)
     }
 
-    /// The first call site and the lines of Python that call the others.
+    /// Writes the first call site, and the lines of Python that make the calls at all other call sites.
     fn example(&mut self, sites: &[FindingSite]) -> io::Result<()> {
         let Some(first) = sites.first() else { return Ok(()) };
         let what = if first.what.is_empty() { String::new() } else { format!(": {}", first.what) };
@@ -240,7 +241,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The text on one line, cut unless everything is written.
+    /// Puts a text on one line, truncated unless all details are written.
     fn short(&self, text: &str) -> String {
         match self.layout.is_verbose {
             true => one_line(text).into_owned(),

@@ -3,26 +3,26 @@
 use super::Date;
 use crate::program::Query;
 
-/// A violation that is allowed.
+/// An exception that allows a violation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allow {
-    /// Name of the rule.
+    /// Name of the rule that may be violated.
     pub rule: String,
-    /// Where it is allowed; everywhere if `None`.
+    /// Where the violation is allowed; `None` means everywhere.
     pub path: Option<Query>,
-    /// The reason.
+    /// The reason why the violation is allowed.
     pub reason: String,
-    /// The last day on which it is allowed; no expiry if `None`.
+    /// The last day on which the violation is allowed; `None` means no expiry.
     pub until: Option<Date>,
 }
 
 impl Allow {
-    /// Whether it has expired.
+    /// Whether the exception has expired.
     pub fn is_over(&self, today: Date) -> bool {
         self.until.is_some_and(|until| until < today)
     }
 
-    /// `allowed until 2027-01-31: …`.
+    /// Describes the exception: `allowed until 2027-01-31: …`.
     pub fn words(&self) -> String {
         match self.until {
             Some(until) => format!("allowed until {until}: {}", self.reason),

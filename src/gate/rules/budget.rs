@@ -1,4 +1,4 @@
-//! `gpu_time{phase="decode"} < 12 ms` → an absolute limit for the candidate.
+//! Parses budgets, which are absolute limits for the candidate, such as `gpu_time{phase="decode"} < 12 ms`.
 
 use super::limit::UNITS;
 use super::{Scope, Severity, TimeMeasure};
@@ -6,12 +6,12 @@ use crate::condition::{Condition, Relation};
 use crate::gate::recording::COUNTS;
 use crate::program::{Phase, Query, nearest};
 
-/// A limit that is independent of the baseline.
+/// A limit that does not depend on the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     /// The text of the budget.
     pub text: String,
-    /// The severity of exceeding it.
+    /// The severity of a violation of the budget.
     pub severity: Severity,
     pub(in crate::gate) scope: Scope,
     pub(in crate::gate) quantity: Quantity,
@@ -31,7 +31,7 @@ impl Budget {
     /// Parses a budget.
     ///
     /// # Errors
-    /// A message that says what is wrong.
+    /// A message that describes the mistake.
     pub(super) fn parse(text: &str, severity: Severity) -> Result<Budget, String> {
         let condition = Condition::parse(text)?;
         let [bound] = &condition.bounds[..] else {
@@ -102,7 +102,7 @@ fn quantity(name: &str) -> Result<Quantity, String> {
     Err(unknown("quantity", name, &known))
 }
 
-/// The canonical label of a phase.
+/// Parses a phase and returns its canonical label.
 pub(super) fn phase(text: &str) -> Result<String, String> {
     match Phase::from_label(text) {
         Some(phase) => Ok(phase.label().to_owned()),
@@ -110,7 +110,7 @@ pub(super) fn phase(text: &str) -> Result<String, String> {
     }
 }
 
-/// `unknown rule `new_kernal`; did you mean `new_kernel`?`
+/// An error such as "unknown rule `new_kernal`; did you mean `new_kernel`?"
 pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("unknown {what} `{word}`; did you mean `{near}`?"),

@@ -1,11 +1,11 @@
-//! `2027-01-31` → a day that can be compared with today.
+//! Parses dates such as `2027-01-31`, which can be compared with today.
 
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A day.
+/// A calendar day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
     year: i64,
@@ -40,7 +40,7 @@ fn is_leap(year: i64) -> bool {
     (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
 }
 
-/// Days from 1970-01-01 to the first of January of a year.
+/// Number of days from 1970-01-01 to the first of January of a year.
 fn days_before(year: i64) -> i64 {
     let past = year - 1;
     let leaps = past / 4 - past / 100 + past / 400;

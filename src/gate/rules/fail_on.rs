@@ -1,4 +1,4 @@
-//! `step:5%`, `gpu:200us`, `5%` → a limit for one time of the whole program, for `diff --fail-on`.
+//! Parses the limit of `diff --fail-on`, such as `step:5%`, `gpu:200us` or `5%`.
 
 use super::Limit;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FailOn {
-    /// What is measured; the wall time by default.
+    /// The limited measure; the wall time by default.
     pub measure: StepMeasure,
     /// The allowed increase: a share or a time, never a count.
     pub limit: Limit,
@@ -25,13 +25,13 @@ pub struct FailOn {
 /// A measure of a step, or of the whole trace if it has no steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepMeasure {
-    /// Its wall time: busy + idle.
+    /// The wall time of a step: busy + idle.
     Wall,
-    /// The sum of the times of its GPU events.
+    /// The total time of the GPU events of a step.
     GpuTime,
-    /// The time in which the GPU is busy.
+    /// The time during which the GPU is busy.
     Busy,
-    /// The time in which the GPU is idle.
+    /// The time during which the GPU is idle.
     Idle,
 }
 
@@ -39,7 +39,7 @@ impl StepMeasure {
     const ALL: [StepMeasure; 4] =
         [StepMeasure::Wall, StepMeasure::GpuTime, StepMeasure::Busy, StepMeasure::Idle];
 
-    /// The word for it in `--fail-on`.
+    /// The word for the measure in `--fail-on`.
     fn word(self) -> &'static str {
         match self {
             StepMeasure::Wall => "step",
@@ -49,7 +49,7 @@ impl StepMeasure {
         }
     }
 
-    /// The words for it in messages.
+    /// The words for the measure in messages.
     pub(in crate::gate) fn words(self) -> &'static str {
         match self {
             StepMeasure::Wall => "step time",

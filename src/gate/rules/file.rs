@@ -1,4 +1,4 @@
-//! A TOML file → [`Rules`], or its first error.
+//! Parses a TOML file into [`Rules`], or reports the first error.
 
 use super::budget::{phase, unknown};
 use super::{
@@ -40,7 +40,7 @@ struct RuleTable {
     hard: Option<bool>,
 }
 
-/// `2`, or `"5%"`.
+/// A number in a rule file, such as `2` or `"5%"`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -57,14 +57,14 @@ struct AllowTable {
     until: Option<String>,
 }
 
-/// The error is a message without the file name.
+/// The result of parsing; the error is a message without the file name.
 type Parsed<T> = std::result::Result<T, String>;
 
 impl Rules {
-    /// Reads the rules of a file.
+    /// Reads a rule file.
     ///
     /// # Errors
-    /// If it cannot be read, is not valid TOML, uses unknown names, or contradicts itself.
+    /// The file cannot be read, is not valid TOML, uses unknown names, or contradicts itself.
     pub fn read(path: impl AsRef<Path>) -> Result<Rules> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -72,10 +72,10 @@ impl Rules {
         Rules::parse(&text, path)
     }
 
-    /// Parses rules; `path` names the text in errors.
+    /// Parses rules. Error messages refer to the text as `path`.
     ///
     /// # Errors
-    /// If it is not valid TOML, uses unknown names, or contradicts itself.
+    /// The text is not valid TOML, uses unknown names, or contradicts itself.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
         Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)
@@ -200,7 +200,7 @@ impl Rules {
 impl FromStr for Inconclusive {
     type Err = Error;
 
-    /// Parses `fail` or `pass`.
+    /// Parses `fail` or `pass`, the outcome of an inconclusive gate.
     fn from_str(word: &str) -> Result<Inconclusive> {
         inconclusive(word).map_err(|message| Error::usage(word, message))
     }

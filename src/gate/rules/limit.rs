@@ -1,4 +1,4 @@
-//! `5%`, `200us`, `1.5 ms`, `3` → the allowed increase.
+//! Parses an allowed increase such as `5%`, `200us`, `1.5 ms` or `3`.
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -30,10 +30,10 @@ impl FromStr for Limit {
 }
 
 impl Limit {
-    /// The limit with this number and unit.
+    /// Creates a limit from a number and a unit.
     ///
     /// # Errors
-    /// If the number or the unit is invalid.
+    /// The number or the unit is invalid.
     pub fn of(number: &str, unit: &str) -> Result<Limit> {
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         let value = value.ok_or_else(|| {
@@ -54,7 +54,7 @@ impl Limit {
         }
     }
 
-    /// The allowed increase over `before`, in the same unit.
+    /// The allowed increase over the baseline value `before`, in the unit of `before`.
     pub fn above(self, before: f64) -> f64 {
         match self {
             Limit::Percent(percent) => before * percent / 100.0,

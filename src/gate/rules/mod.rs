@@ -1,4 +1,4 @@
-//! The rules to check: those of a TOML file, plus defaults.
+//! The rules that a gate checks: those of a TOML file, plus defaults.
 //!
 //! Every structural rule applies everywhere unless the rule file overrides it. If several rules with the
 //! same name cover a change, the last one wins. See `docs/reference/gate-rules.md`.
@@ -23,15 +23,15 @@ pub use time::{TimeMeasure, TimeRule};
 
 use crate::program::Query;
 
-/// The code for `tolerate` that accepts calls missing in some steps of one side only.
+/// The code in `tolerate` that accepts calls that some steps of only one side lack.
 pub(in crate::gate) const MISSING_IN_STEPS: &str = "missing_in_steps";
 
 /// The severity of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The gate fails.
+    /// A violation makes the gate fail.
     Error,
-    /// The violation is reported.
+    /// A violation is reported, but the gate does not fail.
     Warning,
     /// The rule is not checked.
     Off,
@@ -41,7 +41,7 @@ impl Severity {
     /// All severities.
     pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Off];
 
-    /// The word for it in rule files.
+    /// The word for the severity in rule files.
     pub fn label(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -56,19 +56,19 @@ impl Severity {
 pub struct Scope {
     /// The rule applies at and below the calls that match this query.
     pub path: Option<Query>,
-    /// The rule applies in this phase.
+    /// The rule applies only in this phase.
     pub phase: Option<String>,
-    /// The rule applies to work of this category.
+    /// The rule applies only to work of this category.
     pub category: Option<String>,
 }
 
 impl Scope {
-    /// Whether it covers everything.
+    /// Whether the scope covers everything.
     pub fn is_all(&self) -> bool {
         *self == Scope::default()
     }
 
-    /// The scope in words; empty for everywhere.
+    /// Describes the scope; empty if it covers everything.
     pub fn words(&self) -> String {
         let path = self.path.as_ref().map(|path| path.text().to_owned());
         let phase = self.phase.as_ref().map(|phase| format!("phase {phase}"));
@@ -80,11 +80,11 @@ impl Scope {
 /// A structural rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// What it checks.
+    /// What the rule checks.
     pub rule: StructureRule,
     /// Where the rule applies.
     pub scope: Scope,
-    /// The allowed increase; none if `None`.
+    /// The allowed increase; `None` allows none.
     pub allowed: Option<Limit>,
     /// The severity of a violation.
     pub severity: Severity,
@@ -93,7 +93,7 @@ pub struct Rule {
 /// The outcome of a gate that found no violation but could not check everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Inconclusive {
-    /// The gate is inconclusive, which has an exit code of its own.
+    /// The gate is inconclusive, which has its own exit code.
     #[default]
     Fails,
     /// The gate passes.
@@ -103,24 +103,25 @@ pub enum Inconclusive {
 /// Everything that a gate checks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Structural rules, in the order of the file.
+    /// Rules about the structure, in file order.
     pub structure: Vec<Rule>,
-    /// Time rules.
+    /// Rules about times relative to the baseline.
     pub time: Vec<TimeRule>,
-    /// Absolute limits.
+    /// Absolute limits for the candidate.
     pub budgets: Vec<Budget>,
-    /// Violations that are allowed.
+    /// Exceptions that allow violations.
     pub allow: Vec<Allow>,
-    /// How an undecided gate ends.
+    /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// Maximum difference between the sides in the share of GPU time whose launch is in the trace, 0 to 1.
+    /// Maximum difference between the sides in the share of GPU time whose launch is in the trace, from 0 to
+    /// 1.
     pub lost_launches: f64,
     /// Codes of [`Obstacle`](crate::program::Obstacle) that do not prevent the comparison.
     pub tolerate: Vec<String>,
 }
 
 impl Rules {
-    /// The same rules without time rules and time budgets.
+    /// Returns the same rules without time rules and time budgets.
     #[must_use]
     pub fn structure_only(mut self) -> Rules {
         self.time.clear();

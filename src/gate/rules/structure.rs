@@ -1,4 +1,4 @@
-//! The rules about the structure: what a change does to a step, or what kind of change it is.
+//! The structural rules, each about one effect or one kind of change.
 
 use crate::analysis::ChangeKind;
 use crate::gate::rules::Severity;
@@ -6,43 +6,43 @@ use crate::gate::rules::Severity;
 /// A structural rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StructureRule {
-    /// A call that waits for the GPU: a synchronization, a blocking copy, `aten::item`.
+    /// A call waits for the GPU: a synchronization, a blocking copy, `aten::item`.
     NewSync,
-    /// More copies, or more bytes copied.
+    /// More copies are made, or more bytes are copied.
     NewCopy,
-    /// More compiled regions per step: the compiler breaks the graph more often.
+    /// More compiled regions run per step because the compiler breaks the graph more often.
     GraphBreaks,
-    /// Fewer launches of captured graphs, or fewer kernels in them.
+    /// Fewer captured graphs are launched, or fewer kernels run in them.
     GraphReplayLost,
-    /// Several ops or kernels now do what one did before.
+    /// Several ops or kernels do what one op or kernel did before.
     LostFusion,
-    /// More kernels per call of an op.
+    /// A call of an op launches more kernels.
     KernelsPerCall,
     /// An op launches a different kernel than before.
     NewKernel,
-    /// GPU work that an op no longer launches, without a replacement.
+    /// An op no longer launches some GPU work, without a replacement.
     GoneKernel,
-    /// More launches per step.
+    /// More launches happen per step.
     LaunchesPerStep,
-    /// More communication.
+    /// More communication happens.
     Collectives,
-    /// An op, or a module with its ops, that is new or is called more often than before.
+    /// An op, or a module with its ops, is new or is called more often than before.
     NewOp,
-    /// An op or module that is no longer called, or is called less often than before.
+    /// An op or module is no longer called, or is called less often than before.
     GoneOp,
-    /// Arguments of a different type.
+    /// Arguments have a different type.
     DtypeChange,
-    /// Arguments of a different shape.
+    /// Arguments have a different shape.
     ShapeChange,
-    /// Arguments in a different memory layout.
+    /// Arguments have a different memory layout.
     LayoutChange,
-    /// A change of this kind.
+    /// There is a change of this kind.
     Kind(ChangeKind),
 }
 
 impl StructureRule {
-    /// The rules that are checked without a rule file, in the order of reports. A change of one of the last
-    /// kinds may violate no other rule.
+    /// The rules that are checked without a rule file, in the order of reports. The last rules are kinds of
+    /// changes that may violate no other rule.
     pub const ALL: [StructureRule; 22] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
@@ -73,10 +73,9 @@ impl StructureRule {
         StructureRule::every().find(|rule| rule.label() == name)
     }
 
-    /// All rules that a rule file may name.
     pub(in crate::gate) fn every() -> impl Iterator<Item = StructureRule> {
-        // Every change of collectives violates the rule of that name.
-        // What the profiler recorded is not part of the program. A baseline file has no memory events.
+        // Three kinds of changes have no rule of their own: collectives violate the rule of that name, the
+        // recording is not part of the program, and a baseline file has no memory events.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(kind, ChangeKind::Collectives | ChangeKind::Recording | ChangeKind::Leak)
@@ -86,7 +85,7 @@ impl StructureRule {
         StructureRule::ALL.into_iter().chain(kinds.map(StructureRule::Kind))
     }
 
-    /// The word for it in rule files.
+    /// The name of the rule in rule files.
     pub fn label(self) -> &'static str {
         match self {
             StructureRule::KernelsPerCall => "kernels_per_call",
@@ -108,9 +107,9 @@ impl StructureRule {
         }
     }
 
-    /// The severity of a violation without a rule file. Python code that calls no ops, code that is compiled
-    /// or loaded, and another environment may be harmless, and what they cost is checked by the rules about
-    /// time.
+    /// The severity of a violation if no rule file sets it. Python code that calls no ops, code that is
+    /// compiled or loaded, and a different environment may be harmless, and the rules about time cover their
+    /// cost.
     pub fn usual(self) -> Severity {
         match self {
             StructureRule::Kind(
@@ -135,7 +134,7 @@ impl StructureRule {
         }
     }
 
-    /// What a violation means, for people.
+    /// What a violation of the rule means, in words.
     pub fn words(self) -> &'static str {
         match self {
             StructureRule::KernelsPerCall => "more kernels per call",

@@ -1,4 +1,4 @@
-//! A time rule: the measure, the allowed increase, and the evidence required.
+//! Time rules, each with a measure, an allowed increase and the required evidence.
 
 use super::{Limit, Scope, Severity};
 
@@ -7,18 +7,18 @@ use super::{Limit, Scope, Severity};
 pub enum TimeMeasure {
     /// The step time that `diff` reports: busy and idle time of the step.
     StepWall,
-    /// The sum of the kernels, copies and memsets launched in the step.
+    /// The total time of the kernels, copies and memsets launched in the step.
     GpuTime,
-    /// The self time of ops, in traces without GPU work.
+    /// The total self time of ops, in traces without GPU work.
     HostTime,
-    /// The time in which the GPU is idle.
+    /// The time during which the GPU is idle.
     Idle,
-    /// Communication that does not overlap with computation.
+    /// The time of communication that does not overlap with computation.
     ExposedCommunication,
 }
 
 impl TimeMeasure {
-    /// All measures.
+    /// All time measures.
     pub const ALL: [TimeMeasure; 5] = [
         TimeMeasure::StepWall,
         TimeMeasure::GpuTime,
@@ -27,7 +27,7 @@ impl TimeMeasure {
         TimeMeasure::ExposedCommunication,
     ];
 
-    /// The word for it in rule files.
+    /// The word for the measure in rule files.
     pub fn label(self) -> &'static str {
         match self {
             TimeMeasure::StepWall => "step_wall",
@@ -38,40 +38,40 @@ impl TimeMeasure {
         }
     }
 
-    /// Whether it can be measured for parts of a step, not just for whole steps.
+    /// Whether the measure exists for parts of a step, not only for whole steps.
     pub fn is_of_places(self) -> bool {
         matches!(self, TimeMeasure::GpuTime | TimeMeasure::HostTime)
     }
 }
 
-/// A rule about time.
+/// A rule about a time relative to the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeRule {
-    /// What is measured.
+    /// The limited measure.
     pub measure: TimeMeasure,
     /// Where the rule applies.
     pub scope: Scope,
     /// The allowed increase.
     pub limit: Limit,
-    /// The least increase that is a violation, in µs, even if `limit` allows less.
+    /// The minimum increase that is a violation, in µs, even if `limit` allows less.
     pub least_us: f64,
-    /// Whether it can fail with one run per side.
+    /// Whether the rule can fail given one run per side.
     pub hard: bool,
     /// The severity of a violation.
     pub severity: Severity,
-    /// Whether the user configured it; a default rule is skipped if its measure is missing.
+    /// Whether the user configured the rule. A default rule is skipped if its measure is missing.
     pub is_asked: bool,
 }
 
-/// Default limit for the step time and host time, in percent.
+/// Default limit for the step time and the host time, in percent.
 const USUAL_WALL: f64 = 10.0;
 /// Default limit for the GPU time, in percent.
 const USUAL_GPU: f64 = 5.0;
-/// Smaller increases, in µs, pass the default rules.
+/// Default minimum increase that violates a rule, in µs.
 const USUAL_LEAST: f64 = 50.0;
 
 impl TimeRule {
-    /// A user's rule for whole steps.
+    /// Creates a user's rule for whole steps.
     pub fn asked(measure: TimeMeasure, limit: Limit) -> TimeRule {
         TimeRule {
             measure,

@@ -1,5 +1,5 @@
-//! The outcomes → CSV: a line for each kernel type of each scenario. It has no totals, so that
-//! columns can be summed.
+//! Renders the outcomes as CSV, with a line for each kernel type of each scenario. There are no total lines,
+//! so columns can be summed.
 
 use super::figures::rounded;
 use crate::escape::cell;
@@ -22,20 +22,20 @@ const COLUMNS: [&str; 11] = [
 
 pub(super) fn render(outcomes: &[Outcome]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(COLUMNS).expect("writing to memory does not fail");
+    writer.write_record(COLUMNS).expect("writing to memory cannot fail");
     for outcome in outcomes {
         match outcome {
             Outcome::Compared(comparison) => {
                 for row in &comparison.rows {
                     let record = record(&comparison.scenario.name, row);
-                    writer.write_record(record).expect("writing to memory does not fail");
+                    writer.write_record(record).expect("writing to memory cannot fail");
                 }
             }
             Outcome::Skipped { .. } => {}
         }
     }
-    let bytes = writer.into_inner().expect("writing to memory does not fail");
-    String::from_utf8(bytes).expect("all cells are text")
+    let bytes = writer.into_inner().expect("writing to memory cannot fail");
+    String::from_utf8(bytes).expect("all cells are UTF-8")
 }
 
 fn record(scenario: &str, row: &Row) -> [String; 11] {

@@ -1,13 +1,13 @@
-//! Numbers → text in tables, with one decimal, a sign on differences, and nothing if undefined.
+//! Formats the numbers in tables: one decimal, a sign on differences, and empty text for undefined values.
 
 use crate::trace::Nanos;
 
-/// Microseconds with one decimal.
+/// Formats a time as microseconds with one decimal.
 pub(super) fn micros(time: Nanos) -> String {
     format!("{:.1}", time.as_micros())
 }
 
-/// A difference in percent, with its sign; empty if undefined.
+/// Formats a difference in percent with its sign; empty if undefined.
 pub(super) fn difference(percent: Option<f64>) -> String {
     match percent {
         None => String::new(),
@@ -16,28 +16,28 @@ pub(super) fn difference(percent: Option<f64>) -> String {
     }
 }
 
-/// A share in percent; empty if undefined.
+/// Formats a share in percent; empty if undefined.
 pub(super) fn share(percent: Option<f64>) -> String {
     percent.map(|value| format!("{value:.1}%")).unwrap_or_default()
 }
 
-/// A number of kernels, with a decimal only if it is not whole.
+/// Formats a number of kernels, with a decimal only if the number is not whole.
 pub(super) fn count(count: f64) -> String {
     if count.fract() == 0.0 { format!("{count:.0}") } else { format!("{count:.1}") }
 }
 
-/// The value rounded to three decimals, for files that programs read.
+/// Rounds a value to three decimals, for files that programs read.
 pub(super) fn rounded(value: f64) -> f64 {
-    // Adding zero turns -0 into 0.
+    // Adding zero turns −0 into 0.
     (value * 1e3).round() / 1e3 + 0.0
 }
 
-/// Whether it is 0 with one decimal, which has no sign.
+/// Whether a value appears as 0 with one decimal, so it needs no sign.
 fn is_shown_as_zero(value: f64) -> bool {
     value.abs() < 0.05
 }
 
-/// `1 op`, `2 ops`, `2 passes`.
+/// Formats a count with its noun, such as `1 op`, `2 ops` or `2 passes`.
 pub(super) fn counted(count: u64, noun: &str) -> String {
     let ending = match (count, noun.ends_with('s')) {
         (1, _) => "",
@@ -47,7 +47,7 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-/// A figure inside a sentence, where an empty text would look like a mistake.
+/// A figure for a sentence, where empty text would look like a mistake.
 pub(super) fn stated(figure: String) -> String {
     if figure.is_empty() { "undefined".to_owned() } else { figure }
 }

@@ -1,4 +1,4 @@
-//! The outcomes → Markdown tables, for a merge request or a job summary.
+//! Renders the outcomes as Markdown tables, for a merge request or a job summary.
 
 use super::table::{self, HEADS};
 use crate::escape::one_line;
@@ -53,7 +53,7 @@ fn table_line<const N: usize>(cells: &[String; N]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Names come from files, so Markdown markup is escaped and line breaks are removed.
+/// Escapes the Markdown markup in a name from a file, and removes line breaks.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in one_line(text).chars() {

@@ -1,4 +1,4 @@
-//! The outcomes of scenarios → a report as text, in one of four formats.
+//! Renders the outcomes of scenarios as a report in one of four text formats.
 
 mod csv;
 mod figures;
@@ -17,16 +17,16 @@ use std::str::FromStr;
 pub enum Format {
     /// Tables for a terminal.
     Text,
-    /// Everything, with a versioned schema.
+    /// JSON with all data and a versioned schema.
     Json,
-    /// A line for each kernel type of each scenario.
+    /// CSV with a line for each kernel type of each scenario.
     Csv,
-    /// Tables for a merge request or a job summary.
+    /// Markdown tables for a merge request or a job summary.
     Markdown,
 }
 
 impl Format {
-    /// The format for the extension of a file name: `.txt`, `.json`, `.csv` or `.md`.
+    /// The format that a file name extension stands for: `.txt`, `.json`, `.csv` or `.md`.
     pub fn of_path(path: impl AsRef<Path>) -> Option<Format> {
         let ending = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
         match ending.as_str() {
@@ -53,8 +53,8 @@ impl FromStr for Format {
     }
 }
 
-/// The report of `outcomes`, ending in a newline. Text and Markdown show the `top` largest kernel
-/// types of each scenario and one sum for the rest. JSON and CSV contain all kernel types.
+/// Renders `outcomes` as a report that ends in a newline. Text and Markdown show the `top` largest kernel
+/// types of each scenario and one sum of all others. JSON and CSV contain all kernel types.
 pub fn render(outcomes: &[Outcome], format: Format, top: usize) -> String {
     match format {
         Format::Text => text::render(outcomes, top),

@@ -1,13 +1,11 @@
-//! A comparison → the cells of its table, which the text and Markdown formats lay out.
+//! Produces the table cells of a comparison, which the text and Markdown formats lay out.
 
 use super::figures;
 use crate::model::compare::{Amounts, Row, total};
 use crate::model::scenario::ModelComparison;
 
-/// The cells of one line.
 pub(super) type Line = [String; 10];
 
-/// The heads of the columns.
 pub(super) const HEADS: [&str; 10] = [
     "kernel type",
     "model µs",
@@ -26,7 +24,7 @@ pub(super) fn is_number(column: usize) -> bool {
     (1..=7).contains(&column)
 }
 
-/// The `top` largest rows, a line for the rest if there are more, and the total line.
+/// The `top` largest rows, a line that sums up all other rows if there are any, and the total line.
 pub(super) fn lines(comparison: &ModelComparison, top: usize) -> Vec<Line> {
     let (shown, rest) = comparison.rows.split_at(top.min(comparison.rows.len()));
     let mut lines: Vec<Line> = shown.iter().map(row_line).collect();
@@ -66,7 +64,7 @@ fn line(
     ]
 }
 
-/// The sentences below the table: coverage, then the overall errors.
+/// The sentences below the table: the coverage, then the overall errors.
 pub(super) fn summary(comparison: &ModelComparison) -> [String; 2] {
     let accuracy = &comparison.accuracy;
     let coverage: Vec<String> = accuracy
@@ -92,7 +90,7 @@ fn stated_share(percent: Option<f64>) -> String {
     figures::stated(figures::share(percent))
 }
 
-/// Two lines about the inputs: the model's trace, and the profile.
+/// Two lines that describe the inputs: the model's trace, and the profile.
 pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
     let scenario = &comparison.scenario;
     let process = &comparison.process;
@@ -118,7 +116,7 @@ pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
     ]
 }
 
-/// The contributors to the weighted error: kernel type, points, and the row's error.
+/// The contributors to the weighted error: kernel type, points, and the error of the row.
 pub(super) fn contributors(comparison: &ModelComparison) -> Vec<[String; 3]> {
     let largest = comparison.accuracy.contributors.iter();
     largest

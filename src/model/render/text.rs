@@ -1,10 +1,10 @@
-//! The outcomes → tables for a terminal.
+//! Renders the outcomes as tables for a terminal.
 
 use super::table::{self, HEADS};
 use crate::escape::one_line;
 use crate::model::scenario::{ModelComparison, Outcome};
 
-/// Maximum width of a cell, in characters; names can have thousands.
+/// Maximum width of a cell, in characters; some names have thousands.
 const WIDEST: usize = 64;
 
 pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
@@ -38,7 +38,7 @@ fn scenario(comparison: &ModelComparison, top: usize) -> String {
     lines.iter().map(|line| format!("{}\n", one_line(line).trim_end())).collect()
 }
 
-/// The cells in columns, two blanks apart, with numbers right-aligned.
+/// Lays out cells in columns separated by two blanks, with numbers right-aligned.
 fn laid_out<const N: usize>(
     lines: &[[String; N]],
     is_number: impl Fn(usize) -> bool,

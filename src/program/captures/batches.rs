@@ -1,4 +1,4 @@
-//! Annotations → the batch that each graph was captured for, and the batch of each replay.
+//! Reads from annotations the batch that each graph was captured for, and the batch of each replay.
 
 use super::{Captures, GraphId};
 use crate::program::annotations::{Annotation, Meaning, annotations};
@@ -6,14 +6,16 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 
-/// What is known about batches.
+/// The batches of captured graphs and of replays.
 pub(super) struct Batches {
-    /// The annotation around the capture of each graph, and the batch size from it or from the file's hint.
+    /// For each graph, the annotation around its capture, and the batch size from the annotation or
+    /// the file's hint.
     captured: FxHashMap<GraphId, (Option<EventId>, Option<u64>)>,
     replayed: Vec<Annotation>,
 }
 
-/// The batch of a replay. Engines capture graphs either for a number of requests or of tokens.
+/// The batch of a replay. Engines capture graphs either for a number of requests or for a number of
+/// tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ReplayedBatch {
     pub(super) requests: u64,
@@ -23,13 +25,13 @@ pub(super) struct ReplayedBatch {
 /// How well the batch that a graph was captured for suits a replay, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Suits {
-    /// It is the same batch.
+    /// The two batches are equal.
     Exactly,
-    /// It is the next larger batch, to which the engine padded.
+    /// The graph's batch is the next larger one, to which the engine padded.
     Padded(u64),
     /// The batch of the graph or of the replay is unknown.
     Unknown,
-    /// It is too small, or too large for an engine to pad to it.
+    /// The graph's batch is too small, or too large for an engine to pad to it.
     Not,
 }
 
@@ -63,7 +65,7 @@ impl Batches {
         self.captured.get(&graph).and_then(|&(_, size)| size)
     }
 
-    /// The group of a graph. The graphs of one group are captured, and replayed, one after the other.
+    /// The group of a graph. The graphs of a group are captured, and replayed, one after the other.
     pub(super) fn group(&self, graph: GraphId) -> (u32, Option<EventId>) {
         (graph.capture, self.captured.get(&graph).and_then(|&(event, _)| event))
     }

@@ -1,4 +1,4 @@
-//! A replay → the captured graphs that it may have replayed, best first.
+//! Ranks the captured graphs that a graph launch may have replayed, best first.
 //!
 //! Equal replays and equal captured graphs (the pieces of identical layers) are aligned only once.
 
@@ -8,27 +8,28 @@ use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Minimum share of the launches, and of the kernels, that must be aligned for a graph to fit.
+/// Minimum fraction of the launches, and of the kernels, that must be aligned for a graph to fit.
 const LEAST_PLACED: f64 = 0.85;
-/// Maximum number of launches and kernels that may be left over on *both* sides, as a share of the
-/// kernels. If more are left over, work was replaced rather than dropped, so it is a different
-/// graph.
+/// Maximum number of launches and kernels that may be left over on *both* sides, as a fraction of
+/// the kernels. If more are left over, work was replaced rather than dropped, so the graph is a
+/// different one.
 const MOST_REPLACED: f64 = 0.02;
-/// Minimum share of kernels that do the work of their op, if names are not recorded. Anything less
-/// is chance.
+/// Minimum fraction of kernels that must do the work of their op, if names are not recorded. Any
+/// lower fraction can be due to chance.
 const LEAST_AGREEMENT: f64 = 0.8;
-/// Minimum share of the launches that must be aligned if the replay continues after the end of the trace.
+/// Minimum fraction of the launches that must be aligned if the replay may continue after the end
+/// of the trace.
 const LEAST_OF_CUT_OFF: f64 = 0.5;
-/// Maximum number of distinct captured graphs to align with a replay; those with the most in common
-/// are used.
+/// Maximum number of distinct captured graphs that are aligned with a replay; those with the most
+/// in common are chosen.
 const ALIGNED: usize = 16;
 
 /// Whether a replay is completely in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplayEnd {
-    /// It is, because another replay follows it.
+    /// The replay is complete, because another replay follows it.
     Recorded,
-    /// It is the last replay, which may continue after the end of the trace.
+    /// The replay is the last one, so it may continue after the end of the trace.
     MayBeMissing,
 }
 
@@ -37,41 +38,41 @@ pub(super) enum ReplayEnd {
 pub(super) struct Candidate {
     pub(super) graph: GraphId,
     pub(super) alignment: Arc<Alignment>,
-    /// Why it does not fit; `None` if it may.
+    /// Why the graph does not fit; `None` if it may fit.
     pub(super) misfit: Option<Misfit>,
     suits: Suits,
-    /// Captured launches without a kernel of the replay.
+    /// Number of captured launches without a kernel in the replay.
     left_over: usize,
 }
 
 impl Candidate {
-    /// Whether only the order can decide between the two.
+    /// Whether two graphs fit so equally that only the order can decide.
     pub(super) fn is_as_good_as(&self, other: &Candidate) -> bool {
         self.rank() == other.rank()
     }
 
-    /// Sort key: fitting graphs first, then by batch, then by the number of placed launches, then
-    /// by the launches left over, then by agreement.
+    /// Sort key: fitting graphs first, then by batch, by number of placed launches, by number of
+    /// launches left over, and by agreement.
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
-            // If no graph fits, the nearest one by kernels is reported.
+            // If no graph fits, the one with the most similar kernels is reported.
             Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
             None => (false, self.suits, placed, self.left_over, -agreement),
         }
     }
 }
 
-/// Captured graphs with equal launches.
+/// Captured graphs that have equal launches.
 struct Kind {
     launched: Vec<Launched>,
     graphs: Vec<GraphId>,
-    /// How often each kernel name occurs in it.
+    /// How often each kernel name occurs in the graph.
     bag: FxHashMap<u32, u32>,
 }
 
-/// The captured graphs by what they launch, with a cache of alignments.
+/// The captured graphs, grouped by what they launch, with a cache of alignments.
 pub(super) struct Fitting<'a> {
     batches: &'a Batches,
     alphabet: Alphabet,
@@ -149,7 +150,8 @@ impl<'a> Fitting<'a> {
 }
 
 impl Kind {
-    /// The maximum number of pairs in an alignment, and the number of launches left over in that case.
+    /// An upper bound on the pairs in an alignment, and the number of launches that would then be
+    /// left over.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self
@@ -170,7 +172,7 @@ fn bag(names: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
     bag
 }
 
-/// Why the launches cannot have produced the kernels.
+/// Why the launches cannot have produced the kernels; `None` if they can.
 fn misfit(
     alignment: &Alignment,
     launches: usize,

@@ -1,10 +1,10 @@
-//! Capture traces and a tree → the tree with the captured calls below its graph launches.
+//! Adds the captured calls of capture traces below the graph launches of a tree.
 //!
 //! Two criteria select the captured graph that a launch replays: the batch size in the engine's
 //! annotations, and the alignment of the captured launches with the replayed kernels. If several
-//! graphs fit equally well, the order in which they were captured decides. If none fits, the
-//! nearest one is reported with the reason, and the kernels go below the parts of the program that
-//! they name, or stay at the graph launch.
+//! graphs fit equally well, the order in which they were captured decides. If none fits, the most
+//! similar graph is reported with the reason. The kernels then go below the program parts that they
+//! name, or stay at the graph launch.
 
 mod batches;
 mod fit;
@@ -41,14 +41,14 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
     captures: Vec<Arc<Capture>>,
-    /// The batch that each file was captured for, known from outside of the trace.
+    /// The batch that each file was captured for, if known from outside the trace.
     hints: Vec<Option<u64>>,
-    /// Whether graphs stay unchanged even if their kernels name parts of the program.
+    /// Whether graph launches stay unchanged even if their kernels name parts of the program.
     leaves_graphs: bool,
     notes: Notes,
 }
 
-/// A graph of a capture: the positions of the capture and of the graph in it.
+/// Id of a captured graph: the position of its capture, and its position in the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct GraphId {
     capture: u32,
@@ -65,8 +65,8 @@ impl Captures {
         captures
     }
 
-    /// Adds a trace. `batch` is the size that it was captured for, if that is known from outside of
-    /// the trace; an annotation in the trace takes precedence.
+    /// Adds a capture trace. `batch` is the size that the trace was captured for, if known from
+    /// outside the trace; an annotation in the trace takes precedence.
     pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
         let capture = Capture::of(trace);
         told::reading(&capture, &mut self.notes);
@@ -79,24 +79,24 @@ impl Captures {
         self.notes.add(code, 1, hint, || message);
     }
 
-    /// The traces.
+    /// The capture traces.
     pub fn captures(&self) -> &[Arc<Capture>] {
         &self.captures
     }
 
-    /// Whether there are no traces.
+    /// Whether there are no capture traces.
     pub fn is_empty(&self) -> bool {
         self.captures.is_empty()
     }
 
-    /// Oddities of the captures themselves.
+    /// Irregularities of the captures themselves.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// The tree with the calls of the fitting captured graph below each graph launch, and each GPU
-    /// event of the replay below the call that launched it. If no graph fits, the parts of the
-    /// program that the GPU events name are added instead. [`CallTree::replays`] and
+    /// Returns the tree with the calls of the fitting captured graph below each graph launch, and
+    /// each GPU event of the replay below the call that launched it. If no graph fits, the program
+    /// parts that the GPU events name are added instead. [`CallTree::replays`] and
     /// [`CallTree::notes`] report what was searched for, found and missed.
     #[must_use]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {

@@ -1,16 +1,16 @@
-//! Captured graphs that fit a replay equally well → the one that the order of captures and replays
-//! indicates.
+//! Chooses among captured graphs that fit a replay equally well, by the order of captures and
+//! replays.
 //!
-//! Engines capture the pieces of a model one after the other, and replay them in that order:
+//! Engines capture the pieces of a model one after the other, and replay them in the same order:
 //!
 //! ```text
 //! captured   a b b b c            the three b are alike
 //! replayed   a b b b c a b b b c  the first b after a is the first one, in each round
 //! ```
 //!
-//! Of all possible choices, the one with the most transitions from a graph to its successor in the
-//! same group is taken; the transition from the last graph to the first counts, too. Launches of
-//! the same graph number (CUDA's `graph id`) get the same captured graph.
+//! The chosen sequence of graphs has the most transitions from a graph to its successor in the same
+//! group. The transition from the last graph to the first counts, too. Launches with the same graph
+//! number (CUDA's `graph id`) get the same captured graph.
 
 use super::fit::Candidate;
 use super::{Captures, GraphId};
@@ -18,10 +18,10 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// The capture and the annotation that the graphs of one batch share.
+/// Identifies the graphs of one batch: their capture and the annotation around them.
 type Group = (u32, Option<EventId>);
 
-/// For each launch, the position of the chosen candidate; `None` if none fits.
+/// For each launch, the index of the chosen candidate; `None` if none fits.
 pub(super) fn choose(
     tree: &CallTree,
     launches: &[CallId],
@@ -35,7 +35,7 @@ pub(super) fn choose(
     let mut order: Vec<usize> = (0..launches.len()).collect();
     let named = graphs.iter().all(Option::is_some);
     if named {
-        // Each number identifies one graph, and numbers increase in the order of capture.
+        // Each number identifies one graph, and the numbers increase in capture order.
         let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
         order.retain(|&at| seen.insert(graphs[at].unwrap_or(0), at).is_none());
         order.sort_by_key(|&at| (graphs[at], at));
@@ -64,7 +64,8 @@ fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
     graph.filter(|&graph| graph != 0)
 }
 
-/// The graph captured after each graph within its group; the successor of the last graph is the first.
+/// The graph captured after each graph within its group. The successor of the last graph is the
+/// first graph.
 fn successors(
     captures: &Captures,
     group: impl Fn(GraphId) -> Group,
@@ -91,7 +92,7 @@ fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     (0..candidates.len()).filter(fits)
 }
 
-/// A choice for one launch: the number of transitions to a successor that lead to it, and the
+/// A choice for one launch, with the number of successor transitions on the best path to it and the
 /// previous choice.
 #[derive(Clone, Copy)]
 struct Way {
@@ -100,7 +101,8 @@ struct Way {
     before: Option<usize>,
 }
 
-/// The choices with the most transitions to a successor; on a tie, the graphs captured first.
+/// The choices with the most transitions to a successor. On a tie, the graphs captured first are
+/// chosen.
 fn path(
     order: &[usize],
     candidates: &[Vec<Candidate>],

@@ -1,8 +1,9 @@
-//! A replay whose kernels name the parts of the program they were captured in → these parts as calls.
+//! Adds the program parts that the kernels of a graph replay name as calls.
 //!
-//! PyTorch writes the names given with `torch.cuda.graph_annotations.mark_kernels` during a graph capture
-//! into the kernels of its replays (`export_chrome_trace(…, cuda_graph_annotations=…)`). Of nested names it
-//! writes the innermost. Engines use module paths as names. A number in a path belongs to the part before it:
+//! PyTorch writes the names given with `torch.cuda.graph_annotations.mark_kernels` during a graph
+//! capture into the kernels of its replays (`export_chrome_trace(…, cuda_graph_annotations=…)`). If
+//! names are nested, PyTorch writes the innermost one. Engines use module paths as names. A number
+//! in a path belongs to the component before it:
 //!
 //! ```text
 //! kernel   its name                below the graph launch
@@ -16,19 +17,18 @@ use crate::trace::{CapturedAs, EventId, Graft, GraftedCall, Trace};
 use crate::tree::{CallId, CallTree, Ran};
 use rustc_hash::FxHashMap;
 
-/// The parts of one replay, in preorder.
+/// The program parts of one replay, in preorder.
 #[derive(Debug, Default)]
 struct Parts<'n> {
-    /// Their names, and their depths.
     calls: Vec<(&'n str, u32)>,
     /// The GPU events that name a part, each with the position of that part in `calls`.
     kernels: Vec<(EventId, u32)>,
 }
 
 impl<'n> Parts<'n> {
-    /// The parts that the GPU events of one replay name. Consecutive events of one name share a
-    /// part. The order is that of the graph's nodes if it is recorded, because streams run
-    /// concurrently.
+    /// The program parts that the GPU events of one replay name. Consecutive events with the same
+    /// name share a part. Events are in the order of the graph's nodes if it is recorded, because
+    /// streams run concurrently.
     fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
         let mut ran: Vec<&Ran> = ran.iter().collect();
         if ran.iter().all(|ran| ran.node.is_some()) {
@@ -56,8 +56,8 @@ impl<'n> Parts<'n> {
     }
 }
 
-/// The parts that the kernels of replays without a capture name, as synthetic capture traces. There
-/// is one trace for each distinct sequence of parts.
+/// Synthetic capture traces of the program parts that kernels name, for replays without a capture.
+/// Each distinct sequence of parts has one trace.
 pub(super) struct PartTraces {
     /// Number of recorded captures, which come before these traces in the list of sources.
     first: usize,
@@ -74,8 +74,8 @@ impl PartTraces {
         &self.traces
     }
 
-    /// The parts that the kernels of one replay name, to be inserted below its launch; `None` if no
-    /// kernel names a part.
+    /// The program parts that the kernels of one replay name, to be inserted below its launch.
+    /// `None` if no kernel names a part.
     pub(super) fn graft(&mut self, tree: &CallTree, launch: CallId, ran: &[Ran]) -> Option<Graft> {
         let parts = Parts::of(tree.trace(), ran);
         if parts.calls.is_empty() {

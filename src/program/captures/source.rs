@@ -1,4 +1,4 @@
-//! The source of a trace's captures → [`Captures`].
+//! Reads the [`Captures`] of a trace from their source.
 
 use super::Captures;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,10 +8,10 @@ use crate::tree::{CallTree, Capture, TreeOptions, names_graph_launch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The source of the captures of a trace's graphs.
+/// Where the captures of a trace's graphs come from.
 ///
-/// A trace in which graphs are both captured and launched is also its own capture, unless the
-/// source is [`CaptureSource::Nowhere`].
+/// A trace in which graphs are both captured and launched is also used as its own capture, unless
+/// the source is [`CaptureSource::Nowhere`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum CaptureSource {
@@ -22,11 +22,12 @@ pub enum CaptureSource {
     Files(Vec<PathBuf>),
     /// Traces that are already in memory.
     Traces(Vec<Arc<Trace>>),
-    /// No captures: graphs stay unchanged even if their kernels name parts of the program.
+    /// No captures. Graph launches stay unchanged even if their kernels name parts of the program.
     Nowhere,
 }
 
-/// The notes of a tree that report a useless capture. They are errors under `--strict`.
+/// The notes of a tree that report a useless capture. These notes are errors if `--strict` is
+/// given.
 const USELESS: [&str; 6] = [
     "CAPTURE_UNREADABLE",
     "CAPTURE_WITHOUT_GRAPH",
@@ -38,11 +39,11 @@ const USELESS: [&str; 6] = [
 
 impl CaptureSource {
     /// Reads the captures for a trace. `path` is the file that the trace was read from, if known.
-    /// Nothing is read if the trace contains no graph launch.
+    /// If the trace contains no graph launch, nothing is read.
     ///
     /// # Errors
-    /// If a file or folder given by the user cannot be read. For one found next to the trace this
-    /// is only a note, except under [`ReadOptions::strict`].
+    /// Fails if a file or folder given by the user cannot be read. For a folder found next to the
+    /// trace, this is only a note, except with [`ReadOptions::strict`].
     pub fn open(
         &self,
         trace: &Arc<Trace>,
@@ -117,11 +118,11 @@ impl Captures {
         Ok(())
     }
 
-    /// The tree with captured calls, and with the parts of the program that the kernels of graphs
-    /// name. It is unchanged if the source is [`CaptureSource::Nowhere`].
+    /// Returns the tree with captured calls and with the program parts that the kernels of graphs
+    /// name. If the source is [`CaptureSource::Nowhere`], the tree is unchanged.
     ///
     /// # Errors
-    /// If `reading` is strict and a capture was of no use.
+    /// Fails if `reading` is strict and a capture could not be used.
     pub fn complete(
         &self,
         tree: CallTree,
@@ -139,10 +140,10 @@ impl Captures {
         Ok(tree)
     }
 
-    /// Turns a note of a useless capture into an error.
+    /// Turns a note about a useless capture into an error.
     ///
     /// # Errors
-    /// If the tree has such a note.
+    /// Fails if the tree has a note about a useless capture.
     fn strictly(tree: &CallTree) -> Result<()> {
         match USELESS.iter().find_map(|code| tree.notes().get(code)) {
             None => Ok(()),

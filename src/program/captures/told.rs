@@ -1,11 +1,11 @@
-//! The result of reading captures → notes: what was found, used and missed.
+//! Reports the result of reading captures as notes: what was found, used and missed.
 
 use super::Captures;
 use crate::program::counted;
 use crate::trace::Notes;
 use crate::tree::{Capture, Replay};
 
-/// Adds notes about oddities of one capture trace.
+/// Adds notes about irregularities of one capture trace.
 pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     let source = capture.trace().source();
     let has_none = capture.graphs().is_empty();
@@ -36,8 +36,8 @@ pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     );
 }
 
-/// Adds a note about the replays whose calls were left out because they would exceed the number
-/// range of events.
+/// Adds a note about replays whose calls were omitted because they would exceed the number range of
+/// events.
 pub(super) fn room(left_out: usize, notes: &mut Notes) {
     notes.add("CAPTURE_TOO_LARGE", left_out as u64, "compare fewer steps", || {
         format!(

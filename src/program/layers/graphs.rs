@@ -1,9 +1,9 @@
-//! [`CallTree`] → the layers of its graph replays. A replay calls no modules, so layers are found
-//! as repeated sequences of kernels.
+//! Finds the layers of graph replays. A replay calls no modules, so layers are found as repeated
+//! sequences of kernels.
 //!
-//! A replay is one graph launch. If the engine captures the parts between its attention calls
-//! separately (piecewise), a replay is all graph launches of one step with everything launched
-//! between them:
+//! A replay is usually one graph launch. If the engine captures the parts between its attention
+//! calls separately (piecewise), a replay consists of all graph launches of one step with
+//! everything launched between them:
 //!
 //! ```text
 //! step   graph │ attention │ graph │ attention │ graph │ …      one replay, of many layers
@@ -18,15 +18,14 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of graphs in a step for them to count as pieces of a larger one.
+/// Minimum number of graphs in a step for these graphs to count as pieces of a larger one.
 const FEWEST_PIECES: usize = 3;
 
-/// For each graph launch of a replay, the first and the last event of the replay that is in a
-/// layer.
+/// For each graph launch of a replay, the first and last event of the replay that are in a layer.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
-/// Finds a stack for each part of each distinct sequence of replayed kernels, in the order of their
-/// first launches, and the range of events that the layers of each replay cover.
+/// Finds a stack of layers for each repeated part of each distinct sequence of replayed kernels, in
+/// order of first launch. Also returns the range of events that the layers of each replay cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
     steps: &Steps,
@@ -51,7 +50,7 @@ pub(super) fn of_graphs(
     (known.found, reaches)
 }
 
-/// The graph launches that contain no layers on their own, by step and thread.
+/// The graph launches that contain no layers of their own, by step and thread.
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
 /// Adds a launch to the pieces of its step and thread. A launch outside of steps is ignored,
@@ -87,7 +86,7 @@ struct Replay {
 }
 
 impl Replay {
-    /// Everything from the first graph launch to the last, including other launches between them.
+    /// Everything from the first graph launch to the last, including other launches in between.
     fn of_pieces(tree: &CallTree, graphs: &[CallId]) -> Replay {
         let last = graphs[graphs.len() - 1];
         let range = graphs[0].index()..last.index() + tree.size(last);
@@ -99,11 +98,11 @@ impl Replay {
 }
 
 /// Layers must take at least one part in this many of a replay's time. Three small consecutive
-/// products in a large graph are not the layers of a model.
+/// matrix products in a large graph are not the layers of a model.
 const REPLAY_SHARE: i64 = 4;
 
 impl Replay {
-    /// Whether the layers take a sufficient share of the time.
+    /// Whether the layers take a sufficient fraction of the time.
     fn is_mostly(&self, tree: &CallTree, parts: &[Vec<Range<usize>>]) -> bool {
         let time = |events: &[CallId]| -> i64 { events.iter().map(|&e| tree.duration(e).0).sum() };
         let layered = parts.iter().flatten().map(|range| time(&self.events[range.clone()]));
@@ -111,7 +110,7 @@ impl Replay {
     }
 }
 
-/// The sequences seen so far, with the stacks of each.
+/// The kernel sequences seen so far, with the stacks of each.
 #[derive(Default)]
 struct Known {
     of_sequences: FxHashMap<Vec<TextId>, Vec<KnownPart>>,
@@ -122,7 +121,8 @@ struct Known {
 type KnownPart = (usize, Vec<Range<usize>>);
 
 impl Known {
-    /// Adds a replay to the stacks of its sequence. Returns whether it has any.
+    /// Adds a replay to the stacks of its kernel sequence. Returns whether the sequence has any
+    /// stacks.
     fn add(&mut self, tree: &CallTree, replay: &Replay, reaches: &mut Reaches) -> bool {
         let event = |&call: &CallId| tree.event(call).expect("a GPU event");
         let names: Vec<TextId> =
@@ -168,7 +168,7 @@ fn is_covered_inside(tree: &CallTree, launch: CallId, covered: &[bool]) -> bool 
     tree.subtree(launch).any(|below| covered[below.index()])
 }
 
-/// The GPU events of a replay by start, including those below captured calls.
+/// The GPU events of a replay by start time, including those below captured calls.
 fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
     let below = tree.subtree(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);

@@ -1,22 +1,23 @@
-//! Sibling calls → whether they do the same kind of work, which means that they call the same ops
+//! Decides whether sibling calls do the same kind of work, which means that they call the same ops
 //! and modules.
 
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Two calls are alike if the ops and modules that both call are more than one part in this many of
-/// all that either calls.
+/// Two calls are alike if their common ops and modules exceed one part in this many of all ops and
+/// modules that either calls.
 const COMMON_SHARE: usize = 2;
 
-/// How often a call calls each op and each module class.
+/// How often a call makes calls of each op and each module class.
 type Counts<'t> = FxHashMap<&'t str, usize>;
 
-/// Whether at least half of these calls are like the one of median size. Layers need not be equal
-/// (one in four may be sparse, the first two dense), but they have most of their work in common.
+/// Whether at least half of these calls are similar to the one of median size. Layers need not be
+/// equal (one in four may be sparse, or the first two dense), but they have most of their work in
+/// common.
 pub(super) fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let mut counted: Vec<Counts<'_>> = calls.iter().map(|&call| counts(tree, call)).collect();
     counted.sort_by_cached_key(|counts| counts.values().sum::<usize>());
-    // With two calls this is the larger one, and the smaller is compared with it.
+    // For an even number of calls, the larger of the two middle ones has the median size.
     let Some(middle) = counted.get(counted.len() / 2) else { return false };
     let alike = counted.iter().filter(|counts| is_like(counts, middle)).count();
     alike > 1 && alike * 2 >= counted.len()
@@ -37,7 +38,7 @@ fn is_like(one: &Counts<'_>, other: &Counts<'_>) -> bool {
     let of = |counts: &Counts<'_>, name: &&str| counts.get(*name).copied().unwrap_or(0);
     let common: usize = one.iter().map(|(name, &count)| count.min(of(other, name))).sum();
     let all: usize = one.values().sum::<usize>() + other.values().sum::<usize>() - common;
-    // Calls without any calls below, as in a trace with few events, cannot be distinguished.
+    // Calls without further calls below, as in a trace with few events, cannot be distinguished.
     all == 0 || common * COMMON_SHARE > all
 }
 
@@ -56,7 +57,7 @@ mod tests {
         };
         assert!(!like(&[("mm", 2), ("add", 1)], &[("mm", 2), ("mul", 1)]));
         assert!(like(&[("mm", 3), ("add", 1)], &[("mm", 3), ("mul", 1)]));
-        // Three of six are not more than half; counts matter.
+        // Three of six are not more than half. Counts matter, not only names.
         assert!(!like(&[("mm", 3)], &[("mm", 6)]) && like(&[("mm", 4)], &[("mm", 6)]));
         assert!(like(&[], &[]) && !like(&[("mm", 1)], &[]));
     }

@@ -1,8 +1,9 @@
-//! [`CallTree`] → the layers of the model, and the position of each call: in a layer, before or after.
+//! Finds the layers of the model, and the position of each call: in a layer, before, between or
+//! after.
 //!
-//! Forward work of a layer is everything its module calls. Backward work is everything that the
-//! backward ops of its forward ops launch. All other work has a position too, so that tables add
-//! up:
+//! The forward work of a layer is everything that its module calls. The backward work is everything
+//! that the backward ops of its forward ops launch. All other work has a position too, so tables
+//! add up:
 //!
 //! ```text
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
@@ -33,11 +34,11 @@ pub enum StackKind {
 /// A stack of repeated layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
-    /// The kind of its layers.
+    /// The kind of layers in the stack.
     pub kind: StackKind,
-    /// Class of the modules, or `graph_N`.
+    /// Class of the modules, or `graph_N` for a graph.
     pub class: String,
-    /// The layers in the order in which they were first called.
+    /// The layers, in order of their first call.
     pub layers: Vec<Layer>,
 }
 
@@ -48,12 +49,12 @@ pub struct Layer {
     pub instance: String,
 }
 
-/// A layer of one tree.
+/// Id of a layer in one tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LayerId {
-    /// Position of its stack in [`Layers::stacks`].
+    /// Position of the layer's stack in [`Layers::stacks`].
     pub stack: u32,
-    /// Position in the stack.
+    /// Position of the layer in its stack.
     pub layer: u32,
 }
 
@@ -64,10 +65,10 @@ pub enum LayerPlace {
     Pre,
     /// In a layer.
     Layer(LayerId),
-    /// Between the first and the last layer of its step, but in none.
+    /// Between the first and the last layer of its step, but in no layer.
     Between,
-    /// After the last layer of its step. This includes backward and optimizer work that belongs to
-    /// no layer.
+    /// After the last layer of its step. Backward and optimizer work that does not belong to any
+    /// layer also counts as after.
     Post,
     /// The trace has no layers.
     NoLayers,
@@ -79,7 +80,7 @@ pub enum LayerPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layers {
     stacks: Vec<Stack>,
-    /// All possible positions: those outside of layers, then the layers.
+    /// All possible positions: first those outside of layers, then the layers.
     places: Vec<LayerPlace>,
     /// For each call, the index of its position in `places`; empty if the trace has no layers.
     of_calls: Stretches<u32>,
@@ -100,7 +101,7 @@ impl Layers {
         Layers::in_steps(tree, measure, &Steps::of(tree))
     }
 
-    /// Like [`Layers::of`], with the steps of the tree already known.
+    /// Same as [`Layers::of`], for a tree whose steps are already known.
     pub(crate) fn in_steps(tree: &CallTree, measure: Measure, steps: &Steps) -> Layers {
         let mut found = stacks::of_modules(tree, measure);
         let (replayed, reaches) = graphs::of_graphs(tree, steps, &found);
@@ -114,13 +115,13 @@ impl Layers {
         for (call, at) in tree.calls().zip(&mut of_calls).filter(|(_, at)| **at == IN_NONE) {
             let place = extents.place(tree, steps, call);
             let around = AROUND.iter().position(|&around| around == place);
-            *at = around.expect("a position around the layers") as u32;
+            *at = around.expect("a position outside of layers") as u32;
         }
         let stacks = found.into_iter().map(|found| found.stack).collect();
         Layers { stacks, places, of_calls: of_calls.into_iter().collect() }
     }
 
-    /// The stacks: those of modules by time, then those of graphs by first launch.
+    /// The stacks: module stacks sorted by time, then graph stacks by first launch.
     pub fn stacks(&self) -> &[Stack] {
         &self.stacks
     }
@@ -130,7 +131,7 @@ impl Layers {
         &self.stacks[layer.stack as usize]
     }
 
-    /// Number of layers of all stacks.
+    /// Number of layers in all stacks.
     pub fn len(&self) -> usize {
         self.stacks.iter().map(|stack| stack.layers.len()).sum()
     }
@@ -140,7 +141,7 @@ impl Layers {
         self.stacks.is_empty()
     }
 
-    /// The position of a call; for a GPU event, the position where it was launched.
+    /// The position of a call. For a GPU event, the position where it was launched.
     pub fn place(&self, call: CallId) -> LayerPlace {
         let at = self.of_calls.get(call.index());
         at.map_or(LayerPlace::NoLayers, |at| self.places[at as usize])
@@ -162,7 +163,8 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
         }
     }
     inherit(tree, &mut layers);
-    // Forward ops may come after their backward ops in preorder, since threads come in any order.
+    // Forward ops may come after their backward ops in preorder, because threads have no particular
+    // order.
     let links = tree.backward_links().iter();
     let linked: Vec<(CallId, u32)> = links
         .filter(|(_, back)| layers[back.index()] == IN_NONE)
@@ -178,7 +180,7 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
     layers
 }
 
-/// Gives each call without a layer that of its parent. Parents come first in preorder.
+/// Gives each call without a layer the layer of its parent. In preorder, parents come first.
 fn inherit(tree: &CallTree, layers: &mut [u32]) {
     for call in tree.calls() {
         if layers[call.index()] == IN_NONE
@@ -189,7 +191,7 @@ fn inherit(tree: &CallTree, layers: &mut [u32]) {
     }
 }
 
-/// The call that ran: the call itself or, for a captured call, the graph launch above it.
+/// The call that actually ran: the call itself or, for a captured call, the graph launch above it.
 fn ran(tree: &CallTree, call: CallId) -> CallId {
     match tree.is_captured(call) {
         true => tree.ancestors(call).find(|&above| !tree.is_captured(above)).unwrap_or(call),
@@ -197,7 +199,7 @@ fn ran(tree: &CallTree, call: CallId) -> CallId {
     }
 }
 
-/// The host time spans of the layers: per step, in the whole trace, and per graph launch.
+/// The host time spans that the layers cover: per step, in the whole trace, and per graph launch.
 struct Extents {
     of_steps: Vec<Option<(Nanos, Nanos)>>,
     whole: Option<(Nanos, Nanos)>,
@@ -208,7 +210,8 @@ impl Extents {
     fn new(tree: &CallTree, steps: &Steps, found: &[Found], of_graphs: Reaches) -> Extents {
         let mut extents = Extents { of_steps: vec![None; steps.len()], whole: None, of_graphs };
         let members = || found.iter().flat_map(|found| &found.members).map(|&(_, member)| member);
-        // Backward may call modules again on its own thread, which does not extend the forward span.
+        // Backward may call modules again on its own thread, which does not extend the forward
+        // span.
         let is_forward = |&member: &CallId| {
             let thread = |call| tree.event(call).map(|event| tree.trace().thread_of(event));
             tree.kind(member) == CallKind::Gpu
@@ -224,7 +227,7 @@ impl Extents {
                 | CallKind::Runtime => ran(tree, member),
             };
             if tree.is_captured(member) {
-                // All captured calls have the same start, so their preorder decides what comes
+                // All captured calls have the same start time, so their preorder decides which come
                 // before the layers.
                 let last = CallId((member.index() + tree.size(member)) as u32 - 1);
                 let reach = extents.of_graphs.entry(call).or_insert((member, last));

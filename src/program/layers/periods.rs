@@ -1,28 +1,30 @@
-//! The kernel sequence of graph replays → its layers, which are the repeated parts.
+//! Finds layers in the kernel sequence of graph replays, as repeated parts.
 //!
-//! A captured graph has no modules, only kernels in order. Two kinds of evidence show its layers:
+//! A captured graph has no modules, only kernels in order. Two kinds of evidence show the layers of
+//! a graph:
 //!
 //! - An *anchor* is a kernel that occurs once in each layer. Layers need not be equal: if attention
-//!   alternates between two kinds, one layer uses one kernel and the next uses two, but the other kernels
-//!   are the same.
-//! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several runs in
-//!   a row (two kinds of blocks), which may share some of their kernels.
+//!   alternates between two kinds, one layer uses one kernel and the next uses two, but all other
+//!   kernels are the same.
+//! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several
+//!   runs in a row (two kinds of blocks), which may share some of their kernels.
 //!
 //! ```text
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
 //! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
-//! Anchors show where a layer begins, so they take precedence, unless there are runs of different layers.
+//! Anchors show where a layer begins, so they take precedence unless there are runs of different
+//! kinds of layers.
 
 use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The anchors must make up at least one in this many kernels of the layers.
+/// Anchors must make up at least one in this many kernels of the layers.
 const ANCHOR_SHARE: usize = 2;
 
-/// Two runs are different kinds of layers if at most this share of their kernels, in quarters, is
-/// in both. With more in common, they are one kind, interrupted by an odd layer.
+/// Two runs are different kinds of layers if they share at most this many quarters of their
+/// kernels. If they share more, they are one kind of layer, interrupted by an irregular layer.
 const COMMON_QUARTERS: usize = 3;
 
 /// The parts of a kernel sequence that consist of layers, in order; empty if nothing repeats.
@@ -38,7 +40,7 @@ pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     }
 }
 
-/// Whether two layers have at most [`COMMON_QUARTERS`] of their kernels in common.
+/// Whether two layers share at most [`COMMON_QUARTERS`] of their kernels.
 fn are_unlike(kernels: &[u32], one: &Range<usize>, other: &Range<usize>) -> bool {
     let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
     for &kernel in &kernels[one.clone()] {
@@ -55,13 +57,14 @@ fn are_unlike(kernels: &[u32], one: &Range<usize>, other: &Range<usize>) -> bool
     common * 4 <= (one.len() + other.len() - common) * COMMON_QUARTERS
 }
 
-/// The layers that anchors show; empty if there are none.
+/// The layers found by their anchors; empty if there are no anchors.
 fn anchored(kernels: &[u32]) -> Part {
     let mut positions: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
     for (at, &kernel) in kernels.iter().enumerate() {
         positions.entry(kernel).or_default().push(at);
     }
-    // Sorted by first position, so that among equally good anchors the first one of a layer begins it.
+    // Sorted by first position, so that among equally good anchors the first kernel of a layer
+    // begins it.
     let mut places: Vec<Vec<usize>> = positions.into_values().collect();
     places.retain(|starts| starts.len() >= FEWEST_LAYERS);
     places.sort_unstable();
@@ -73,7 +76,8 @@ fn anchored(kernels: &[u32]) -> Part {
     layers.filter(is_layered).unwrap_or_default()
 }
 
-/// Groups kernels that occur equally often; only those can be anchors of the same layers.
+/// Groups kernels that occur equally often, because only such kernels can be anchors of the same
+/// layers.
 fn by_count(places: &[Vec<usize>]) -> Vec<Vec<&Vec<usize>>> {
     let mut groups: std::collections::BTreeMap<usize, Vec<&Vec<usize>>> = Default::default();
     for starts in places {
@@ -88,10 +92,11 @@ fn is_layered(layers: &Part) -> bool {
     layers.len() >= FEWEST_LAYERS && kernels >= FEWEST_KERNELS * layers.len()
 }
 
-/// The kernels that occur exactly once from each start to the next.
+/// The anchors of layers that begin at given starts: the kernels that occur exactly once from each
+/// start to the next.
 struct Anchors<'a> {
     starts: &'a [usize],
-    /// Positions of each anchor, one for each start.
+    /// The positions of each anchor, one for each start.
     anchors: Vec<&'a [usize]>,
 }
 
@@ -106,13 +111,13 @@ impl<'a> Anchors<'a> {
         Anchors { starts, anchors }
     }
 
-    /// How many kernels of the sequence are anchors.
+    /// Total number of kernels that are anchors.
     fn kernels(&self) -> usize {
         self.anchors.len() * self.starts.len()
     }
 
-    /// Whether they make up enough of the kernels from the first layer to the last. Kernels before
-    /// and after the layers do not count.
+    /// Whether anchors make up enough of the kernels from the first layer to the last. Kernels
+    /// before and after the layers do not count.
     fn are_most(&self, kernels: &[u32]) -> bool {
         let reach = self.end_of_last(kernels) - self.starts[0];
         self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach
@@ -146,7 +151,7 @@ impl<'a> Anchors<'a> {
 mod tests {
     use super::{are_unlike, parts};
 
-    /// Each letter is a kernel.
+    /// Splits a sequence of letters, each of which is a kernel, into layers.
     fn split(sequence: &str) -> Vec<Vec<&str>> {
         let kernels: Vec<u32> = sequence.bytes().map(u32::from).collect();
         let layers = |part: Vec<std::ops::Range<usize>>| {
@@ -208,7 +213,8 @@ mod tests {
             found
         };
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4], 4));
-        // With three of four in common two layers are unlike, with four of five they are not.
+        // Two layers with three of four kernels in common are unlike; with four of five they are
+        // alike.
         assert!(unlike(&[1, 2, 3, 1, 2, 3, 4], 3));
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4, 5], 4));
         // Counts matter, not only names.

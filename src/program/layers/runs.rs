@@ -1,18 +1,19 @@
-//! A sequence of kernels → its runs: parts that repeat exactly, back to back.
+//! Finds the runs in a sequence of kernels: parts that repeat exactly, back to back.
 //!
-//! At the right distance a run equals itself. The distances that occur most often between equal
-//! kernels are tried, each in one pass over the sequence:
+//! A run equals itself when shifted by its period. The distances that occur most often between
+//! equal kernels are tried, each in one pass over the sequence:
 //!
 //! ```text
 //! x a b c d a b c d a b c d y      distance 4: eight kernels in a row equal the kernel four
 //!   └─────┘ = = = = = = = =        positions earlier, so three layers of four kernels begin at a
 //! ```
-//! The run that covers most is taken first, then the parts before and after it are searched.
+//! The run that covers the most kernels is taken first, then the parts before and after it are
+//! searched.
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of repetitions; fewer are not evidence of layers.
+/// Minimum number of repetitions that are evidence of layers.
 pub(super) const FEWEST_LAYERS: usize = 3;
 
 /// Minimum number of kernels in a layer; a copy or an add that repeats is not a layer.
@@ -21,16 +22,17 @@ pub(super) const FEWEST_KERNELS: usize = 4;
 /// The layers of a sequence, as ranges of positions.
 pub(super) type Part = Vec<Range<usize>>;
 
-/// Maximum number of distances to try for one part of the sequence.
+/// Maximum number of distances to try in one part of the sequence.
 const DISTANCES: usize = 24;
 
-/// How many preceding equal kernels a kernel is compared with; a layer may contain several.
+/// Number of preceding equal kernels that each kernel is compared with; a layer may contain several
+/// equal kernels.
 const FOLLOWERS: usize = 6;
 
 /// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
 const FEWEST_NAMES: usize = 3;
 
-/// The runs of a sequence, in order.
+/// All runs in a sequence, in order.
 pub(super) fn runs(kernels: &[u32]) -> Vec<Part> {
     let mut found: Vec<Run> = Vec::new();
     let mut open: Vec<Range<usize>> = std::iter::once(0..kernels.len()).collect();
@@ -65,7 +67,8 @@ impl Run {
         (0..self.layers).map(|at| layer(at)..layer(at + 1)).collect()
     }
 
-    /// More kernels are better; on a tie, the shorter period, then the earlier start.
+    /// Whether this run is preferable: more kernels are better; on a tie, the shorter period, then
+    /// the earlier start.
     fn is_better(&self, than: &Run) -> bool {
         let rank = |run: &Run| {
             (run.period * run.layers, std::cmp::Reverse(run.period), std::cmp::Reverse(run.start))
@@ -74,7 +77,7 @@ impl Run {
     }
 }
 
-/// The run that covers most of a range.
+/// The run that covers the most kernels of a range.
 fn longest(kernels: &[u32], range: &Range<usize>) -> Option<Run> {
     let periods = distances(&kernels[range.clone()]).into_iter();
     let runs = periods.flat_map(|period| at_distance(kernels, range, period));
@@ -99,7 +102,7 @@ fn distances(kernels: &[u32]) -> Vec<usize> {
     ranked.into_iter().map(|(distance, _)| distance).collect()
 }
 
-/// The runs of one period in a range.
+/// The runs with a given period in a range.
 fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut start = range.start;
@@ -116,7 +119,8 @@ fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run>
     runs
 }
 
-/// Whether a period is a single layer rather than several equal ones, and has enough distinct names.
+/// Whether a period is a single layer rather than several equal ones, and has enough distinct
+/// names.
 fn is_one_layer(kernels: &[u32]) -> bool {
     let mut names = kernels.to_vec();
     names.sort_unstable();
@@ -124,7 +128,7 @@ fn is_one_layer(kernels: &[u32]) -> bool {
     names.len() >= FEWEST_NAMES && !is_made_of_equals(kernels)
 }
 
-/// Whether the period consists of repetitions of a shorter one.
+/// Whether the period consists of repetitions of a shorter period.
 fn is_made_of_equals(kernels: &[u32]) -> bool {
     let length = kernels.len();
     (1..=length / 2)

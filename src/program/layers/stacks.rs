@@ -1,17 +1,17 @@
-//! [`CallTree`] → its stacks of module layers.
+//! Finds the stacks of module layers in a [`CallTree`].
 //!
-//! Candidates are the classes that occur as several siblings (`BertLayer_0`, `BertLayer_1`, … below
-//! one `BertEncoder_0`) with measured work. If any of them contains modules, leaves are ignored, so
-//! three embeddings side by side are not layers. Siblings that do different work (a text encoder
-//! and an image encoder of one class) are not layers either, nor are modules that contain longer
-//! stacks:
+//! Candidates are the classes with measured work that occur as several siblings (`BertLayer_0`,
+//! `BertLayer_1`, … below one `BertEncoder_0`). If any candidate contains modules, candidates
+//! without inner modules are ignored, so three adjacent embeddings are not layers. Siblings that do
+//! different work (a text encoder and an image encoder of one class) are not layers either. Modules
+//! that contain longer stacks are not layers:
 //!
 //! ```text
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
-//! The class with the most time is a stack. So is each further class that is not nested with a
-//! stack and has a sufficient share of the time.
+//! The class with the most time is a stack. Another class is also a stack if it is not nested with
+//! any stack and takes a sufficient fraction of the time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
@@ -20,14 +20,14 @@ use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Minimum share of all time, as one part in this many, for modules without inner modules to be a
-/// stack: two dropouts side by side are not layers.
+/// Minimum fraction of all time, as one part in this many, for modules without inner modules to be
+/// a stack: two adjacent dropouts are not layers.
 const LEAF_SHARE: i64 = 10;
 
-/// Minimum time of a further stack, as one part in this many of the first stack's time.
+/// Minimum time of each further stack, as one part in this many of the first stack's time.
 const FAIR_SHARE: i64 = 20;
 
-/// A stack with the calls of its layers.
+/// A stack, with the calls of its layers.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) stack: Stack,
@@ -35,19 +35,19 @@ pub(super) struct Found {
     pub(super) members: Vec<(u32, CallId)>,
 }
 
-/// The stacks of modules of a tree, by time.
+/// The module stacks of a tree, sorted by time.
 pub(super) fn of_modules(tree: &CallTree, measure: Measure) -> Vec<Found> {
     let sums = Sums::new(tree, measure);
     let groups = sibling_groups(tree, &sums);
     choose(tree, groups, sums.total()).into_iter().map(|group| group.into_stack(tree)).collect()
 }
 
-/// Measured time and modules of any subtree.
+/// Sums of the measured time, and the modules, for any subtree.
 struct Sums {
     accounted: Vec<CallId>,
-    /// The total time of the measured calls before each of them, then of all.
+    /// Total time of the measured calls before each measured call, and of all.
     time_before: Vec<Nanos>,
-    /// In preorder.
+    /// All module calls, in preorder.
     modules: Vec<CallId>,
 }
 
@@ -83,7 +83,7 @@ impl Sums {
 #[derive(Debug)]
 struct Group<'t> {
     class: &'t str,
-    /// In order of their first call.
+    /// The instances, in order of their first call.
     instances: Vec<&'t str>,
     calls: Vec<(u32, CallId)>,
     time: Nanos,
@@ -91,7 +91,6 @@ struct Group<'t> {
 }
 
 impl Group<'_> {
-    /// The first call of each instance.
     fn first_calls(&self) -> Vec<CallId> {
         let mut first: Vec<Option<CallId>> = vec![None; self.instances.len()];
         for &(layer, call) in &self.calls {
@@ -118,7 +117,8 @@ fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
 fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     let mut modules = sums.modules.clone();
     modules.retain(|&call| sums.time(tree, call) > Nanos::ZERO);
-    // The first call of an instance decides where it belongs; backward may call it again elsewhere.
+    // The first call of an instance decides where the instance belongs; backward may call it again
+    // elsewhere.
     modules.sort_by_key(|&call| (start(tree, call), call));
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut of_keys: FxHashMap<(&str, &str), usize> = FxHashMap::default();
@@ -175,7 +175,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     groups.into_iter().enumerate().filter_map(is_chosen).collect()
 }
 
-/// Which groups are nested in which, found by walking up from each call.
+/// Pairs of groups that are nested in each other, found by walking up from each call.
 struct Nesting {
     /// (inner, outer).
     pairs: FxHashSet<(usize, usize)>,
@@ -202,7 +202,8 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether most of a group's time is in longer stacks inside it, which are then the layers.
+    /// Whether most of a group's time is in longer stacks inside the group, which are then the
+    /// layers.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

@@ -1,4 +1,5 @@
-//! Annotations, Python frames, ops and kernels → the engine or framework that ran the model.
+//! Determines from annotations, Python frames, ops and kernels which engine or framework ran the
+//! model.
 
 use super::Found;
 use crate::trace::{Category, TextId};
@@ -6,17 +7,17 @@ use crate::tree::{CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// An engine, and how to recognize its annotations, Python files, ops and kernels.
+/// An engine and the names by which it is recognized: annotations, Python files, ops and kernels.
 struct Engine {
     name: &'static str,
-    /// A prefix of annotations, and a text that occurs later in them.
+    /// Prefix of the engine's annotations, and a text that occurs later in them.
     annotations: &'static [(&'static str, &'static str)],
     frames: &'static [&'static str],
     ops: &'static [&'static str],
 }
 
-/// Weight of an annotation or frame. Ops and kernels weigh less, because engines borrow them from
-/// each other.
+/// Weight of an annotation or frame as evidence. Ops and kernels weigh less, because engines borrow
+/// them from each other.
 const OWN_WEIGHT: usize = 1_000;
 
 const ENGINES: [Engine; 8] = [
@@ -59,7 +60,8 @@ const ENGINES: [Engine; 8] = [
 pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     let seen = Seen::in_tree(tree);
     let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&seen)));
-    // On a tie the first engine wins: engines that run on top of others are listed before them.
+    // On a tie the first engine wins, so engines that run on top of other engines are listed before
+    // them.
     let (engine, votes) =
         votes.reduce(|best, next| if weight(&next.1) > weight(&best.1) { next } else { best })?;
     if votes.is_empty() {
@@ -70,7 +72,8 @@ pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     Some(Found { what: engine.name.to_owned(), evidence, is_thin })
 }
 
-/// The distinct names of a trace, and how often each occurs; even a large trace has few names.
+/// The distinct names of a trace, and how often each occurs. Even a large trace has few distinct
+/// names.
 struct Seen<'t> {
     calls: BTreeMap<(CallKind, &'t str), usize>,
     annotations: BTreeMap<&'t str, usize>,
@@ -98,7 +101,7 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// How often each mark of an engine occurs, by mark and weight.
+/// How often each sign of an engine occurs, by sign and weight.
 type Votes = BTreeMap<(String, usize), usize>;
 
 fn weight(votes: &Votes) -> usize {

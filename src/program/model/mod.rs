@@ -1,7 +1,8 @@
-//! [`CallTree`] → the kind of model that ran, with evidence, as `tracetree info` shows it.
+//! Determines the kind of model that ran, with evidence, for `tracetree info`.
 //!
-//! Modules are the best evidence, followed by ops. A served model that replays graphs has only
-//! kernel names. Properties without evidence are omitted, and weak evidence is marked as such.
+//! Modules are the best evidence, followed by ops. A served model that replays graphs leaves only
+//! kernel names as evidence. Properties without evidence are omitted, and weak evidence is marked
+//! as such.
 
 mod engine;
 mod network;
@@ -18,7 +19,7 @@ use serde::Serialize;
 use shapes::Shapes;
 use signs::Signs;
 
-/// The kind of network.
+/// The kind of neural network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Architecture {
@@ -28,7 +29,7 @@ pub enum Architecture {
     Diffusion,
     /// Scans over a state, without attention.
     StateSpace,
-    /// Scans over a state in some layers, attention in others.
+    /// Scans over a state in some layers, attention in other layers.
     Hybrid,
     /// A transformer whose layers route tokens to experts.
     MixtureOfExperts,
@@ -36,7 +37,7 @@ pub enum Architecture {
     DecoderTransformer,
     /// A transformer that reads its whole input at once: a text or image encoder.
     EncoderTransformer,
-    /// Attention, but no evidence for a decoder or an encoder.
+    /// A network with attention, but without evidence for a decoder or an encoder.
     Transformer,
     /// Convolutions without attention.
     Convolutional,
@@ -70,9 +71,9 @@ impl Architecture {
 /// A result with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found<T> {
-    /// The result.
+    /// The detected property.
     pub what: T,
-    /// Names that indicate it, with their counts.
+    /// Names that indicate the property, with their counts.
     pub evidence: Vec<String>,
     /// Whether the evidence is weak: only kernel names, or few calls.
     pub is_thin: bool,
@@ -82,21 +83,21 @@ pub struct Found<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Model {
     /// Class of the outermost module with the most time, which is the main network of a pipeline.
-    /// Without modules, the model file that most frames are from (`resnet.py`).
+    /// Without modules, the model file that contains most frames (`resnet.py`).
     pub root: Option<String>,
     /// The kind of network.
     pub architecture: Option<Found<Architecture>>,
-    /// The number of layers of each of its stacks, by class: `BertLayer x 12`.
+    /// The class and number of layers of each stack: `BertLayer x 12`.
     pub layers: Vec<String>,
-    /// Number of query heads of the attention.
+    /// Number of query heads in the attention.
     pub heads: Option<u64>,
-    /// Width of one head, in elements.
+    /// Width of one attention head, in elements.
     pub head_size: Option<u64>,
     /// Width of the vectors between layers, in elements.
     pub hidden_size: Option<u64>,
     /// Input types of matrix products and attention, most frequent first.
     pub types: Vec<String>,
-    /// The engine or framework that runs it.
+    /// The engine or framework that runs the model.
     pub engine: Option<Found<String>>,
 }
 
@@ -110,7 +111,7 @@ impl Model {
         let network = Network::of(tree);
         let shapes = Shapes::of(tree, &network, measure);
         let architecture = Architecture::of(tree);
-        // The vectors between layers of a recommender's towers have different widths.
+        // The towers of a recommender have different vector widths between their layers.
         let is_recommender =
             architecture.as_ref().is_some_and(|found| found.what == Architecture::Recommender);
         Model {
@@ -126,7 +127,8 @@ impl Model {
     }
 }
 
-/// The stacks of the main network. Stacks of graphs always count, since nothing shows their network.
+/// The stacks of the main network. Graph stacks always count, because nothing shows which network
+/// they belong to.
 fn layers(layers: &Layers, network: &Network<'_>) -> Vec<String> {
     let own = network.instances();
     let is_own = |stack: &&Stack| match stack.kind {

@@ -1,6 +1,7 @@
-//! Modules and frames → the network that took most of the time: its name and its calls.
+//! Finds the network that took most of the time: its name and its calls.
 //!
-//! A pipeline runs several networks one after the other. Sizes and layers are reported for the main one.
+//! A pipeline runs several networks one after the other. Sizes and layers are reported for the main
+//! network.
 
 use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
@@ -18,12 +19,12 @@ const WRAPPERS: [&str; 6] = [
     "Float16Module",
 ];
 
-/// The modules of a class are a network if they launch more than one part in this many of all GPU
-/// time. If the model runs as a replayed graph, the only module in the trace may be a sampler.
+/// Modules of one class are a network if they launch more than one part in this many of all GPU
+/// time. If the model runs as a replayed graph, a sampler may be the only module in the trace.
 const ROOT_SHARE: i64 = 10;
 
-/// A module with at least this many module calls below it is a network even if it launched less: in
-/// training, where forward passes can be a small part, and in a capture, which runs no kernels.
+/// A module with at least this many module calls below it is a network even if it launched less GPU
+/// time. Forward passes can be a small part of training, and a capture runs no kernels.
 const MANY_MODULES: usize = 8;
 
 /// Folders in which libraries keep one file per model, and the prefixes of these files.
@@ -38,18 +39,19 @@ const MODEL_FILES: [(&str, &str); 8] = [
     ("vllm/model_executor/models/", ""),
 ];
 
-/// Files in these folders that belong to no single model. Files that begin with `_` do not either.
+/// Files in these folders that do not belong to a single model. Files that begin with `_` do not
+/// belong to a single model either.
 const SHARED_FILES: [&str; 6] =
     ["adapters", "interfaces", "registry", "transformers", "utils", "vision"];
 
 /// The main network of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Network<'t> {
-    /// Class of its outermost module; without modules, the file of its code.
+    /// Class of the network's outermost module; without modules, the file of its code.
     pub(super) name: Option<String>,
-    /// Its outermost calls; empty if there are no modules.
+    /// The network's outermost calls; empty if there are no modules.
     pub(super) calls: Vec<CallId>,
-    /// Whether the trace has modules of further networks.
+    /// Whether the trace has modules of other networks.
     pub(super) has_others: bool,
     tree: Option<&'t CallTree>,
 }
@@ -95,7 +97,7 @@ impl<'t> Network<'t> {
         }
     }
 
-    /// Names of its modules: `BertLayer_3`.
+    /// Names of the network's modules: `BertLayer_3`.
     pub(super) fn instances(&self) -> BTreeSet<&'t str> {
         let Some(tree) = self.tree else { return BTreeSet::new() };
         let below = self.calls.iter().flat_map(|&call| below(tree, call));
@@ -104,12 +106,13 @@ impl<'t> Network<'t> {
     }
 }
 
-/// Training is recognized by backward ops, which name the thread of their forward op.
+/// Whether the trace contains training, which is recognized by backward ops that name the thread of
+/// their forward op.
 fn is_training(tree: &CallTree) -> bool {
     tree.trace().sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0)
 }
 
-/// Module calls that are in no other module; wrappers do not count as modules.
+/// Module calls that are not inside another module. Wrappers do not count as modules.
 fn outermost(tree: &CallTree) -> impl Iterator<Item = CallId> + '_ {
     let is_own = |call: CallId| {
         let class = ModuleName::of(tree.name(call)).map(|module| module.class);
@@ -124,7 +127,7 @@ pub(super) fn below(tree: &CallTree, call: CallId) -> impl Iterator<Item = CallI
     (call.index()..call.index() + tree.size(call)).map(|at| CallId(at as u32))
 }
 
-/// Time of the GPU events that a call launched.
+/// Total time of the GPU events that a call launched.
 pub(super) fn gpu_time(tree: &CallTree, call: CallId) -> i64 {
     let events = below(tree, call).filter(|&call| tree.kind(call) == CallKind::Gpu);
     events.map(|event| tree.duration(event).0).sum()
@@ -134,7 +137,7 @@ fn modules_below(tree: &CallTree, call: CallId) -> usize {
     below(tree, call).skip(1).filter(|&call| ModuleName::of(tree.name(call)).is_some()).count()
 }
 
-/// The model file that most frames are from: `resnet.py`.
+/// The model file that contains most frames: `resnet.py`.
 fn model_file(tree: &CallTree) -> Option<String> {
     let trace = tree.trace();
     let mut texts: FxHashMap<TextId, u64> = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! Matrix products and softmaxes → attention that is computed in separate ops.
+//! Recognizes attention that is computed by separate matrix products and softmaxes.
 //!
 //! ```text
 //! bmm      [16, 64, 32] × [16, 32, 64]     query and key: rows and columns of the softmax
@@ -10,7 +10,7 @@ use super::sizes::{Counts, Weight, dims, most, shapes};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
 
-/// Batched products, and the input position of their first matrix.
+/// Batched matrix products, and the input position of their first matrix.
 const PRODUCTS: [(&str, usize); 2] = [("aten::bmm", 0), ("aten::baddbmm", 1)];
 
 /// Ops that compute a softmax.
@@ -21,12 +21,12 @@ const SOFTMAXES: [&str; 2] = ["aten::_softmax", "aten::_safe_softmax"];
 pub(super) struct Products {
     /// Shapes of softmaxes, each with its weight.
     softmaxes: Vec<(Vec<u64>, Weight)>,
-    /// Batch, rows, inner size and columns.
+    /// Batch, rows, inner size and columns of each product.
     products: BTreeSet<[u64; 4]>,
 }
 
 impl Products {
-    /// Records an op if it is a softmax or a batched product.
+    /// Records an op if it is a softmax or a batched matrix product.
     pub(super) fn look_at(&mut self, tree: &CallTree, call: CallId, weight: impl Fn() -> Weight) {
         let name = tree.name(call);
         if SOFTMAXES.contains(&name) {
@@ -42,8 +42,8 @@ impl Products {
         }
     }
 
-    /// The softmaxes between a product of the size they read and a product that reads the size they
-    /// write, each with the head size.
+    /// The softmaxes of attention, each with the head size: the softmax is between a product whose
+    /// output it reads and a product that reads its output, according to the sizes.
     fn of_attention(&self) -> impl Iterator<Item = (&[u64], u64, Weight)> {
         self.softmaxes.iter().filter_map(|(shape, weight)| {
             let [before @ .., rows, columns] = &shape[..] else { return None };
@@ -60,7 +60,7 @@ impl Products {
         self.of_attention().count()
     }
 
-    /// Number of heads and head size, of the attention with the most weight.
+    /// Number of heads and head size of the attention with the most weight.
     pub(super) fn heads(&self) -> Option<(u64, u64)> {
         let mut counts = Counts::new();
         for (shape, size, weight) in self.of_attention() {

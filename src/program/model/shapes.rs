@@ -1,4 +1,4 @@
-//! The recorded shapes and types of ops → heads, sizes and types of the model.
+//! Derives heads, sizes and types of the model from the recorded shapes and types of ops.
 
 use super::network::{Network, below, gpu_time};
 use super::products::Products;
@@ -7,7 +7,7 @@ use crate::program::Measure;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Maximum number of types to list.
+/// Maximum number of types to report.
 const TYPES: usize = 3;
 
 /// Ops whose first input is `[batch, heads, length, size]`.
@@ -25,7 +25,7 @@ const SERVED_ATTENTION: [&str; 2] =
 /// Substrings in the names of ops that normalize the vectors between layers.
 const NORMS: [&str; 3] = ["aten::native_layer_norm", "rms_norm", "rmsnorm"];
 
-/// Substrings in the names of ops whose input types are those of the model.
+/// Substrings in the names of ops whose input types are the types of the model.
 const PRODUCTS: [&str; 5] = ["aten::mm", "aten::addmm", "aten::bmm", "attention", "convolution"];
 
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    /// The shapes of the main network. If its calls record none and there is no other network, the
-    /// shapes of all calls.
+    /// The shapes of the main network. If the main network's calls record no shapes and there is no
+    /// other network, the shapes of all calls are used.
     pub(super) fn of(tree: &CallTree, network: &Network<'_>, measure: Measure) -> Shapes {
         let own = network.calls.iter().flat_map(|&call| below(tree, call));
         let found = Found::of(tree, own, measure).into_shapes();
@@ -95,7 +95,7 @@ impl Found {
     fn into_shapes(mut self) -> Shapes {
         let attention = most(&self.heads).or_else(|| self.products.heads());
         let head_size = attention.map(|(_, size)| size);
-        // Norms of queries and keys have the width of a head.
+        // Norms of queries and keys have the width of a head, not of the vectors between layers.
         if self.hidden.len() > 1 {
             self.hidden.retain(|&(size, _), _| Some(size) != head_size);
         }
@@ -108,7 +108,7 @@ impl Found {
     }
 }
 
-/// GPU time below an op, or its host duration if the trace has no GPU events; in ns.
+/// GPU time below an op in ns, or its host duration if the trace has no GPU events.
 fn time(tree: &CallTree, call: CallId, measure: Measure) -> i64 {
     match measure {
         Measure::GpuTime => gpu_time(tree, call),

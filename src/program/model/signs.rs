@@ -1,4 +1,4 @@
-//! The names of modules, ops and kernels → the signs of an architecture, and the architecture.
+//! Determines the architecture from signs in the names of modules, ops and kernels.
 
 use super::products::Products;
 use super::sizes::Weight;
@@ -8,10 +8,10 @@ use crate::trace::TextId;
 use crate::tree::{CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
-/// With fewer calls than this, a sign is weak evidence.
+/// If a sign has fewer calls than this, it is weak evidence.
 const FEW_CALLS: usize = 3;
 
-/// Maximum number of names listed as evidence.
+/// Maximum number of names to report as evidence.
 const LISTED: usize = 3;
 
 /// Something that a network does, recognized by words in names.
@@ -29,7 +29,7 @@ enum Sign {
     Recurrence,
 }
 
-/// The words that show a sign: in names of modules and ops, and in names of kernels.
+/// The words that indicate each sign: in names of modules and ops, and in names of kernels.
 const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (
         Sign::Lookup,
@@ -198,16 +198,15 @@ const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (Sign::Recurrence, &["LSTM", "GRU", "lstm", "gru", "RNN"], &["lstm", "gru", "RNN"]),
 ];
 
-/// The names that show a sign, with their counts.
+/// The names that indicate a sign, with their counts.
 #[derive(Debug, Default)]
 struct Shown {
     names: BTreeMap<String, usize>,
     calls: usize,
-    /// Whether modules or ops show it, not only kernels.
+    /// Whether modules or ops indicate the sign, not only kernels.
     above_kernels: bool,
 }
 
-/// All signs of a tree.
 pub(super) struct Signs {
     shown: BTreeMap<Sign, Shown>,
 }
@@ -255,7 +254,7 @@ impl Signs {
         self.shown.contains_key(&sign)
     }
 
-    /// The architecture that the signs indicate; the most specific signs are checked first.
+    /// The architecture that the signs indicate. The most specific signs are checked first.
     pub(super) fn architecture(&self) -> Option<Found<Architecture>> {
         use Architecture as A;
         let attention = self.has(Sign::Attention);
@@ -291,7 +290,8 @@ impl Signs {
         Some(self.found(what, signs))
     }
 
-    /// Compares counts: an encoder may contain a rotary embedding, but a decoder has no encoder modules.
+    /// Whether the signs indicate an encoder rather than a decoder. Counts are compared, because an
+    /// encoder may contain a rotary embedding, but a decoder has no encoder modules.
     fn tells_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)
@@ -316,7 +316,7 @@ impl Shown {
     }
 }
 
-/// Kernel names can be thousands of characters long.
+/// Shortens a kernel name, which can be thousands of characters long.
 fn shortened(name: &str) -> String {
     const MOST: usize = 60;
     match name.char_indices().nth(MOST) {
@@ -325,7 +325,7 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Number of times attention is computed by products and a softmax, without an attention op.
+/// Number of times that attention is computed by products and a softmax, without an attention op.
 fn attention_by_products(tree: &CallTree) -> usize {
     let mut products = Products::default();
     for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Op) {
@@ -334,11 +334,11 @@ fn attention_by_products(tree: &CallTree) -> usize {
     products.attention()
 }
 
-/// The kinds of calls whose names may show a sign.
+/// The kinds of calls whose names may indicate a sign.
 const TELLING: [CallKind; 3] = [CallKind::Frame, CallKind::Op, CallKind::Gpu];
 
-/// For each text, how many calls of these kinds have it as their name. A trace has many calls but
-/// few names, so each name is examined once.
+/// For each text, the number of calls of each of these kinds with that name. A trace has many calls
+/// but few names, so each name is examined once.
 fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     let mut calls = vec![[0; TELLING.len()]; tree.trace().texts().len()];
     for call in tree.calls() {
@@ -355,7 +355,7 @@ fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     calls
 }
 
-/// The name of a call without its arguments if it may show a sign, and whether it is a kernel.
+/// The name of a call without arguments if it may indicate a sign, and whether it is a kernel.
 fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
     match kind {
         CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),

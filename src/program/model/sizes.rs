@@ -1,10 +1,11 @@
-//! The recorded shapes of an op → sizes, and their weights.
+//! Reads sizes and their weights from the recorded shapes of an op.
 
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// Time, then calls; the calls decide in a capture, which has no times.
+/// The weight of a size: time, then number of calls. The number of calls decides in a capture,
+/// which has no times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Weight {
     pub(super) time: i64,

@@ -1,4 +1,5 @@
-//! A path query → the calls that it selects. Rules, `tree --find` and searches share this grammar.
+//! Path queries, which select calls of a tree. Rules, `tree --find` and searches share this
+//! grammar.
 //!
 //! ```text
 //! query = part { "/" part }            outermost first; other calls may be between two parts
@@ -9,14 +10,14 @@
 //! `module("Block_1") / op("aten::conv2d") / kernel("*gemm*")` selects kernels with gemm in their
 //! names, launched by a convolution in the module Block_1. A module matches by its instance
 //! (`Block_1`), its class (`Block`), or its dotted path from any enclosing instance
-//! (`Sequential_0.Block_1`). The profiler records classes and numbers, not attribute names. A frame
-//! matches with or without its line (`train.py(31): loss`, `train.py: loss`).
+//! (`Sequential_0.Block_1`). The profiler records classes and numbers of modules, not attribute
+//! names. A frame matches with or without its line number (`train.py(31): loss`, `train.py: loss`).
 
 mod nearest;
 mod parse;
 mod pattern;
 
-pub use nearest::nearest;
+pub use nearest::{is_near, nearest};
 pub use pattern::Glob;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -31,7 +32,7 @@ pub enum Word {
     Module,
     /// A Python frame.
     Frame,
-    /// A cpu_op.
+    /// An operator (`cpu_op`).
     Op,
     /// A call into the GPU runtime.
     Call,
@@ -43,7 +44,7 @@ impl Word {
     /// All words.
     pub const ALL: [Word; 5] = [Word::Module, Word::Frame, Word::Op, Word::Call, Word::Kernel];
 
-    /// The word in queries.
+    /// The word as written in queries.
     pub fn label(self) -> &'static str {
         match self {
             Word::Module => "module",
@@ -82,18 +83,19 @@ pub struct Query {
     parts: Vec<Part>,
 }
 
-/// A call on a path from the root down, as queries see it.
+/// A call on a path from the root, as queries see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
-    /// The kind of call.
+    /// The kind of the call.
     pub word: Word,
-    /// Its name; for a module, the instance.
+    /// The name of the call; for a module, its instance.
     pub name: &'a str,
-    /// For a module, the enclosing instances and its own, separated by dots; otherwise empty.
+    /// For a module, the enclosing instances and the module's own, separated by dots; otherwise
+    /// empty.
     pub chain: &'a str,
 }
 
-/// How many leading parts of a query the calls above have matched.
+/// Number of leading parts of a query that the ancestors of a call have matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress(usize);
 
@@ -103,17 +105,18 @@ impl Query {
         &self.text
     }
 
-    /// The word of the last part: the kind of calls that the query selects.
+    /// The word of the query's last part: the kind of calls that the query selects.
     pub fn finds(&self) -> Word {
         self.parts.last().expect("a query has a part").word
     }
 
-    /// The words of all parts.
+    /// The words of the query's parts.
     pub fn words(&self) -> impl Iterator<Item = Word> + '_ {
         self.parts.iter().map(|part| part.word)
     }
 
-    /// Descends into a call. Returns the progress below it, and whether the query selects the call.
+    /// Descends into a call. Returns the progress below the call, and whether the query selects the
+    /// call.
     pub fn step(&self, above: Progress, place: Segment<'_>) -> (Progress, bool) {
         let last = self.parts.len() - 1;
         let is_named = above.0 == last && self.parts[last].matches(place);
@@ -126,7 +129,8 @@ impl Query {
     /// The calls of a tree that the query selects, in preorder.
     pub fn find(&self, tree: &CallTree) -> Vec<CallId> {
         let mut found = Vec::new();
-        // The calls above the current one, each with the progress and the length of the module path.
+        // The ancestors of the current call, each with the query progress and the length of the
+        // module path.
         let mut above: Vec<(CallId, Progress, usize)> = Vec::new();
         let mut chain = String::new();
         for call in tree.calls() {
@@ -154,10 +158,10 @@ impl Query {
         found
     }
 
-    /// The calls of a tree that the query selects; at least one.
+    /// The calls of a tree that the query selects, at least one.
     ///
     /// # Errors
-    /// If there are none. The error names the nearest call in the tree.
+    /// Fails if the query selects no calls. The error names the most similar call in the tree.
     pub fn find_some(&self, tree: &CallTree) -> Result<Vec<CallId>> {
         let found = self.find(tree);
         if !found.is_empty() {
@@ -167,7 +171,8 @@ impl Query {
         Err(Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(self.nearest(tree)))
     }
 
-    /// Describes the name in a tree that is nearest to the first part that matches nothing.
+    /// Describes the name in a tree that is most similar to the first part of the query that
+    /// matches nothing.
     pub fn nearest(&self, tree: &CallTree) -> String {
         let names = |word: Word| {
             let mut names: Vec<&str> = tree

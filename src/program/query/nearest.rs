@@ -1,10 +1,18 @@
-//! An unknown word → the nearest known word.
+//! Suggests the known word that is most similar to an unknown one.
 
-/// The known word with the fewest letters to add, drop, change or swap (optimal string alignment);
-/// the first one on a tie. `None` if there are no known words. Case is ignored.
+/// The known word that needs the fewest added, dropped, changed or swapped letters (optimal string
+/// alignment distance). On a tie, the first such word wins. `None` if there are no known words.
+/// Case is ignored.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = word.to_lowercase();
     known.into_iter().min_by_key(|known| strsim::osa_distance(&word, &known.to_lowercase()))
+}
+
+/// Whether at most half of the longer word has to change to get from one word to the other.
+#[must_use]
+pub fn is_near(one: &str, two: &str) -> bool {
+    let (one, two) = (one.to_lowercase(), two.to_lowercase());
+    strsim::osa_distance(&one, &two) * 2 <= one.chars().count().max(two.chars().count())
 }
 
 #[cfg(test)]
@@ -18,5 +26,13 @@ mod tests {
         assert_eq!(nearest("New_Ops", known), Some("new_op"));
         assert_eq!(nearest("onegop", known), Some("gone_op"));
         assert_eq!(nearest("x", []), None);
+    }
+
+    #[test]
+    fn a_word_of_which_more_than_half_differs_is_not_near() {
+        assert!(is_near("resnet_eagr.json.gz", "resnet_eager.pt.trace.json.gz"));
+        assert!(!is_near("none.csv", "about.hbs"));
+        assert!(is_near("ABC", "abx"));
+        assert!(!is_near("abc", "axy"));
     }
 }

@@ -1,10 +1,10 @@
-//! Text → [`Query`], or an error with the nearest known word.
+//! Parses text into a [`Query`], or returns an error with the most similar known word.
 
 use super::{Glob, Part, Query, Word, nearest};
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
-/// An example query for errors.
+/// An example query for error messages.
 const EXAMPLE: &str = r#"write `module("Block_*") / op("aten::linear") / kernel("*gemm*")`"#;
 
 impl FromStr for Query {
@@ -29,7 +29,7 @@ impl FromStr for Query {
     }
 }
 
-/// The part at the start of `rest`, and the text after it.
+/// Parses the part at the start of `rest`; also returns the text after it.
 fn part<'t>(rest: &'t str, whole: &str) -> Result<(Part, &'t str)> {
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let word = word(&rest[..end], whole)?;

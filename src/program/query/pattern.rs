@@ -1,6 +1,7 @@
-//! A pattern with `*`, `?` and `|` → whether a name matches it.
+//! Matches names against patterns with `*`, `?` and `|`.
 
-/// A pattern for whole names: `*` matches any characters, `?` matches one, `|` separates alternatives.
+/// A pattern for entire names: `*` matches any characters, `?` matches one, `|` separates
+/// alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: String,
@@ -8,7 +9,7 @@ pub struct Glob {
 }
 
 impl Glob {
-    /// The pattern of a text. Every text is a valid pattern.
+    /// Creates a pattern from text. Every text is a valid pattern.
     pub fn new(text: &str) -> Glob {
         let choices = text.split('|').map(|choice| choice.trim().chars().collect()).collect();
         Glob { text: text.to_owned(), choices }
@@ -19,13 +20,14 @@ impl Glob {
         &self.text
     }
 
-    /// Whether a whole name matches the pattern.
+    /// Whether the pattern matches an entire name.
     pub fn matches(&self, name: &str) -> bool {
         self.choices.iter().any(|choice| is_like(name, choice))
     }
 }
 
-/// Backtracks to the last `*` on a mismatch, so it takes at most name × pattern steps.
+/// Whether a name matches one alternative of a pattern. Backtracks to the last `*` on a mismatch,
+/// so it takes at most name length × pattern length steps.
 fn is_like(name: &str, pattern: &[char]) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut in_pattern) = (0, 0);

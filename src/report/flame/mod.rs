@@ -1,7 +1,8 @@
-//! `folded.txt` and `flamegraph.svg`: attributed time by host stack, for both sides.
+//! Writes `folded.txt` and `flamegraph.svg`: attributed time by host stack, for both sides.
 //!
-//! A line of the folded file is a stack with `;` between its calls, then the time in ns of the baseline and
-//! of the candidate, the format that `flamegraph.pl`, inferno and speedscope read as a differential profile.
+//! A line of the folded file is a stack with `;` between its calls, then the time of the baseline
+//! and of the candidate in ns. `flamegraph.pl`, inferno and speedscope read this format as a
+//! differential profile.
 
 mod stack_tree;
 
@@ -11,7 +12,7 @@ use inferno::flamegraph::{self, Options};
 use stack_tree::StackTree;
 use std::io::{self, Write};
 
-/// Frames narrower than this, in percent of the width of the picture, are not drawn.
+/// Minimum width of a drawn frame, in percent of the picture's width.
 const LEAST_WIDTH: f64 = 0.05;
 
 pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
@@ -21,7 +22,7 @@ pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// The differential flame graph. Widths are the times of the candidate.
+/// Writes the differential flame graph. The width of a frame is its time in the candidate.
 pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut options = Options::default();
     "tracetree: red is more time in the candidate, blue is less".clone_into(&mut options.title);
@@ -38,7 +39,7 @@ pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<
         .map_err(io::Error::other)
 }
 
-/// The picture if trace2 has no attributed time.
+/// The picture if the candidate has no attributed time.
 const NOTHING: &str = "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
     width=\"600\" height=\"60\"><text x=\"10\" y=\"35\" font-family=\"sans-serif\">trace2 has no \
     attributed time</text></svg>\n";

@@ -1,4 +1,4 @@
-//! Attributed time by host stack, with equal stacks of the merged tree combined.
+//! Sums attributed time by host stack. Nodes of the merged tree with equal stacks are combined.
 //!
 //! ```text
 //! merged tree   step  step            stack tree   step 2+5
@@ -13,30 +13,31 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
-/// Calls deeper than this become siblings below a call of this depth. Otherwise the stacks would grow with
-/// the depth, and their total size with its square. Their own time is unaffected.
+/// Depth at which deeper calls are flattened into siblings. Without this limit, the stacks would
+/// grow with the depth, and their total size with its square. The time of the flattened calls is
+/// unaffected.
 const DEEPEST: usize = 256;
 
-/// The last call of one stack.
+/// A stack, represented by its last call.
 struct Frame {
     name: String,
-    /// Time of the call itself, without calls below.
+    /// Time of the last call itself, without the calls below it.
     own: PerSide<Nanos>,
 }
 
-/// The stacks of a comparison. A node represents the stack from its root down to it.
+/// The stacks of a comparison, as a tree. Each node represents the stack from its root down to the
+/// node.
 pub(super) struct StackTree {
     frames: Arena<Frame>,
     roots: Vec<NodeId>,
 }
 
 impl StackTree {
-    /// The stacks with attributed time.
     pub(super) fn new(analysis: &Analysis) -> StackTree {
         let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
         let mut known: BTreeMap<(Option<NodeId>, String), NodeId> = BTreeMap::new();
-        // The frames of the calls above the current node.
+        // The frames of the current node's ancestors.
         let mut above: Vec<Option<NodeId>> = Vec::new();
         for (id, node) in merged.nodes() {
             above.truncate(merged.depth(id));
@@ -45,7 +46,7 @@ impl StackTree {
                 above.push(parent);
                 continue;
             }
-            // A folded stack needs one line per stack and no `;` in names.
+            // In the folded format, each stack is one line, and names must not contain `;`.
             let name = one_line(&node_name(analysis, node)).replace(';', ",");
             let frame =
                 *known.entry((parent, name.clone())).or_insert_with(|| tree.add(parent, name));
@@ -65,11 +66,12 @@ impl StackTree {
         frame
     }
 
-    /// One line for each stack with time of its own, in the order of the merged tree: its calls with `;`
-    /// between them, then the time in ns of the baseline and of the candidate.
+    /// One line for each stack that has time of its own, in the order of the merged tree. A line
+    /// has the stack's calls with `;` between them, then the time of the baseline and of the
+    /// candidate in ns.
     pub(super) fn folded_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        // The stack of the current node, and the length at which each of its ancestors ends.
+        // The stack of the current node, and the length of the text up to each of its ancestors.
         let (mut stack, mut ends) = (String::new(), Vec::new());
         for edge in self.roots.iter().flat_map(|root| root.traverse(&self.frames)) {
             let frame = match edge {

@@ -1,5 +1,5 @@
-//! The causes of the difference → the list at the top of the page, with bars that add up: each bar starts
-//! where the previous one ended, and the last one spans the whole difference from zero.
+//! The list of causes at the top of the page, with bars that add up. Each bar starts where the
+//! previous one ended, and the last bar spans the whole difference from zero.
 //!
 //! ```text
 //! queue      −0.403          ▒▒▒▒▒▒|
@@ -14,15 +14,14 @@ use crate::report::lists::change;
 use crate::report::text::{CauseLine, cause_lines, cause_sums};
 use crate::trace::Nanos;
 
-/// A cause with its bar.
 pub(super) struct CauseBar {
     pub(super) cause: CauseLine,
     pub(super) bar: Bar,
-    /// Its node, if the page's tree contains it.
+    /// The node of the cause, if the page's tree contains it.
     pub(super) node: Option<usize>,
 }
 
-/// A bar, in percent of the available width.
+/// Position and width of a bar, in percent of the available width.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Bar {
     pub(super) left: String,
@@ -30,23 +29,22 @@ pub(super) struct Bar {
     pub(super) style: &'static str,
 }
 
-/// A sum line below the causes.
+/// A line below the causes that shows a sum.
 pub(super) struct SumLine {
     pub(super) title: String,
     pub(super) difference: String,
     pub(super) bar: Bar,
 }
 
-/// The list.
 pub(super) struct Causes {
     pub(super) bars: Vec<CauseBar>,
-    /// The sum of the smaller causes, if there are any, and the sum of all.
+    /// The sum of the smaller causes, if there are any, and the sum of all causes.
     pub(super) sums: Vec<SumLine>,
     /// Position of zero, in percent of the available width.
     pub(super) zero: String,
 }
 
-/// The leading causes, the rest, and the sum.
+/// The leading causes, the sum of the smaller ones, and the sum of all.
 pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
     let (lines, _) = cause_lines(analysis);
     let (smaller, all) = cause_sums(analysis);
@@ -95,7 +93,7 @@ impl Walk {
         Walk { least: least.unwrap_or_default(), most: most.unwrap_or_default(), sums }
     }
 
-    /// The bar of one cause.
+    /// The bar of the cause at index `at`.
     fn bar(&self, at: usize) -> Bar {
         self.between(self.sums[at], self.sums[at + 1])
     }

@@ -1,4 +1,4 @@
-//! The changed call sites that the repeats support → lines of a table on the page.
+//! The page's table of changed call sites that the repeats support.
 
 use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};
@@ -6,7 +6,6 @@ use crate::report::text::{Unit, times};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// A changed call site.
 pub(super) struct ChangeLine<'a> {
     pub(super) name: &'a str,
     pub(super) module: &'a str,

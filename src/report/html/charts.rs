@@ -1,4 +1,5 @@
-//! Groups of attributed events (by step, by category, …) → bar charts of the page, visible without scripts.
+//! Draws groups of attributed events (by step, by category, …) as bar charts that are visible
+//! without scripts.
 
 use super::overview::width;
 use crate::report::lists::change;
@@ -7,17 +8,18 @@ use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Number of groups in a chart. The rest is summed in one more, so that the chart adds up.
+/// Maximum number of groups in a chart. All other groups are combined into one, so the chart adds
+/// up.
 const GROUPS: usize = 16;
 
-/// The attributed events by one property.
+/// The attributed events, grouped by one property.
 pub(super) struct Chart {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
     pub(super) groups: Vec<ChartGroup>,
 }
 
-/// A pair of bars.
+/// A group of events, shown as a pair of bars.
 pub(super) struct ChartGroup {
     pub(super) label: String,
     pub(super) events: u64,

@@ -1,4 +1,4 @@
-//! [`Analysis`] → the chips below the headline: how sure the answer is, and where the detail is.
+//! The chips below the headline of the page: how certain the answer is, and links to details.
 
 use crate::analysis::{Analysis, Repeats, Totals, Verdict};
 use crate::program::{Measure, counted};
@@ -6,13 +6,13 @@ use crate::report::summary::Summary;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Number of runs that show how much runs vary.
+/// Number of runs needed to show how much runs vary.
 pub(super) const RUNS: usize = 3;
 
-/// A short remark that links to its detail.
+/// A short remark that links to its details.
 pub(super) struct Chip {
     pub(super) text: String,
-    /// The section with the detail.
+    /// The section with the details.
     pub(super) section: &'static str,
     /// `warn` if figures may be wrong, otherwise empty.
     pub(super) style: &'static str,
@@ -64,7 +64,7 @@ fn chip(text: String, section: &'static str, style: &'static str) -> Chip {
     Chip { text, section, style }
 }
 
-/// How sure the step times are.
+/// The chip that says how certain the step times are.
 fn confidence(analysis: &Analysis) -> Chip {
     let runs = Side::BOTH.map(|side| analysis.runs(side).len() + 1);
     let judged = analysis.judged();

@@ -1,4 +1,4 @@
-//! An iterator → a column of the page's data, generated while it is written.
+//! Serializes an iterator as a column of the page's data, generated while it is written.
 
 use serde::{Serialize, Serializer};
 

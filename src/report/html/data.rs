@@ -1,4 +1,4 @@
-//! [`Analysis`] → the data for the page's script: one JSON value, safe inside a `script` element.
+//! Builds the data for the page's script: one JSON value that is safe inside a `script` element.
 
 use super::page_rows::PageRows;
 use super::page_tree::PageTree;
@@ -12,51 +12,53 @@ use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
-/// Maximum number of merged-tree nodes in a page, at about 35 bytes each.
+/// Maximum number of merged-tree nodes in a page, about 35 bytes each.
 const NODES: usize = 120_000;
-/// Maximum number of rows in a page, at about 120 bytes each.
+/// Maximum number of rows in a page, about 120 bytes each.
 const ROWS: usize = 20_000;
 
-/// Idle time below 1/`VISIBLE` of the total is added to the parent call.
+/// Idle time below this fraction (1/`VISIBLE`) of the total is added to the parent call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. Larger than the buffer of a file, so that it is not copied again.
+/// Size of the output buffer in bytes. The buffer is larger than that of a file, so the data is not
+/// copied again.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
 pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
-    /// Display names of the two sides.
     names: [&'a str; 2],
-    /// Number of recorded steps of each side, by which times are divided unless totals are shown; 1 without steps.
+    /// Number of recorded steps on each side, or 1 if there are none. Times are divided by this
+    /// number, unless totals are shown.
     steps: [u64; 2],
-    /// The changes in the order of the list.
+    /// The changes, in the order of the list of changes.
     changes: Vec<ChangePlaces>,
-    /// A time that changes by less than this fraction of the larger time is shown in grey.
+    /// Times that change by less than this fraction of the larger time are shown in gray.
     noise: f64,
-    /// For each graph launch with captured calls, per side: the first uid of the captured calls, and the uid
-    /// of the launch.
+    /// For each graph launch with captured calls, by side: the first uid of the captured calls, and
+    /// the uid of the launch.
     captured: [Vec<(u32, u32)>; 2],
-    /// Idle time of the devices in ns, by the node it is attributed to: position in the tree, trace1, trace2.
+    /// Idle time of the devices in ns, by the node to which it is attributed: position in the tree,
+    /// baseline, candidate.
     idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
-    /// One step of both sides; `None` if there is nothing to show.
+    /// One step of both sides for the timeline; `None` if there is nothing to show.
     pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
 }
 
-/// The call sites of a change.
+/// The call sites where a change occurs.
 #[derive(Serialize)]
 struct ChangePlaces {
-    /// Ids of its rows.
+    /// Ids of the change's rows.
     rows: Vec<usize>,
-    /// Positions of its nodes in the tree.
+    /// Positions of the change's nodes in the tree.
     nodes: Vec<u32>,
 }
 
-/// What was omitted to keep the page small.
+/// Counts of what was omitted to keep the page small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) nodes: u64,
@@ -64,7 +66,7 @@ pub(super) struct LeftOut {
     pub(super) texts: u64,
 }
 
-/// The data of a page, and what was omitted.
+/// The data of a page, and counts of what was omitted.
 pub(super) fn embed<'a>(
     analysis: &'a Analysis,
     facets: &[Facet],
@@ -107,11 +109,12 @@ fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
     analysis.changes().list().iter().map(places).collect()
 }
 
-/// Idle time of the steps by the node it is attributed to. Amounts too small to see are added to the parent,
-/// so that sums stay correct and the page small.
+/// Idle time of the steps, by the node to which it is attributed. Amounts too small to see are
+/// added to the parent, which keeps sums correct and the page small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
-    // Few nodes have idle time. For each node: 1 + the index of its entry in `times`, or 0 for none.
+    // Few nodes have idle time. For each node, `of_nodes` contains 1 + the index of its entry in
+    // `times`, or 0 if it has none.
     let (mut of_nodes, mut times) = (vec![0_u32; merged.len()], Vec::<[i64; 2]>::new());
     let mut total = [0, 0];
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
@@ -129,7 +132,8 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     }
     let least = total[0].max(total[1]) / VISIBLE;
     let mut listed = Vec::new();
-    // Children come after their parents in preorder, so in reverse order a node is complete when visited.
+    // In preorder, children come after their parents, so in reverse order a node is complete when
+    // it is visited.
     for id in merged.ids().rev() {
         let of_node = of_nodes[id.index()];
         let Some(&time) = times.get((of_node as usize).wrapping_sub(1)) else { continue };
@@ -139,7 +143,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
-                // The entry is passed on to the parent.
+                // The parent takes over the node's entry.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];
@@ -158,7 +162,8 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
     ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
-/// JSON text without `<`, written while it is generated, because it is the largest part of a report.
+/// Writes JSON text without `<`. The text is generated while it is written, because it is the
+/// largest part of a report.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));
@@ -167,19 +172,19 @@ impl fmt::Display for PageData<'_> {
     }
 }
 
-/// Any value as JSON text without `<`.
+/// Serializes any value as JSON text without `<`.
 pub(super) fn without_tags(value: &impl Serialize) -> io::Result<String> {
     let text = serde_json::to_string(value).map_err(io::Error::other)?;
     Ok(text.replace('<', "\\u003c"))
 }
 
-/// Writes JSON with each `<` escaped. `<` occurs only inside strings, where the escape is equivalent, so no
-/// name can close the element or open a comment.
+/// Writes JSON with each `<` escaped. `<` occurs only inside strings, where the escape has the same
+/// meaning, so no name can close the element or open a comment.
 struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Write for WithoutTags<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Each write is valid UTF-8, because the buffer above never splits a character.
+        // Each write is valid UTF-8, because the buffer never splits a character.
         let text = str::from_utf8(bytes).map_err(io::Error::other)?;
         for (at, part) in text.split('<').enumerate() {
             let escape = if at > 0 { "\\u003c" } else { "" };

@@ -1,28 +1,29 @@
-//! Ops by the time that could be saved → lines of a table on the page.
+//! The page's table of ops by the time that could be saved.
 
 use crate::analysis::{Analysis, EfficiencyRow, clause};
 use crate::report::text::Unit;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Maximum number of lines; readers work from the top.
+/// Maximum number of lines in the table; people read it from the top.
 const LINES: usize = 15;
 
-/// An op with its shapes.
+/// An op with its shapes, and the time that it could save.
 pub(super) struct EfficiencyLine {
     pub(super) name: String,
     pub(super) shape: String,
     pub(super) time: PerSide<Nanos>,
     pub(super) times: [String; 2],
-    /// `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has it.
+    /// Rates such as `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has the op.
     pub(super) rates: String,
-    /// The time that the candidate could save, or the baseline if this is unknown for the candidate.
+    /// The time that the candidate could save or, if unknown, the time that the baseline could
+    /// save.
     pub(super) savable: String,
-    /// The side that could save it, 1 or 2, and the time.
+    /// The side that `savable` refers to (1 or 2), and the time.
     pub(super) saved: (u8, i64),
 }
 
-/// The ops with most time to save, largest first; empty if no peak is known.
+/// The ops that could save the most time, largest first; empty if no peak is known.
 pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
     let rows = analysis.by_efficiency();
     rows.iter().filter_map(|row| line(row, unit)).take(LINES).collect()

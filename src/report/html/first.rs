@@ -1,4 +1,5 @@
-//! [`Analysis`] → the first screen of the page: both sides, what changed, one step to scale, what to do next.
+//! Builds the first screen of the page: both sides, what changed, one step to scale, and what to do
+//! next.
 
 use super::chips::{Chip, chips};
 use super::page_tree::PageTree;
@@ -10,35 +11,35 @@ use crate::report::summary::Summary;
 use crate::report::text::{Figures, Line, Narrative};
 use crate::trace::Nanos;
 
-/// Maximum number of changes that are listed; `changes.csv` has all of them.
+/// Maximum number of changes that are listed; `changes.csv` lists all of them.
 const LISTED: usize = 8;
-/// Maximum number of things to do next.
+/// Maximum number of suggested actions.
 const ACTIONS: usize = 3;
 
 /// The first screen.
 pub(super) struct First {
     pub(super) sides: [SideLine; 2],
-    /// What both sides have in common: device, versions, steps, runs.
+    /// Facts that both sides have in common: device, versions, steps, runs.
     pub(super) shared: Vec<String>,
-    /// The step times, or what there is to say instead.
+    /// The step times, or a statement if there are none.
     pub(super) headline: String,
     /// `more` or `less` if the step time differs.
     pub(super) style: &'static str,
-    /// Shown after the step times; may be empty.
+    /// A remark after the step times; may be empty.
     pub(super) verdict: &'static str,
     pub(super) lead: String,
-    /// What the headline leaves out of the answer.
+    /// A note about what the headline omits.
     pub(super) rest: String,
     pub(super) chips: Vec<Chip>,
-    /// The unit of all figures here.
+    /// The unit of all figures on the screen.
     pub(super) unit: &'static str,
-    /// Whether the leading figures are effects by replay.
+    /// Whether the main figures are effects by replay.
     pub(super) has_effects: bool,
     pub(super) changes: Vec<ChangeRow>,
-    /// The changes that are not listed.
+    /// A summary of the changes that are not listed.
     pub(super) others: Option<String>,
     pub(super) same_program: Vec<PartRow>,
-    /// The difference of a step, to which the costs add up.
+    /// The step-time difference, to which the costs add up.
     pub(super) difference: PartRow,
     pub(super) scale: Scale,
     pub(super) actions: Vec<Action>,
@@ -46,20 +47,20 @@ pub(super) struct First {
 
 /// A change of the program.
 pub(super) struct ChangeRow {
-    /// Its effect by replay, or its cost if there is none.
+    /// The effect of the change by replay, or its cost if there is no effect.
     pub(super) leading: String,
     pub(super) style: &'static str,
     pub(super) bar: Bar,
-    /// The attributed cost, if an effect leads; otherwise empty.
+    /// The attributed cost, if `leading` is an effect; otherwise empty.
     pub(super) cost: String,
-    /// How to read both figures.
+    /// An explanation of both figures.
     pub(super) reading: String,
     pub(super) sentence: String,
     pub(super) details: Vec<String>,
-    /// The usual switch; empty if there is none.
+    /// The setting that usually causes the change; empty if there is none.
     pub(super) usual: String,
     pub(super) sites: usize,
-    /// Its first node, if the page's tree contains it.
+    /// The first node with the change, if the page's tree contains it.
     pub(super) node: Option<usize>,
 }
 
@@ -71,20 +72,20 @@ pub(super) struct PartRow {
     pub(super) sentence: String,
 }
 
-/// A bar from zero, in percent of the room.
+/// A bar from zero, in percent of the available width.
 #[derive(Default)]
 pub(super) struct Bar {
     pub(super) left: String,
     pub(super) width: String,
 }
 
-/// Something to do next.
+/// A suggested action.
 #[derive(Default)]
 pub(super) struct Action {
     pub(super) text: String,
-    /// A command; may be empty.
+    /// A command that performs the action; may be empty.
     pub(super) code: String,
-    /// A node to look at.
+    /// A node to look at, if the action refers to one.
     pub(super) node: Option<usize>,
 }
 
@@ -103,7 +104,8 @@ impl First {
         let listed = || certain.iter().take(LISTED);
         let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
-        // Without a change of the program, one run per side cannot show that anything became slower.
+        // Without a change of the program, a single run per side cannot show that anything became
+        // slower.
         let changes_nothing = analysis.changes().is_identical() && !analysis.has_runs();
         let (sides, shared) = sides(analysis);
         First {
@@ -125,7 +127,7 @@ impl First {
             unit: figures.unit,
             has_effects: narrative.has_effects,
             actions: actions(narrative, tree),
-            scale: Scale::of(analysis, figures),
+            scale: Scale::of(analysis, figures, certain),
             changes: listed().map(|line| row(analysis, line, (figures, &axis, tree))).collect(),
             others: narrative.rest(&narrative.certain, LISTED),
             same_program: parts
@@ -147,12 +149,12 @@ impl First {
     }
 }
 
-/// Whether the runs do not support the difference of the step times.
+/// Whether the runs do not support a difference in step time.
 fn is_noise(analysis: &Analysis) -> bool {
     analysis.judged().step.is_some_and(|step| step.verdict == Verdict::WithinNoise)
 }
 
-/// The style of a difference; a difference that rounds to zero has no colour.
+/// The style of a difference; a difference that rounds to zero has no color.
 fn shown_style(figures: Figures, time: Nanos) -> &'static str {
     match figures.signed(time.0 as f64).starts_with('±') {
         true => "same",
@@ -167,7 +169,6 @@ fn capitalised(text: &str) -> String {
     })
 }
 
-/// The attributed time of a change.
 fn attributed(analysis: &Analysis, line: &Line) -> Nanos {
     let change = line.number.map(|number| &analysis.changes().list()[number]);
     change.map_or(line.cost, |change| change.cost)
@@ -209,7 +210,7 @@ fn row(
     }
 }
 
-/// Where zero is, and how much time the whole width stands for.
+/// The range of times that the full width represents; zero is inside it.
 struct Axis {
     least: Nanos,
     most: Nanos,
@@ -231,14 +232,15 @@ impl Axis {
     }
 }
 
-/// At most three things to do next: those of the narrative, and the first call of the change.
+/// At most three suggested actions: those of the narrative, and a look at the first call of a
+/// change.
 fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
     let action = |next: &crate::report::text::Action| Action {
         text: capitalised(&next.text),
         code: next.command.clone(),
         node: None,
     };
-    // The reader of the page has opened it already.
+    // Opening the page is not suggested, because its reader already did so.
     let next = narrative.next.iter().filter(|next| !next.command.ends_with("--open"));
     let mut actions: Vec<Action> = next.map(action).collect();
     let mut lines = narrative.certain.lines.iter();

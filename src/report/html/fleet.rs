@@ -1,7 +1,7 @@
-//! The comparison of many ranks → `fleet.html`: one page that needs no network.
+//! Writes `fleet.html`, the comparison of many ranks: one page that needs no network.
 //!
-//! The answer, the findings, the causes and the ranks are plain HTML; the script draws the ranks as dots and the
-//! heat maps from embedded columns.
+//! The answer, findings, causes and ranks are plain HTML. The script draws the ranks as dots, and
+//! the heat maps, from embedded columns.
 
 use super::data::without_tags;
 use super::policy::policy;
@@ -14,35 +14,36 @@ use std::io::{self, Write};
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const SCRIPT: &str = include_str!("script/fleet.js");
 
-/// Maximum number of rows and of columns in a heat map. If there are more, neighbours share a cell, which
+/// Maximum number of rows and columns in a heat map. In larger maps, neighbors share a cell, which
 /// shows the largest of their values.
 const MOST: usize = 512;
 
-/// Maximum number of ranks and of causes listed; the tables have all of them.
+/// Maximum number of ranks and causes listed; the tables contain all of them.
 const LISTED: usize = 500;
 
 /// The content of `fleet.html`.
 #[derive(Debug, Clone, Default)]
 pub struct FleetPage {
-    /// The two folders.
+    /// The two folders that are compared.
     pub folders: [String; 2],
-    /// How many ranks were compared.
+    /// Says how many ranks were compared.
     pub coverage: String,
-    /// The answer: which rank, or what on all ranks.
+    /// The answer: a rank that is slower, or what changed on all ranks.
     pub headline: String,
-    /// Why, in one sentence; may be empty.
+    /// The reason for the headline, in one sentence; may be empty.
     pub lead: String,
-    /// The ranks by their time without waits.
+    /// The ranks, by their time without waits.
     pub dots: Vec<FleetDot>,
     /// The ops in which ranks stand out.
     pub outliers: FleetOutliers,
-    /// The ranks that come last in collectives, those that cost the others most time first.
+    /// The ranks that come last in collectives, sorted by the time they cost the other ranks, most
+    /// first.
     pub last: Vec<FleetLast>,
-    /// How many collectives of the candidate were matched.
+    /// Number of the candidate's collectives that were matched.
     pub collectives: u64,
     /// Code, ranks and text of each finding.
     pub findings: Vec<[String; 3]>,
-    /// The causes.
+    /// The causes, as lines of a table.
     pub causes: Vec<FleetCauseLine>,
     /// The heat maps.
     pub maps: Vec<HeatMap>,
@@ -52,22 +53,23 @@ pub struct FleetPage {
     pub notes: Vec<String>,
 }
 
-/// A rank among the others: its GPU time per step without waits, candidate / baseline.
+/// A rank as a dot among the other ranks, placed by its GPU time per step without waits, candidate
+/// / baseline.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FleetDot {
-    /// Its name.
+    /// Name of the rank.
     pub name: String,
-    /// Link to its report; empty if there is none.
+    /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// Candidate / baseline.
+    /// GPU time per step without waits, candidate / baseline.
     pub ratio: f64,
-    /// The quartiles of its role.
+    /// The quartiles of the ratio within the rank's role.
     pub band: [f64; 2],
-    /// Whether it is an outlier of its role.
+    /// Whether the rank is an outlier within its role.
     pub is_outlier: bool,
 }
 
-/// The ranks that stand out most × the ops in which they do.
+/// A table of the most unusual ranks and the ops in which they stand out.
 #[derive(Debug, Clone, Default)]
 pub struct FleetOutliers {
     /// Names of the ops.
@@ -79,61 +81,62 @@ pub struct FleetOutliers {
 /// A rank that stands out.
 #[derive(Debug, Clone, Default)]
 pub struct FleetOutlierRow {
-    /// Its name.
+    /// Name of the rank.
     pub name: String,
-    /// Link to its report; empty if there is none.
+    /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// For each op, a text and the style of the page for it; empty within the spread of the role.
+    /// For each op, the text of the cell and its style. Text and style are empty if the rank is
+    /// within the spread of its role.
     pub cells: Vec<(String, &'static str)>,
 }
 
-/// A rank for which others wait.
+/// A rank that makes other ranks wait.
 #[derive(Debug, Clone, Default)]
 pub struct FleetLast {
-    /// Its name.
+    /// Name of the rank.
     pub name: String,
-    /// Link to its report; empty if there is none.
+    /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// In how many collectives it comes last.
+    /// Number of collectives in which the rank comes last.
     pub count: u64,
-    /// The same in percent of all collectives.
+    /// Percentage of all collectives in which the rank comes last.
     pub percent: f64,
-    /// By how much it comes later than the second to last rank: the sum, with its unit.
+    /// Total time by which the rank comes later than the second-to-last one, with its unit.
     pub margin: String,
 }
 
 /// A cause on the page.
 #[derive(Debug, Clone, Default)]
 pub struct FleetCauseLine {
-    /// Reason and call site.
+    /// Reason and call site of the cause.
     pub what: String,
-    /// How many ranks share it, and which ones.
+    /// How many ranks have the cause, and which ones.
     pub whom: String,
-    /// Share of the ranks in percent, for a bar.
+    /// Percentage of the ranks that have the cause, for a bar.
     pub percent: f64,
-    /// Candidate − baseline per step, as text.
+    /// Time difference per step, candidate − baseline, as text.
     pub difference: String,
-    /// The evidence.
+    /// The evidence for the cause.
     pub evidence: String,
 }
 
-/// A rank on the page.
+/// A rank in the page's table of ranks.
 #[derive(Debug, Clone, Default)]
 pub struct FleetRankLine {
-    /// Its name.
+    /// Name of the rank.
     pub name: String,
-    /// Link to its report; empty if there is none.
+    /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// Texts of the cells: role, times, waits, anomalies.
+    /// Texts of the cells: role, times, waits, irregularities.
     pub cells: Vec<String>,
 }
 
-/// Values by rank and step, or rank and collective.
+/// Values by rank and step, or by rank and collective.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct HeatMap {
-    /// What it shows.
+    /// Title of the heat map.
     pub title: String,
-    /// How to read it.
+    /// An explanation of how to read the heat map.
     pub about: String,
     /// Unit of the values.
     pub unit: String,
@@ -141,13 +144,14 @@ pub struct HeatMap {
     pub rows: Vec<String>,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// The values by row, then column; `None` for no value.
+    /// The values by row, then column; `None` for a missing value.
     pub values: Vec<Option<f64>>,
 }
 
 impl HeatMap {
-    /// Fills the map from cells of row, column and value. It has at most 512 rows and columns. If there are
-    /// more, neighbours share a cell, which keeps the value with the largest magnitude.
+    /// Fills the map from cells that consist of row, column and value. The map has at most 512 rows
+    /// and columns. In larger maps, neighbors share a cell, which keeps the value with the largest
+    /// magnitude.
     #[must_use]
     pub fn with_cells(
         self,
@@ -169,7 +173,7 @@ impl HeatMap {
     }
 }
 
-/// The names of groups of `by` neighbours.
+/// The names of groups of `by` neighboring rows or columns.
 fn shared(names: &[String], by: usize) -> Vec<String> {
     let name = |some: &[String]| match some {
         [only] => only.clone(),
@@ -190,7 +194,7 @@ struct Page<'a> {
     data: String,
 }
 
-/// What the script draws.
+/// The data that the page's script draws.
 #[derive(Serialize)]
 struct Data<'a> {
     maps: &'a [HeatMap],
@@ -200,7 +204,7 @@ struct Data<'a> {
 /// Writes `fleet.html`.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()> {
     let (style, script) = (format!("{STYLE}{FLEET_STYLE}"), format!("{BARS}{SCRIPT}"));
     let template = Page {

@@ -1,7 +1,7 @@
-//! [`Analysis`] → `report.html`: one page that needs no network, with the data for its script embedded.
+//! Writes `report.html`: one page that needs no network, with the data for its script embedded.
 //!
-//! The head (inputs, totals, notes, charts) is plain HTML. The script draws the differences, the merged tree
-//! and the flame graph from embedded columns, incrementally.
+//! The start of the page (inputs, totals, notes, charts) is plain HTML. The script draws the
+//! differences, the merged tree and the flame graph from embedded columns, incrementally.
 
 mod causes;
 mod changes;
@@ -46,7 +46,7 @@ use std::io::{self, Write};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The start of the script of every page.
+/// The script that every page starts with.
 const BARS: &str = include_str!("script/bars.js");
 
 /// The scripts of the page, in dependency order.
@@ -69,9 +69,9 @@ const SCRIPTS: [&str; 15] = [
 ];
 const START: &str = include_str!("script/start.js");
 
-/// The head of every page (`head.html`).
+/// The first part of every page (`head.html`).
 struct Head<'a> {
-    /// The Content-Security-Policy.
+    /// The Content-Security-Policy of the page.
     policy: String,
     style: &'a str,
     version: &'a str,
@@ -94,12 +94,11 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
-    /// The first section about steps and idle time, if there is one.
+    /// The first section about steps or idle time, if there is one.
     steps_section: Option<&'static str>,
     regions: Vec<RegionLine>,
-    /// File names of both traces.
     files: [&'a str; 2],
-    /// Whether the tested call sites are sums over all steps.
+    /// Whether the times of the tested call sites are sums over all steps.
     changes_are_summed: bool,
     causes: Causes,
     lists: &'a [List],
@@ -115,7 +114,7 @@ struct Page<'a> {
 
 pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let (analysis, unit, facets) = (&shared.analysis, shared.unit(), shared.facets());
-    // This is the slowest file of the report, so two threads share the work.
+    // The page is the slowest file of the report, so two threads share the work.
     let ((data, left_out), ()) =
         rayon::join(|| data::embed(analysis, facets, unit), || prepare(shared));
     let summary = shared.summary();
@@ -163,12 +162,12 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     page.write_into(&mut JsonWriter(out))
 }
 
-/// The remarks about the answer, without those that are among the chips.
+/// The remarks about the answer, except those that are shown as chips.
 fn remarks(narrative: &Narrative) -> Vec<String> {
     narrative.remarks.iter().chain(&narrative.runs).cloned().collect()
 }
 
-/// Computes what the page shows besides its data, so that it is cached.
+/// Computes in advance what the page shows besides its data, so that it is cached.
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();

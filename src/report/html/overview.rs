@@ -1,4 +1,4 @@
-//! [`Analysis`] → inputs, totals and their parts: the head of the page, visible without scripts.
+//! Builds the overview of the page, visible without scripts: inputs, totals and their parts.
 
 use crate::analysis::{Analysis, Row, RowKind, Totals};
 use crate::program::Measure;
@@ -7,14 +7,14 @@ use crate::report::text::{Unit, percent, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
 
-/// One trace: a title and facts about it.
+/// One input trace: a title and facts about the trace.
 pub(super) struct Input<'a> {
     pub(super) label: &'a str,
     pub(super) path: &'a str,
     pub(super) facts: Vec<(&'static str, String)>,
 }
 
-/// A line of the table of totals; undefined figures are empty.
+/// A line in the table of totals; undefined figures are empty.
 pub(super) struct Line {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
@@ -27,17 +27,16 @@ pub(super) struct Line {
     pub(super) change: &'static str,
 }
 
-/// The rows of one kind. All segments add up to the total.
+/// A part of the total time: all rows of one kind. All segments add up to the total.
 pub(super) struct Segment {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
     pub(super) bars: [Bar; 2],
 }
 
-/// A time with its bar.
 pub(super) struct Bar {
     pub(super) time: String,
-    /// Share of that side's total.
+    /// Percentage of the side's total.
     pub(super) share: String,
     /// Width of the bar, in percent of the larger total.
     pub(super) width: String,
@@ -80,7 +79,7 @@ pub(super) fn devices(trace: &Trace) -> String {
     texts.join(", ")
 }
 
-/// Display name of the measured time.
+/// Display name of the quantity that is measured.
 pub(super) fn measure_title(measure: Measure) -> &'static str {
     match measure {
         Measure::GpuTime => "GPU time",
@@ -161,7 +160,7 @@ fn bar(unit: Unit, time: Nanos, totals: PerSide<Nanos>, side: Side) -> Bar {
     }
 }
 
-/// Percent of `most` for a CSS width; `0` if `most` is zero.
+/// A time in percent of `most`, as a CSS width; `0` if `most` is zero.
 pub(super) fn width(time: Nanos, most: Nanos) -> String {
     match most > Nanos::ZERO {
         true => format!("{:.3}", 100.0 * time.0.max(0) as f64 / most.0 as f64),

@@ -1,4 +1,5 @@
-//! The attribution rows → columns for the page: the rows with the largest differences, within a budget.
+//! Converts the attribution rows into columns for the page. Only the rows with the largest
+//! differences are kept, within a size budget.
 
 use super::column::Column;
 use super::page_tree::PageTree;
@@ -13,24 +14,24 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 
-/// Maximum number of kernel names per row and side; the rest is one more entry.
+/// Maximum number of kernel names per row and side; the rest are combined into one more entry.
 const KERNELS: usize = 24;
 
-/// Shapes, concrete inputs, strides and types; for each, both sides in turn.
+/// Shapes, concrete inputs, strides and types of both sides, alternating.
 type ArgumentRecord = [PageText; 8];
 
-/// Events of one name in one row on one side: name, count, time in ns.
+/// Events with one name in one row on one side: name, count, time in ns.
 type KernelGroup = (PageText, u64, i64);
 
-/// The kept rows in order, one column per property.
+/// The kept rows in order, as one column per property.
 pub(super) struct PageRows<'a> {
     analysis: &'a Analysis,
     /// Index of the row in `diff_stats.csv`.
     id: Vec<u32>,
     name: Vec<PageText>,
-    /// Position of the row's node in the page's tree; -1 if it was left out.
+    /// Position of the row's node in the page's tree; -1 if the tree does not contain it.
     node: Vec<i32>,
-    /// Position of the lowest common node; -1 if there is none or it was left out.
+    /// Position of the lowest common node; -1 if there is none or the tree does not contain it.
     common: Vec<i32>,
     common_name: Vec<PageText>,
     /// Indices into `argument_table`.
@@ -38,13 +39,13 @@ pub(super) struct PageRows<'a> {
     argument_table: Vec<ArgumentRecord>,
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
-    /// The modelled work of rows, if known: index of the row, index into `work_table`.
+    /// The modeled work of rows where it is known: index of the row, index into `work_table`.
     work: Vec<(u32, u32)>,
     work_table: Vec<Work>,
     facets: Vec<FacetColumn>,
 }
 
-/// 10⁹ operations of the baseline and the candidate, then 10⁶ bytes of both.
+/// Billions of operations of the baseline and of the candidate, then millions of bytes of both.
 type Work = [Option<f64>; 4];
 
 #[derive(Serialize)]
@@ -80,7 +81,6 @@ impl<'a> PageRows<'a> {
         rows
     }
 
-    /// Number of rows left out.
     pub(super) fn left_out(&self) -> u64 {
         (self.analysis.rows().len() - self.id.len()) as u64
     }
@@ -125,17 +125,16 @@ impl<'a> PageRows<'a> {
         self.common_name.push(texts.id(analysis.lowest_common_name(row)));
     }
 
-    /// The kept rows.
     fn rows(&self) -> impl Iterator<Item = &'a Row> {
         self.id.iter().map(|&id| &self.analysis.rows()[id as usize])
     }
 
-    /// Times in ns.
+    /// Attributed times of the kept rows, in ns.
     fn times(&self, side: Side) -> impl Iterator<Item = i64> {
         self.rows().map(move |row| row.time[side].0)
     }
 
-    /// Numbers of attributed events.
+    /// Attributed event counts of the kept rows.
     fn counts(&self, side: Side) -> impl Iterator<Item = usize> {
         self.rows().map(move |row| row.events[side].len())
     }
@@ -148,7 +147,7 @@ impl<'a> PageRows<'a> {
         })
     }
 
-    /// Adds the modelled work of the last row.
+    /// Adds the modeled work of the last row.
     fn push_work(&mut self, analysis: &Analysis, row: &Row, known: &mut FxHashMap<[u64; 4], u32>) {
         let done = PerSide::from_fn(|side| analysis.efficiency(side).of_events(&row.events[side]));
         let [one, two] = [&done.baseline, &done.candidate];
@@ -191,7 +190,7 @@ impl<'a> PageRows<'a> {
     }
 }
 
-/// Columns that the analysis already has in another form are generated while they are written.
+/// Columns that the analysis has in a different form are generated while they are written.
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);
@@ -219,7 +218,8 @@ impl Serialize for PageRows<'_> {
     }
 }
 
-/// The rows with the largest difference, then those with the most time, returned in row order.
+/// Chooses the rows with the largest difference, then those with the most time. The chosen rows are
+/// returned in row order.
 fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     let rows = analysis.rows();
     let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -234,7 +234,7 @@ fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     order
 }
 
-/// The events of a row by name, most time first.
+/// The events of a row, grouped by name, most time first.
 fn kernels(analysis: &Analysis, row: &Row, side: Side, texts: &mut Texts) -> Vec<KernelGroup> {
     let tree = analysis.tree(side);
     let trace = tree.trace();

@@ -1,6 +1,7 @@
-//! The merged tree → columns for the page: the most important nodes, within a budget.
+//! Converts the merged tree into columns for the page. Only the most important nodes are kept,
+//! within a size budget.
 //!
-//! Omitted nodes are folded into the nearest kept node above, so that sums still add up:
+//! Omitted nodes are folded into their nearest kept ancestor, so sums still add up:
 //!
 //! ```text
 //! a 0 us                       a 0 us
@@ -20,34 +21,34 @@ use crate::tree::CallKind;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// The kept nodes in preorder, one column per property.
+/// The kept nodes in preorder, as one column per property.
 pub(super) struct PageTree<'a> {
     analysis: &'a Analysis,
-    /// `None` if every node is kept, so that its id is its position.
+    /// Ids of the kept nodes; `None` if every node is kept, in which case the id is the position.
     kept: Option<Vec<MergedId>>,
     /// A letter for each node: thread, unlinked, frame, op, runtime, gpu.
     kinds: String,
-    /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
+    /// A letter for each node: same, renamed, moved, `1` for trace1 only, `2` for trace2 only.
     relations: String,
     names: Vec<PageText>,
-    /// The nodes with time, including that of nodes left out below.
+    /// The nodes with time of their own, including the time of omitted nodes below.
     own: Vec<OwnTime>,
-    /// The nodes below which some are left out.
+    /// The nodes below which some nodes are omitted.
     hidden: Vec<Hidden>,
-    /// The matches that are not firm.
+    /// The nodes whose match is not firm.
     unsure: Vec<Unsure>,
 }
 
-/// Position of a node and its time in ns: trace1, trace2.
+/// Position of a node, and its time in the baseline and in the candidate, in ns.
 type OwnTime = (u32, i64, i64);
-/// Position of a node, and the number of nodes left out below it.
+/// Position of a node, and the number of omitted nodes below it.
 type Hidden = (u32, u32);
-/// Position of a node, and the group of its interchangeable match; -1 if the match is likely.
+/// Position of a node and the group of its interchangeable match; -1 if the match is likely.
 type Unsure = (u32, i64);
 
-/// Resolution of the starts of GPU events, in ns.
+/// Resolution of the start times of GPU events, in ns.
 const TICK: i64 = 100;
-/// The delay of a GPU event whose launch is unknown.
+/// Marks the delay of a GPU event whose launch is unknown.
 const NO_LAUNCH: i64 = -1;
 
 impl<'a> PageTree<'a> {
@@ -80,7 +81,7 @@ impl<'a> PageTree<'a> {
         node.filter(|&node| self.position(node).is_some()).map(MergedId::index)
     }
 
-    /// Position of a node in the page; `None` if it was left out.
+    /// Position of a node in the page; `None` if the node was omitted.
     pub(super) fn position(&self, id: MergedId) -> Option<u32> {
         let position = match &self.kept {
             Some(kept) => kept.binary_search(&id).ok(),
@@ -89,12 +90,10 @@ impl<'a> PageTree<'a> {
         position.map(|position| position as u32)
     }
 
-    /// Number of nodes left out.
     pub(super) fn left_out(&self) -> u64 {
         (self.analysis.diff().merged().len() - self.names.len()) as u64
     }
 
-    /// The kept nodes.
     fn nodes(&self) -> impl Iterator<Item = (MergedId, MergedNode)> {
         let merged = self.analysis.diff().merged();
         let all = self.kept.is_none().then(|| merged.ids());
@@ -102,7 +101,7 @@ impl<'a> PageTree<'a> {
         all.into_iter().flatten().chain(kept).map(|id| (id, merged.node(id)))
     }
 
-    /// The ids as increments.
+    /// The ids of the kept nodes, each as the difference from the previous one.
     fn ids(&self) -> impl Iterator<Item = usize> {
         let ids = self.kept.iter().flatten().map(|id| id.index());
         ids.scan(0, |last, id| Some(id - std::mem::replace(last, id)))
@@ -113,7 +112,8 @@ impl<'a> PageTree<'a> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
 
-    /// The uid of each node as the difference to the one before; 0 for a node without a uid on this side.
+    /// The uid of each node, as the difference from the previous one; 0 for a node without a uid on
+    /// this side.
     fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
         let tree = self.analysis.tree(side);
         self.nodes().scan(-1, move |last, (_, node)| {
@@ -123,8 +123,8 @@ impl<'a> PageTree<'a> {
         })
     }
 
-    /// For each GPU event of a side, in the order of the nodes: its start as the difference to the one before,
-    /// and how long after its launch it starts, both in ticks of 0.1 µs.
+    /// For each GPU event of a side, in node order: its start as the difference from the previous
+    /// one, and its delay after its launch. Both times are in ticks of 0.1 µs.
     fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();
@@ -141,7 +141,7 @@ impl<'a> PageTree<'a> {
     }
 }
 
-/// Columns that the comparison already has in another form are generated while they are written.
+/// Columns that the comparison has in a different form are generated while they are written.
 impl Serialize for PageTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut columns = serializer.serialize_struct("PageTree", 12)?;
@@ -161,12 +161,13 @@ impl Serialize for PageTree<'_> {
     }
 }
 
-/// Pairs one after the other, which takes fewer letters than a list of pairs.
+/// Flattens pairs into one list, which takes fewer letters than a list of pairs.
 fn flat(pairs: impl Iterator<Item = (i64, i64)>) -> impl Iterator<Item = i64> {
     pairs.flat_map(|(a, b)| [a, b])
 }
 
-/// The group of an interchangeable match, -1 for a likely one; `None` for a firm one or no match.
+/// The group of an interchangeable match; -1 for a likely match; `None` for a firm match or no
+/// match.
 fn confidence(analysis: &Analysis, node: MergedNode) -> Option<i64> {
     let MergedNode::Both(call, _) = node else { return None };
     match analysis.diff().confidence(Side::Baseline, call)? {
@@ -176,15 +177,15 @@ fn confidence(analysis: &Analysis, node: MergedNode) -> Option<i64> {
     }
 }
 
-/// A kept node with the totals of the nodes left out below it.
+/// A kept node with the totals of the omitted nodes below it.
 struct Folded {
     position: u32,
     time: PerSide<Nanos>,
     nodes: u32,
 }
 
-/// The kept nodes with time, and those with nodes left out below, by position. Everything left out is folded
-/// into the nearest kept node above.
+/// The kept nodes with time of their own and those with omitted nodes below, by position. Omitted
+/// nodes are folded into their nearest kept ancestor.
 fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
     let merged = analysis.diff().merged();
     let (mut own, mut hidden) = (Vec::new(), Vec::new());
@@ -196,7 +197,7 @@ fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
             hidden.push((open.position, open.nodes));
         }
     };
-    // One entry per depth: a node is kept only if its ancestors are.
+    // One entry per depth is enough, because a node is kept only if its ancestors are.
     let mut above: Vec<Folded> = Vec::new();
     let mut position = 0;
     for id in merged.ids() {

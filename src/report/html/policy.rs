@@ -1,6 +1,7 @@
-//! The scripts and styles of a page → its Content-Security-Policy, which allows these and no others.
+//! Computes a page's Content-Security-Policy, which allows only the page's own scripts and styles.
 //!
-//! Even if a name from a trace became an element, its script would not run, because its hash is not listed.
+//! Even if a name from a trace became a script element, it would not run, because its hash is not
+//! listed.
 
 /// The policy of a page with one style sheet and one script.
 pub(super) fn policy(style: &str, script: &str) -> String {
@@ -12,7 +13,7 @@ pub(super) fn policy(style: &str, script: &str) -> String {
     )
 }
 
-/// The first 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4).
+/// First 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4).
 const ROUNDS: [u32; 64] = [
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -24,12 +25,13 @@ const ROUNDS: [u32; 64] = [
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 ];
 
-/// The same for the square roots of the first 8 primes.
+/// First 32 bits of the fractional parts of the square roots of the first 8 primes (FIPS 180-4).
 const START: [u32; 8] = [
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 ];
 
-/// SHA-256, as used in Content-Security-Policy. Nothing secret depends on it, so no crate is needed.
+/// The SHA-256 of some bytes, as used in Content-Security-Policy. The hash protects no secret, so
+/// it needs no crate.
 fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut padded = bytes.to_vec();
     padded.push(0x80);
@@ -95,7 +97,7 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Expected values are from `printf … | openssl dgst -sha256 -binary | base64`.
+    /// The expected values were computed with `printf … | openssl dgst -sha256 -binary | base64`.
     #[test]
     fn hashes_are_those_that_browsers_compute() {
         let longer = "a".repeat(119);

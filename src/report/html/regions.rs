@@ -1,5 +1,5 @@
-//! [`Analysis`] → the compiled regions and graph launches of one side, with what they replaced: whether a fusion
-//! worked is one line.
+//! The page's table of compiled regions and graph launches that only one side has, with the ops
+//! they replaced. Each line shows whether a fusion worked.
 
 use crate::analysis::Analysis;
 use crate::diff::Region;
@@ -11,31 +11,31 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of lines; most time first.
+/// Maximum number of lines in the table, most time first.
 const LINES: usize = 30;
-/// Number of replaced ops that are named.
+/// Maximum number of replaced ops that are named.
 const NAMED: usize = 4;
 
-/// The regions of one name.
+/// All regions with one name.
 pub(super) struct RegionLine {
     pub(super) name: String,
-    /// The side that has them.
     pub(super) side: String,
     pub(super) count: u64,
-    /// The ops that they replaced, with counts per region: `aten::add ×4, aten::mul ×4 and 3 more`.
+    /// The ops that the regions replaced, with counts per region: `aten::add ×4, aten::mul ×4 and 3
+    /// more`.
     pub(super) ops: String,
-    /// Number of attributed events of one region, on each side.
+    /// Number of attributed events per region, on each side.
     pub(super) events: [String; 2],
     pub(super) time: PerSide<Nanos>,
     pub(super) ratio: String,
-    /// What the region did to the number of kernels and the time.
+    /// How the region changed the number of kernels and the time.
     pub(super) answer: &'static str,
     pub(super) style: &'static str,
-    /// The first node of the merged tree.
+    /// The first node of the merged tree with such a region.
     pub(super) node: usize,
 }
 
-/// The sums over the regions of one name.
+/// Sums over the regions with one name.
 #[derive(Default)]
 struct Group {
     count: u64,
@@ -76,7 +76,7 @@ impl Group {
             self.add_events(analysis, other, call);
             let tree = analysis.tree(other);
             let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Op);
-            // The outermost ops are what the program called.
+            // The outermost ops are those that the program called.
             let outermost = below.filter(|&op| {
                 op == call
                     || tree
@@ -138,7 +138,7 @@ impl Group {
     }
 }
 
-/// A count per region, without decimals if it is the same in all of them.
+/// A count per region, without decimals if it is the same for all regions.
 fn each(count: u64, regions: u64) -> String {
     match count.is_multiple_of(regions) {
         true => (count / regions).to_string(),

@@ -1,26 +1,31 @@
-//! [`Analysis`] → one step of both sides as bars to scale: busy and idle, with the parts of the changes.
+//! Draws one step of both sides as bars to scale: busy and idle time, with the parts that belong to
+//! changes.
 //!
 //! ```text
 //! baseline    busy 6.55                      idle 2.92
 //! candidate   busy 6.55           change +4.72      idle 1.75
+//! without 1   step 10.88
 //! ```
-//! What a change adds is part of the candidate's bar, what it removes is part of the baseline's.
+//! What a change adds is part of the candidate's bar; what it removes is part of the baseline's
+//! bar. The last bars are replays of the candidate's step with one change undone.
 
 use crate::analysis::{Analysis, Change};
 use crate::program::Measure;
-use crate::report::text::Figures;
+use crate::report::text::{Figures, Line};
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Number of changes with a part of their own.
+/// Maximum number of changes with a separate part.
 const CHANGES: usize = 3;
 
-/// Both bars.
+/// Both steps, and the candidate's step without each of the leading changes.
 pub(super) struct Scale {
     pub(super) bars: [StepBar; 2],
+    /// Empty if the changes have no effects by replay.
+    pub(super) without: Vec<StepBar>,
 }
 
-/// The step of one side.
+/// The bar for one step of one side.
 pub(super) struct StepBar {
     pub(super) name: String,
     /// The step time with its unit.
@@ -28,23 +33,32 @@ pub(super) struct StepBar {
     pub(super) parts: Vec<Part>,
 }
 
-/// A part of a bar.
 pub(super) struct Part {
     /// `busy`, `idle`, or `change0` to `change2`.
     pub(super) style: String,
-    /// In percent of the longer step.
+    /// Width of the part, in percent of the longer step.
     pub(super) width: String,
     pub(super) label: String,
 }
 
 impl Scale {
-    pub(super) fn of(analysis: &Analysis, figures: Figures) -> Scale {
+    /// Both steps; `lines` are the changes in the order in which the page lists them.
+    pub(super) fn of(analysis: &Analysis, figures: Figures, lines: &[Line]) -> Scale {
         let steps = Side::BOTH.map(|side| {
             let totals = analysis.wall().totals(side);
             let mean = |sum: Nanos| Nanos(sum.0 / totals.steps.max(1) as i64);
             [mean(totals.busy), mean(totals.idle)]
         });
-        let longest = steps.iter().map(|[busy, idle]| *busy + *idle).max().unwrap_or_default();
+        let leading: Vec<usize> =
+            lines.iter().take(CHANGES).filter_map(|line| line.number).collect();
+        let changes: Vec<&Change> =
+            leading.iter().map(|&number| &analysis.changes().list()[number]).collect();
+        let candidate = steps[1][0] + steps[1][1];
+        let undone = without(analysis, &leading, candidate);
+        let times = steps.iter().map(|[busy, idle]| *busy + *idle);
+        let longest = times.chain(undone.iter().map(|&(_, time)| time)).max().unwrap_or_default();
+        let width = |time: Nanos| format!("{:.3}", 100.0 * time.0 as f64 / longest.0.max(1) as f64);
+        let total = |time: Nanos| format!("{} {}", figures.show(time.0 as f64), figures.unit);
         let (busy, idle) = match analysis.measure() {
             Measure::GpuTime => ("GPU busy", "idle"),
             Measure::HostSelfTime => ("in ops", "between ops"),
@@ -54,13 +68,12 @@ impl Scale {
             let step = steps[side as usize];
             let mut parts = Vec::new();
             for (at, of) in [busy_of as fn(&Change) -> Nanos, idle_of].into_iter().enumerate() {
-                let changed = changed(analysis, side, of, step[at]);
+                let changed = changed(&changes, side, of, step[at]);
                 let rest = step[at] - changed.iter().map(|&(_, time)| time).sum();
                 let mut push = |style: String, time: Nanos, label: String| {
-                    let width = format!("{:.3}", 100.0 * time.0 as f64 / longest.0.max(1) as f64);
                     parts.push(Part {
                         style,
-                        width,
+                        width: width(time),
                         label: format!("{label} {}", figures.show(time.0 as f64)),
                     });
                 };
@@ -72,12 +85,28 @@ impl Scale {
             }
             StepBar {
                 name: analysis.side_name(side).to_owned(),
-                total: format!("{} {}", figures.show((step[0] + step[1]).0 as f64), figures.unit),
+                total: total(step[0] + step[1]),
                 parts,
             }
         };
-        Scale { bars: Side::BOTH.map(bar) }
+        let without = undone.into_iter().map(|(at, time)| {
+            let name = format!("without change {}", at + 1);
+            let part =
+                Part { style: "without".to_owned(), width: width(time), label: name.clone() };
+            StepBar { name, total: total(time), parts: vec![part] }
+        });
+        Scale { bars: Side::BOTH.map(bar), without: without.collect() }
     }
+}
+
+/// The candidate's step with one of these changes undone, by position in `leading`.
+fn without(analysis: &Analysis, leading: &[usize], candidate: Nanos) -> Vec<(usize, Nanos)> {
+    if leading.is_empty() {
+        return Vec::new();
+    }
+    let Ok(effects) = analysis.effects() else { return Vec::new() };
+    let undone = |(at, &number): (usize, &usize)| (at, candidate - effects.of_changes[number].last);
+    leading.iter().enumerate().map(undone).filter(|&(_, time)| time != candidate).collect()
 }
 
 fn busy_of(change: &Change) -> Nanos {
@@ -88,17 +117,16 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The parts of the leading changes that only this side has; empty if they exceed `most`, since work of one change
-/// may run while the device was busy anyway.
+/// The parts of the leading changes that only this side has. No parts are returned if they exceed
+/// `most`, because the work of a change may overlap other GPU work.
 fn changed(
-    analysis: &Analysis,
+    changes: &[&Change],
     side: Side,
     of: fn(&Change) -> Nanos,
     most: Nanos,
 ) -> Vec<(usize, Nanos)> {
     let sign = if side == Side::Baseline { -1 } else { 1 };
-    let leading = analysis.changes().list().iter().take(CHANGES).enumerate();
-    let parts = leading.map(|(at, change)| (at, Nanos(sign * of(change).0)));
+    let parts = changes.iter().enumerate().map(|(at, change)| (at, Nanos(sign * of(change).0)));
     let parts: Vec<(usize, Nanos)> = parts.filter(|&(_, time)| time > Nanos::ZERO).collect();
     let sum: Nanos = parts.iter().map(|&(_, time)| time).sum();
     if sum > most { Vec::new() } else { parts }

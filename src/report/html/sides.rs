@@ -1,4 +1,4 @@
-//! [`Analysis`] → the line above the headline: both sides, and what they have in common.
+//! The line above the headline of the page: both sides, and what they have in common.
 
 use crate::analysis::Analysis;
 use crate::program::counted;
@@ -9,11 +9,11 @@ use crate::trace::Trace;
 pub(super) struct SideLine {
     pub(super) name: String,
     pub(super) path: String,
-    /// What only this side has.
+    /// Facts that only this side has.
     pub(super) facts: String,
 }
 
-/// Both sides, and what they have in common.
+/// The lines for both sides, and what the sides have in common.
 pub(super) fn sides(analysis: &Analysis) -> ([SideLine; 2], Vec<String>) {
     let facts = PerSide::from_fn(|side| facts(analysis, side));
     let is_shared = |fact: &&String| Side::BOTH.iter().all(|&side| facts[side].contains(fact));
@@ -49,7 +49,8 @@ fn facts(analysis: &Analysis, side: Side) -> Vec<String> {
     facts
 }
 
-/// `CUDA 13.0` for `cuda_runtime_version 13000`; nothing for versions that the list of inputs has.
+/// Formats a version, such as `CUDA 13.0` for `cuda_runtime_version 13000`. Versions that the list
+/// of inputs shows are skipped.
 fn version(key: &str, value: &str) -> Option<String> {
     let named = |name: &str| match value.parse::<u64>() {
         Ok(number) if number >= 1_000 => {

@@ -1,4 +1,5 @@
-//! Names and shapes → a table of distinct texts within a budget; columns refer to texts by number.
+//! Stores names and shapes as a table of distinct texts within a size budget. Columns refer to
+//! texts by number.
 
 use crate::report::text::shorten;
 use crate::side::{PerSide, Side};
@@ -7,11 +8,12 @@ use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Longest text in characters. Real kernel names reach about 5,000; their middle is cut.
+/// Maximum length of a text, in characters. Real kernel names reach about 5,000 characters; their
+/// middle is cut.
 const LONGEST: usize = 2_000;
-/// Total bytes after which texts are cut shorter, so that no trace can make the page too large.
+/// Total bytes after which texts are cut shorter, so no trace can make the page too large.
 const BUDGET: usize = 3_000_000;
-/// Longest text in characters once the budget is used up.
+/// Maximum length of a text once the budget is used up, in characters.
 const LONGEST_PAST_BUDGET: usize = 24;
 
 /// Number of a text in the page, from 0. Number 0 is the empty text.
@@ -28,7 +30,7 @@ impl PageText {
 pub(super) struct Texts {
     list: Vec<String>,
     ids: FxHashMap<String, PageText>,
-    /// The numbers of the texts of each trace, so that each text is hashed once.
+    /// For each trace, the page's numbers of its texts, so that each text is hashed only once.
     of_traces: PerSide<Vec<Option<PageText>>>,
     bytes: usize,
     shortened: u64,
@@ -47,7 +49,7 @@ impl Texts {
         texts
     }
 
-    /// Returns the number of a text; a new text is added.
+    /// Returns the number of a text, which is added if it is new.
     pub(super) fn id(&mut self, text: &str) -> PageText {
         if let Some(&id) = self.ids.get(text) {
             return id;
@@ -76,7 +78,6 @@ impl Texts {
         id
     }
 
-    /// The number of the name of a call.
     pub(super) fn name(&mut self, side: Side, tree: &CallTree, call: CallId) -> PageText {
         match tree.event(call) {
             Some(event) => self.of_trace(side, tree.trace(), tree.trace().name_id(event)),
@@ -84,7 +85,7 @@ impl Texts {
         }
     }
 
-    /// How many texts were shortened.
+    /// Number of texts that were shortened.
     pub(super) fn shortened(&self) -> u64 {
         self.shortened
     }

@@ -1,4 +1,4 @@
-//! JSON other than the summary: dictionaries, stacks, any table.
+//! Writes JSON files other than the summary: dictionaries, stacks, any table.
 
 pub(super) mod op_map;
 mod rows;

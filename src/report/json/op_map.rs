@@ -1,4 +1,5 @@
-//! `cpu_op_map.json`: the lowering dictionary, which lists for each row name the ops and kernels it became.
+//! Writes `cpu_op_map.json`, the lowering dictionary, which lists for each row name the ops and
+//! kernels it became.
 
 use crate::analysis::{Analysis, LoweringSide};
 use crate::trace::Nanos;

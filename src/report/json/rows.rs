@@ -1,4 +1,4 @@
-//! A table → JSON: an array with one object per row.
+//! Writes a table as a JSON array with one object per row.
 
 use crate::report::cell::push_cell;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// are `null`.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_rows_json(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let mut objects = Objects { columns: table.columns(), row: Map::new(), rows: Vec::new() };
     table.visit(&mut objects)?;

@@ -1,4 +1,5 @@
-//! `stacks.json`: the Python stacks that launched the GPU events of each op and of each kernel.
+//! Writes `stacks.json`: the Python stacks that launched the GPU events of each op and of each
+//! kernel.
 
 use crate::analysis::{Analysis, PythonStack};
 use crate::side::PerSide;
@@ -9,7 +10,7 @@ use std::io::{self, Write};
 
 #[derive(Serialize)]
 struct Stacks {
-    /// Maximum number of stacks listed per entry and side.
+    /// Maximum number of stacks per entry and side.
     limit: usize,
     ops: Vec<Entry>,
     kernels: Vec<KernelEntry>,
@@ -45,7 +46,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
     super::write_json(&stacks, out)
 }
 
-/// One entry per row of `kernels.csv`, in its order.
+/// One entry per row of `kernels.csv`, in the same order.
 fn kernels(analysis: &Analysis) -> Vec<KernelEntry> {
     let rows = analysis.by_kernel().into_iter();
     rows.map(|row| KernelEntry {

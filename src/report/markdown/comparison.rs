@@ -1,5 +1,5 @@
-//! [`Analysis`] → the details behind the differences: for the largest names the shapes and kernels of both
-//! sides, then single rows, then the points where the traces diverge.
+//! Adds details on the differences to the Markdown: shapes and kernels of the largest names, then
+//! single rows, then points of difference.
 
 use super::{CELL, Section, figures, side_names, whole};
 use crate::analysis::{Analysis, Row};
@@ -12,14 +12,14 @@ use crate::trace::{Argument, Nanos};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Number of names compared in detail.
+/// Maximum number of names compared in detail.
 const NAMES: usize = 6;
-/// Number of shapes per name, and of kernels per side.
+/// Maximum number of shapes per name, and of kernels per side.
 const LISTED: usize = 6;
-/// Number of single rows, and of points of difference.
+/// Maximum number of single rows, and of points of difference.
 const ROWS: usize = 20;
 
-/// The word for the events that time is attributed from.
+/// The word for the events to which time is attributed.
 pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     match analysis.measure() {
         Measure::GpuTime => "kernels",
@@ -27,8 +27,8 @@ pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// For each of the largest names, all of its rows combined: kernels of both sides with their counts, and
-/// shapes.
+/// For each of the largest names, a comparison of all its rows combined: shapes, and kernels of
+/// both sides with their counts.
 pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
     let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
     for row in analysis.rows() {
@@ -55,7 +55,7 @@ pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Uni
         .collect()
 }
 
-/// A name inside HTML.
+/// Escapes a name for use inside HTML.
 fn html(name: &str) -> String {
     let short = crate::report::text::one_line(name);
     let short = crate::report::text::shorten(&short, CELL);
@@ -63,7 +63,7 @@ fn html(name: &str) -> String {
     format!("<code>{}</code>", short.replace('@', "@\u{200b}"))
 }
 
-/// The kernels of each side, most time first, with count and time.
+/// The kernels of each side with count and time, most time first.
 fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     let names = side_names(analysis);
     let mut lines = Vec::new();
@@ -89,7 +89,7 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     lines
 }
 
-/// The rows by shape, largest difference first, as the text of one table.
+/// The rows of a name grouped by shape, largest difference first, as the text of one table.
 fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     let mut sums: BTreeMap<String, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in rows {
@@ -166,7 +166,7 @@ fn shape_line(analysis: &Analysis, row: &Row) -> Option<String> {
     }
 }
 
-/// The number of kernels of a row, and up to four names, each with its count.
+/// The number of kernels in a row, and up to four kernel names, each with its count.
 fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
     let mut names: Vec<(&str, u64)> = Vec::new();
     for name in analysis.event_names(row, side) {

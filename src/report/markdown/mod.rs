@@ -1,5 +1,5 @@
-//! `report.md`: the result for a GitHub issue or step summary, within GitHub's length limit and in the order
-//! of the page.
+//! Writes `report.md`, the result for a GitHub issue or step summary, within GitHub's length limit
+//! and in the order of the page.
 
 mod comparison;
 mod opening;
@@ -12,13 +12,15 @@ use crate::analysis::Analysis;
 use crate::side::Side;
 use std::io::{self, Write};
 
-/// GitHub rejects issues of more than 65,536 characters. A text has at least as many bytes as characters.
+/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. A
+/// text has at least as many bytes as characters.
 const LONGEST: usize = 64_000;
-/// Number of names among the largest differences in the file of the report.
+/// Number of names among the largest differences in the report's file.
 pub(super) const NAMES: usize = 20;
-/// Longest name in a cell, in characters: tables scroll.
+/// Maximum length of a name in a table cell, in characters; tables scroll.
 const CELL: usize = 110;
-/// Longest name elsewhere, where Markdown wraps. Some kernel names have 5,000 characters.
+/// Maximum length of a name outside of tables, where Markdown wraps. Some kernel names have 5,000
+/// characters.
 const NAME: usize = 1_000;
 
 /// Writes the report as Markdown with `top` names, at most 64,000 bytes.
@@ -27,7 +29,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     let (summary, largest) = (shared.summary(), shared.largest());
     let mut paper = Paper::default();
     paper.write(&opening::answer(shared));
-    // Room for the last section is reserved from the start.
+    // Space for the last section is reserved from the start.
     let account = tables::account(analysis, summary, unit);
     paper.reserved = account.len();
     paper.add(&opening::inputs(analysis));
@@ -55,7 +57,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     out.write_all(paper.text.as_bytes())
 }
 
-/// A heading and self-contained lines, so that a long section can be cut between any two lines.
+/// A heading and independent lines, so that a long section can be cut between any two lines.
 #[derive(Default)]
 struct Section {
     head: String,
@@ -64,18 +66,18 @@ struct Section {
 }
 
 impl Section {
-    /// A collapsible section.
+    /// Creates a collapsible section.
     fn folded(title: &str, before: &str) -> Section {
         let head = format!("\n<details><summary>{title}</summary>\n\n{before}");
         Section { head, lines: Vec::new(), foot: "\n</details>\n".to_owned() }
     }
 }
 
-/// The text so far.
+/// The Markdown text as it is written.
 #[derive(Default)]
 struct Paper {
     text: String,
-    /// Number of reserved bytes.
+    /// Number of bytes reserved for the last section.
     reserved: usize,
     left_out: bool,
 }
@@ -104,27 +106,27 @@ impl Paper {
     }
 }
 
-/// A name in a cell.
+/// Formats a name for a table cell.
 fn cell(name: &str) -> String {
     code(name, CELL)
 }
 
-/// A name outside of tables, where Markdown wraps.
+/// Formats a name for use outside of tables, where Markdown wraps.
 fn whole(name: &str) -> String {
     code(name, NAME)
 }
 
-/// Text outside of tables, where Markdown wraps.
+/// Formats text for use outside of tables, where Markdown wraps.
 fn wrapped(text: &str) -> String {
     plain(text, 2 * NAME)
 }
 
-/// The names of the two sides, as text for a cell.
+/// The names of the two sides, formatted for a table cell.
 fn side_names(analysis: &Analysis) -> [String; 2] {
     Side::BOTH.map(|side| plain(analysis.side_name(side), CELL))
 }
 
-/// Both times, their difference and ratio as cells.
+/// Table cells with both times, their difference and their ratio.
 fn figures(unit: Unit, time: crate::side::PerSide<crate::trace::Nanos>) -> String {
     format!(
         "{} | {} | {} | {}",

@@ -1,5 +1,5 @@
-//! The opening of the Markdown: what happened, whether the traces are comparable, why; then inputs and
-//! warnings.
+//! Writes the opening of the Markdown: what happened, whether the traces are comparable, and why
+//! the times differ; then inputs and warnings.
 
 use super::{CELL, Section, cell, side_names, whole, wrapped};
 use crate::analysis::{Analysis, INCOMPLETE};
@@ -9,10 +9,11 @@ use crate::report::text::{Line, Narrative, cause_lines, evidence, plain};
 use crate::side::Side;
 use std::fmt::Write as _;
 
-/// Maximum number of lines of each layer.
+/// Maximum number of lines per layer of the answer.
 const CHANGES: usize = 12;
 
-/// The headline, an alert if the traces are not comparable, the layers, what to do next, and the causes.
+/// The headline, an alert if the traces are not comparable, the layers, suggested actions, and the
+/// causes.
 pub(super) fn answer(shared: &Shared) -> String {
     let (analysis, summary, narrative) = (&shared.analysis, shared.summary(), shared.narrative());
     let mut text = format!("**{}**\n\n", wrapped(&narrative.headline));
@@ -47,7 +48,7 @@ pub(super) fn answer(shared: &Shared) -> String {
     text
 }
 
-/// A part of the difference, with its cost.
+/// A list item for a part of the difference, with its cost.
 fn bullet(line: &Line) -> String {
     let attributed = line.attributed.as_ref().map_or_else(String::new, |time| format!(" ({time})"));
     let detail = match line.detail().as_str() {
@@ -98,7 +99,7 @@ fn causes(analysis: &Analysis) -> String {
     text
 }
 
-/// A GitHub warning with the notes on an incomplete trace and on work that differs.
+/// A GitHub warning with the notes on incomplete traces and on differing work.
 fn alert(analysis: &Analysis, summary: &Summary) -> String {
     if summary.comparable {
         return String::new();

@@ -1,4 +1,4 @@
-//! The tables of the Markdown: names, changed call sites, groups, lists, totals.
+//! Writes the tables of the Markdown: names, changed call sites, groups, lists, totals.
 
 use super::{CELL, Section, cell, figures, side_names, wrapped};
 use crate::analysis::{Analysis, EfficiencyRow, Totals, clause};
@@ -11,12 +11,12 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 
-/// Number of ops with time to save.
+/// Maximum number of ops with time to save.
 const OPS: usize = 10;
-/// Number of groups per facet.
+/// Maximum number of groups per facet.
 const GROUPS: usize = 24;
 
-/// The largest differences, with the number of calls on both sides and what ran.
+/// The largest differences, with the number of calls on both sides and the ops that ran.
 pub(super) fn names(
     analysis: &Analysis,
     names: &[LargeDifference],
@@ -53,7 +53,7 @@ pub(super) fn names(
     Section { head, lines: names.iter().take(top).map(line).collect(), foot }
 }
 
-/// `450 → 405`, or one number if both sides agree.
+/// Text such as `450 → 405`, or one number if both sides agree.
 pub(super) fn counts(count: PerSide<u64>) -> String {
     match count.baseline == count.candidate {
         true => count.baseline.to_string(),
@@ -139,7 +139,7 @@ pub(super) fn list(list: &List) -> Section {
     section
 }
 
-/// The ops with most time to save, if the peaks of a device are known.
+/// The ops that could save the most time, if the peaks of a device are known.
 pub(super) fn efficiency(analysis: &Analysis) -> Section {
     let rows = analysis.by_efficiency();
     let saved = |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us();

@@ -1,7 +1,8 @@
-//! Rows and events → the facets they can be grouped and filtered by: category, step, phase, layer, module.
+//! Computes the facets by which rows and events are grouped and filtered: category, step, phase,
+//! layer, module.
 //!
-//! A row has one value per facet, that of its op, so that it can be filtered. Groups are built from events,
-//! each with its own value, so that a chart by category adds up exactly like `categories.csv`.
+//! For filtering, a row has one value per facet, that of its op. Groups are built from events, each
+//! with its own value, so a chart by category adds up exactly like `categories.csv`.
 
 use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
 use crate::program::Phase;
@@ -12,27 +13,27 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// A property that divides rows and events into a few groups.
-#[cfg_attr(not(feature = "html"), expect(dead_code, reason = "the page alone looks at all of it"))]
+#[cfg_attr(not(feature = "html"), expect(dead_code, reason = "only the page uses all of it"))]
 #[derive(Debug)]
 pub(in crate::report) struct Facet {
-    /// The name in links and scripts.
+    /// The name of the facet in links and scripts.
     pub(in crate::report) key: &'static str,
-    /// The display name.
+    /// The display name of the facet.
     pub(in crate::report) title: &'static str,
     /// The value of each row, as an index into `texts`.
     pub(in crate::report) values: Vec<u32>,
-    /// The distinct values of rows; the empty text for rows without a value.
+    /// The distinct values of the rows; the empty text stands for rows without a value.
     pub(in crate::report) texts: Vec<String>,
-    /// The attributed events by value; they add up to the total.
+    /// The attributed events grouped by value, which add up to the total.
     pub(in crate::report) groups: Vec<Group>,
 }
 
 /// All attributed events with one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::report) struct Group {
-    /// The value; empty if the events have none.
+    /// The value of the facet; empty if the events have none.
     pub(in crate::report) value: String,
-    /// Number of attributed events, both sides together.
+    /// Number of attributed events of both sides together.
     pub(in crate::report) events: u64,
     pub(in crate::report) time: PerSide<Nanos>,
 }
@@ -44,24 +45,23 @@ struct Value<'a> {
     text: Text<'a>,
 }
 
-/// The source of the text of a value. There are many calls but few distinct values, so the text is only
-/// made once per value.
+/// The data from which a value's text is made. A comparison has many calls but few distinct values,
+/// so the text is made only once per value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Text<'a> {
     Known(&'a str),
-    /// The number of a step.
     Number(u32),
     /// A matched layer, or the work around the layers.
     Layer(PlacePair),
 }
 
-/// The value of a call.
+/// Returns the value of a call.
 type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value<'a> + 'a>;
 
-/// A facet's names, and the function that returns the value of a call.
+/// The key and title of a facet, and a function that returns the value of each call.
 struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis) -> ValueOf<'a>);
 
-/// A line here adds a facet to the page and to the Markdown file.
+/// The facets of the page and of the Markdown file.
 const RECIPES: [Recipe; 5] = [
     Recipe("category", "category", categories),
     Recipe("step", "step", steps),
@@ -70,7 +70,7 @@ const RECIPES: [Recipe; 5] = [
     Recipe("module", "module class", module_classes),
 ];
 
-/// The facets for which the events of an analysis have at least two values.
+/// The facets in which the events of an analysis have at least two values.
 pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
     let mut facets = RECIPES.map(|Recipe(.., recipe)| Groups::new(recipe(analysis)));
     for row in analysis.rows() {
@@ -108,7 +108,8 @@ fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, 
     (values, texts)
 }
 
-/// The value of a row's op, or of its first event; the baseline's if it has one.
+/// The value of a row's op or, without an op, of its first event. The baseline's value is
+/// preferred.
 fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Text<'a> {
     let call = |side: Side| row.calls[side].or_else(|| row.events[side].first().copied());
     let place = Side::BOTH.into_iter().find_map(|side| Some((side, call(side)?)));
@@ -118,11 +119,12 @@ fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Text<'a> {
 /// The groups of a facet under construction.
 struct Groups<'a> {
     value_of: ValueOf<'a>,
-    /// Indices into `list`.
+    /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the last event and its index: consecutive events often share a value.
+    /// The value of the last event and the index of its group: consecutive events often share a
+    /// value.
     last: Option<(Value<'a>, usize)>,
-    /// The rank of each group's value, and the group.
+    /// The groups, each with the rank of its value.
     list: Vec<(usize, Group)>,
 }
 
@@ -152,7 +154,7 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// Sorted by rank, then most time first.
+    /// The groups sorted by rank, then by time, most first.
     fn sorted(mut self) -> Vec<Group> {
         self.list.sort_by(|(rank_a, a), (rank_b, b)| {
             let longest = |group: &Group| Reverse(group.time.baseline.max(group.time.candidate));
@@ -179,7 +181,7 @@ impl Value<'_> {
     }
 }
 
-/// The category of an event, or of an op's row.
+/// The facet that contains the category of an event or of an op's row.
 fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let of_ops = rows_of_ops(analysis);
     Box::new(move |side, call| {
@@ -200,7 +202,7 @@ fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>
     })
 }
 
-/// The positions of steps, which match the steps of the two traces.
+/// The facet that contains the step position, which is equal for matching steps of the two traces.
 fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let steps = PerSide::from_fn(|side| analysis.steps(side));
     Box::new(move |side, call| {
@@ -228,7 +230,7 @@ fn layers<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     })
 }
 
-/// `BertLayer_3`, or the label for work around the layers.
+/// A layer's name such as `BertLayer_3`, or the label for work around the layers.
 fn layer_name(pairs: &LayerPairs, place: PlacePair) -> String {
     match Side::BOTH.map(|side| pairs.instance(place, side)) {
         ["", ""] => place.label().to_owned(),

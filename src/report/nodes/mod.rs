@@ -1,5 +1,5 @@
-//! The merged tree → what the formats that draw it share: time per node, which nodes to keep, and how rows
-//! are grouped.
+//! Shared code of the formats that draw the merged tree: time per node, which nodes to keep, and
+//! how rows are grouped.
 
 pub(super) mod facets;
 #[cfg(any(feature = "html", feature = "flamegraph"))]

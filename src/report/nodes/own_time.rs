@@ -1,4 +1,4 @@
-//! A node of the merged tree → the time attributed to the node itself.
+//! Computes the time attributed to a node of the merged tree itself.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedNode;

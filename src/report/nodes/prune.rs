@@ -1,4 +1,4 @@
-//! The merged tree → its most important nodes, for files with a size budget.
+//! Chooses the most important nodes of the merged tree, for files with a size budget.
 
 use super::sums::both_times_below;
 use crate::analysis::Analysis;
@@ -6,9 +6,9 @@ use crate::diff::MergedId;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
 
-/// For each node of the merged tree, whether it is among the `most` important ones: those with the most
-/// time below, then those with a difference below. Both can only grow towards the root and ties go to the
-/// lower id, so the ancestors of every kept node are kept too.
+/// For each node of the merged tree, whether it is among the `most` important ones: nodes with the
+/// most time below come first, then nodes with a difference below. Both properties can only grow
+/// toward the root and ties go to the lower id, so the ancestors of every kept node are kept too.
 pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
     let merged = analysis.diff().merged();
     if merged.len() <= most {
@@ -16,7 +16,7 @@ pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool
     }
     let (times, differs) = (both_times_below(analysis), difference_below(analysis));
     let key = |id: MergedId| (Reverse(times[id.index()]), Reverse(differs[id.index()]), id);
-    // Most nodes have neither and come last, by id.
+    // Most nodes have neither time nor a difference and come last, by id.
     let tells = |id: &MergedId| times[id.index()] > Nanos::ZERO || differs[id.index()];
     let (mut telling, others): (Vec<_>, Vec<_>) = merged.ids().partition(tells);
     if telling.len() > most {

@@ -1,4 +1,5 @@
-//! [`Analysis`] → attributed time of the nodes of the merged tree: own, and including all nodes below.
+//! Sums the attributed time over the nodes of the merged tree: a node's own time, and including all
+//! nodes below.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -7,8 +8,8 @@ use crate::trace::Nanos;
 
 /// Attributed time of each node of the merged tree including all nodes below it, by index.
 ///
-/// A matched node is placed below the deeper of its two parents, so the time below a node can differ
-/// from the time below its call. The roots of each side add up to its total exactly.
+/// A matched node is placed below the deeper of its two parents, so the time below a node can
+/// differ from the time below its call. The roots of each side add up to its total exactly.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
@@ -17,7 +18,7 @@ pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>>
     })
 }
 
-/// The times of both sides added up.
+/// Attributed time of both sides added up, including all nodes below.
 pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
     Side::BOTH
@@ -27,8 +28,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have attributed time themselves on a side, and how much. They are few, and the rows list
-/// them.
+/// The nodes that have attributed time of their own on a side, and the time. Few nodes have time of
+/// their own, and the rows list them.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,
@@ -38,7 +39,7 @@ pub(in crate::report) fn own_times(
     events.map(move |&event| (merged.of(side, event), analysis.time_of(side, event)))
 }
 
-/// Own times including those of all nodes below.
+/// Adds to each node's own time the times of all nodes below it.
 fn add_up(analysis: &Analysis, mut times: Vec<Nanos>) -> Vec<Nanos> {
     let merged = analysis.diff().merged();
     // In reverse preorder, a node is complete before it is added to its parent.

@@ -1,4 +1,4 @@
-//! The rows with the largest differences → arrows between their calls on the two sides.
+//! Chooses the rows with the largest differences, for arrows between their calls on the two sides.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 /// Maximum number of arrows; more would hide the slices they point at.
 const ARROWS: usize = 200;
 
-/// The nodes whose two slices are connected, each with the number of its arrow.
+/// The nodes whose two slices are connected by an arrow, each with the number of the arrow.
 pub(super) struct Arrows {
     numbers: BTreeMap<MergedId, usize>,
 }
 
 impl Arrows {
-    /// Arrows between calls that are both in the file.
+    /// Chooses arrows between calls that are both in the file.
     pub(super) fn new(analysis: &Analysis, keep: &[bool]) -> Arrows {
         let mut rows: Vec<(usize, Nanos, MergedId)> = analysis
             .rows()
@@ -37,7 +37,7 @@ impl Arrows {
         Arrows { numbers }
     }
 
-    /// Number of the arrow at a node.
+    /// Number of the arrow at a node, if there is one.
     pub(super) fn at(&self, id: MergedId) -> Option<usize> {
         self.numbers.get(&id).copied()
     }

@@ -1,11 +1,13 @@
-//! Times of two traces → one clock, on which their first matched steps start at the same moment.
+//! Puts the times of two traces on one clock, on which their first matched steps start
+//! simultaneously.
 
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 
-/// The offset added to the times of each side. The earliest event of both is at 0.
+/// The offset added to the times of each side. With the offsets, the earliest event of both traces
+/// is at 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
     shift: PerSide<Nanos>,
@@ -25,7 +27,7 @@ impl Clock {
     }
 }
 
-/// The moments of the two sides that are aligned.
+/// The points in time that are aligned, one per side.
 fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
         PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));
@@ -52,7 +54,7 @@ fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
         .map(|(baseline, _, candidate)| PerSide::new(baseline, candidate))
 }
 
-/// Start of the first call of a side; zero if it has none.
+/// Start of a side's first call; zero if it has no calls.
 fn first(analysis: &Analysis, side: Side) -> Nanos {
     let tree = analysis.tree(side);
     let events = tree.calls().filter_map(|call| tree.event(call));

@@ -1,4 +1,4 @@
-//! A GPU event and the call that launched it → an arrow between their slices, as two flow events.
+//! Draws arrows from launches to their GPU events, each as two flow events.
 
 use super::clock::Clock;
 use super::tracks::{Track, Tracks};
@@ -7,11 +7,11 @@ use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 use serde::Serialize;
 
-/// One end of an arrow. It binds to the innermost slice on its track at that time.
+/// One end of an arrow. An end binds to the innermost slice on its track at that time.
 #[derive(Serialize)]
 pub(super) struct FlowEnd {
     ph: &'static str,
-    /// Binds the end of an arrow to the enclosing slice instead of the next one.
+    /// `e` binds the end of an arrow to the enclosing slice instead of the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'static str>,
     id: usize,
@@ -22,8 +22,8 @@ pub(super) struct FlowEnd {
     ts: f64,
 }
 
-/// The launch that an arrow connects to a GPU event: the call that made it run, if that is in the trace and
-/// began before it. If host and GPU clocks disagree, no arrow can be drawn.
+/// The launch that an arrow connects to a GPU event: the call that made the event run, if it is in
+/// the trace and began before the event. If host and GPU clocks disagree, no arrow can be drawn.
 pub(super) fn launch(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
     let tree = analysis.tree(side);
     let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Gpu)?;
@@ -32,7 +32,7 @@ pub(super) fn launch(analysis: &Analysis, side: Side, call: CallId) -> Option<Ca
     (begun <= tree.trace().start(event)).then_some(launch)
 }
 
-/// Both ends of the arrow with this number.
+/// Both ends of an arrow with this number.
 pub(super) fn arrow(
     (analysis, clock, tracks): (&Analysis, Clock, &Tracks),
     side: Side,

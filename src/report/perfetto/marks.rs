@@ -1,5 +1,5 @@
-//! Steps and annotations, which are not calls → slices of the timeline: annotations on the track of their
-//! thread or stream, steps on a track of their own.
+//! Draws steps and annotations, which are not calls, as slices: annotations on the track of their
+//! thread or stream, steps on a separate track.
 
 use super::clock::Clock;
 use super::tracks::{Track, Tracks};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// A step, or an annotation of the host or of a stream.
+/// A step, or an annotation on a thread or stream.
 #[derive(Serialize)]
 pub(super) struct Mark<'a> {
     ph: &'static str,
@@ -28,13 +28,13 @@ pub(super) struct Mark<'a> {
 struct MarkArgs {
     /// Position in `traceEvents` of the original trace.
     uid: u32,
-    /// Position of the step, from 0, as in the tables. The other side's step with this number is its
-    /// counterpart.
+    /// Position of the step, from 0, as in the tables. The other side's step with this number is
+    /// its counterpart.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<u32>,
 }
 
-/// The steps of a side, on the step track: recorded spans, or repeats of a call.
+/// The steps of a side, for the step track: recorded spans, or repeats of a call.
 pub(super) fn steps<'a>(
     analysis: &'a Analysis,
     clock: Clock,

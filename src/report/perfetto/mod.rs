@@ -1,9 +1,9 @@
-//! Both traces → `perfetto.json.gz`: one timeline with one group of processes per trace.
+//! Writes `perfetto.json.gz`: both traces on one timeline, with one group of processes per trace.
 //!
-//! The traces are shifted so that their first matched steps (or calls, if there are no steps) start at the
-//! same time. Every slice has its uid, the uid of its counterpart, and its change. Arrows connect the largest
-//! differences across the sides, and launches to their GPU events. Steps have their own track on each side;
-//! annotations are on that of their thread.
+//! The traces are shifted so that their first matched steps (or calls, if there are no steps) start
+//! at the same time. Every slice has its uid, the uid of its counterpart, and its change. Arrows
+//! connect the largest differences between the sides, and launches to their GPU events. Steps have
+//! a separate track on each side; annotations are on the track of their thread.
 
 mod arrows;
 mod clock;
@@ -31,7 +31,7 @@ pub(super) fn write(
     options: &ReportOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // The gzip header has no name and no time, so that the same input gives the same bytes.
+    // The gzip header has no name and no time, so the same input gives the same bytes.
     let packed = GzBuilder::new().write(out, Compression::fast());
     let mut out = io::BufWriter::with_capacity(1 << 16, packed);
     write_json(analysis, options.perfetto_slices, &mut out)?;
@@ -83,7 +83,7 @@ fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Resu
     lines.out.write_all(b"\n]}\n")
 }
 
-/// The calls of the kept nodes, baseline first, each side in preorder.
+/// The calls of the kept nodes, the baseline's first, each side in preorder.
 fn kept_calls<'a>(
     analysis: &'a Analysis,
     keep: &'a [bool],
@@ -98,7 +98,7 @@ fn kept_calls<'a>(
     })
 }
 
-/// Elements of the event array, one per line.
+/// Writes the elements of the event array, one per line.
 struct Lines<'o> {
     out: &'o mut dyn Write,
     first: bool,

@@ -1,4 +1,4 @@
-//! A call → a slice of the timeline, with its uid, its counterpart and its change.
+//! Draws a call as a slice of the timeline, with its uid, its counterpart and its change.
 
 use super::arrows::Arrows;
 use super::clock::Clock;
@@ -10,7 +10,7 @@ use crate::trace::Nanos;
 use crate::tree::CallId;
 use serde::Serialize;
 
-/// A slice in trace event format; times in µs.
+/// A slice in trace event format, with times in µs.
 #[derive(Serialize)]
 pub(super) struct Slice<'a> {
     ph: &'static str,
@@ -36,18 +36,18 @@ struct SliceArgs<'a> {
     relation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     partner_uid: Option<u32>,
-    /// Name of the counterpart, if it differs.
+    /// Name of the counterpart, if it differs from the call's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     partner_name: Option<&'a str>,
-    /// Candidate − baseline of the attributed time, including calls below, in µs.
+    /// Difference in attributed time, candidate − baseline, including calls below, in µs.
     #[serde(skip_serializing_if = "Option::is_none")]
     accounted_delta_us: Option<f64>,
 }
 
-/// The data that slices are made from.
+/// The data from which slices are made.
 pub(super) struct Slices<'a> {
     pub(super) analysis: &'a Analysis,
-    /// Time of each node including all nodes below.
+    /// Attributed time of each node, including all nodes below.
     pub(super) times: &'a PerSide<Vec<Nanos>>,
     pub(super) clock: Clock,
     pub(super) tracks: &'a Tracks,
@@ -55,7 +55,7 @@ pub(super) struct Slices<'a> {
 }
 
 impl<'d> Slices<'d> {
-    /// The slice of a call; none for roots.
+    /// The slice of a call; `None` for roots.
     pub(super) fn slice(&self, id: MergedId, side: Side, call: CallId) -> Option<Slice<'d>> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();
@@ -93,7 +93,7 @@ impl<'d> Slices<'d> {
         }
     }
 
-    /// Whether this side's slice of a matched node starts first: an arrow must point forward in time.
+    /// Whether this side's slice of a matched node starts first. Arrows must point forward in time.
     fn is_earlier(&self, id: MergedId, side: Side) -> bool {
         let MergedNode::Both(first, second) = self.analysis.diff().merged().node(id) else {
             return false;

@@ -1,4 +1,5 @@
-//! Processes and threads of both traces → numbers and names that do not collide in one file.
+//! Assigns the processes and threads of both traces numbers and names that do not collide in one
+//! file.
 
 use super::Lines;
 use crate::analysis::Analysis;
@@ -9,7 +10,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
 
-/// Process numbers of the candidate start here.
+/// The first process number of the candidate.
 const CANDIDATE_FROM: usize = 10_000;
 
 /// The processes of each side, and which of them represent a GPU.
@@ -34,7 +35,6 @@ impl Tracks {
         Tracks { processes: PerSide::from_fn(|side| processes(analysis, side)) }
     }
 
-    /// The track of an event.
     pub(super) fn of(&self, analysis: &Analysis, side: Side, event: EventId) -> Track {
         let thread = analysis.tree(side).trace().thread_of(event);
         self.track(analysis, side, thread)
@@ -53,7 +53,8 @@ impl Tracks {
         Track { pid: from + number, tid: thread.index() + 1 }
     }
 
-    /// Writes the names. The baseline's processes come first, GPUs after hosts.
+    /// Writes the names of processes and threads. The baseline's processes come first, GPUs after
+    /// hosts.
     pub(super) fn write(&self, analysis: &Analysis, lines: &mut Lines<'_>) -> io::Result<()> {
         for side in Side::BOTH {
             self.write_processes(analysis, side, lines)?;
@@ -131,7 +132,7 @@ impl Tracks {
     }
 }
 
-/// The threads with calls, steps or annotations, by id.
+/// The threads with calls, steps or annotations, sorted by id.
 fn threads(analysis: &Analysis, side: Side) -> Vec<ThreadId> {
     let tree = analysis.tree(side);
     let calls = tree.calls().filter_map(|call| tree.event(call));

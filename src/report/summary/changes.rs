@@ -1,10 +1,10 @@
-//! What changed, for `summary.json`.
+//! The changes in `summary.json`.
 
 use crate::analysis::replay::Effect;
 use crate::analysis::{Analysis, Change};
 use serde::Serialize;
 
-/// A change.
+/// A change of the program.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeSummary {
     /// The kind of change, such as `math_mode`.
@@ -13,31 +13,34 @@ pub struct ChangeSummary {
     pub certainty: &'static str,
     /// What changed, in one sentence.
     pub sentence: String,
-    /// Candidate − baseline per step, in µs. Changes and [`SameProgram`] add up to the difference of a step.
+    /// Cost of the change in µs: candidate − baseline, per step. The costs of all changes and
+    /// [`SameProgram`] add up to the step-time difference.
     pub cost_us: f64,
-    /// The part of `cost_us` in which the device was busy.
+    /// The part of `cost_us` during which the device was busy.
     pub busy_us: f64,
-    /// What the change alone does to the baseline's step, by replay, in µs; `null` if the traces cannot be
-    /// replayed.
+    /// The effect of this change alone on the baseline's step, by replay, in µs; `null` if the
+    /// traces cannot be replayed.
     pub effect_alone_us: Option<f64>,
-    /// What it does to the candidate's step, where all other changes are made, by replay, in µs.
+    /// The effect of this change on the candidate's step, which has all other changes, by replay,
+    /// in µs.
     pub effect_last_us: Option<f64>,
-    /// Number of calls in all compared steps: matched ops that differ and outermost unmatched calls.
+    /// Number of calls that changed in all compared steps: matched ops that differ and outermost
+    /// unmatched calls.
     pub sites: usize,
-    /// Where it is first: module class and user frame; empty if unknown.
+    /// First call site of the change: module class and user frame; empty if unknown.
     pub r#where: String,
-    /// What usually causes such a change; empty if there is no usual cause.
+    /// The usual cause of such a change; empty if there is none.
     pub hint: &'static str,
-    /// The first node of the merged tree with this change; `null` if it has no call.
+    /// The first node of the merged tree with this change; `null` if the change has no call.
     pub node: Option<usize>,
 }
 
-/// The parts of the difference of a step that no change causes, in µs.
+/// The parts of the step-time difference that no change causes, in µs.
 #[derive(Debug, Clone, Serialize)]
 pub struct SameProgram {
     /// Whether no change was found.
     pub is_identical: bool,
-    /// Matched calls with the same arguments and kernels.
+    /// Time of matched calls with the same arguments and kernels.
     pub kernel_speed_us: f64,
     /// Idle time that follows the host time of matched calls.
     pub host_speed_us: f64,
@@ -45,7 +48,7 @@ pub struct SameProgram {
     pub between_calls_us: f64,
     /// Idle time at matched calls whose host time did not change as much.
     pub overlap_us: f64,
-    /// Time without a known call.
+    /// Time that belongs to no known call.
     pub unexplained_us: f64,
 }
 

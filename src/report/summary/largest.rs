@@ -1,4 +1,4 @@
-//! [`Analysis`] → where the time differs most: rows grouped by name and lowest common node, with what the
+//! Finds where the time differs most: rows grouped by name and lowest common node, with what the
 //! calls below them became.
 
 use crate::analysis::{Analysis, Row, RowKind};
@@ -11,48 +11,50 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Name for the rows in steps without a counterpart.
+/// Name for rows in steps without a counterpart.
 const OTHER_STEPS: &str = "(steps without a counterpart)";
 
-/// All rows of one name at one lowest common node. All rows in steps without a counterpart form one
-/// group.
+/// All rows with one name at one lowest common node. All rows in steps without a counterpart form
+/// one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeDifference {
     /// Name of the rows.
     pub name: String,
-    /// Name of the lowest common node above; empty if the op itself is that node, or if there is none.
+    /// Name of the lowest common node above the rows; empty if the op itself is that node, or if
+    /// there is none.
     pub below: String,
     /// Number of rows.
     pub row_count: u64,
-    /// Ops or launches on each side; GPU events if their launch is not in the trace.
+    /// Number of ops or launches on each side; of GPU events if their launch is not in the trace.
     pub calls: PerSide<u64>,
-    /// Attributed events on each side.
+    /// Number of attributed events on each side.
     pub events: PerSide<u64>,
-    /// Sum of their times.
+    /// Total time of the attributed events on each side.
     pub time: PerSide<Nanos>,
-    /// The ops and frames below with GPU work where the traces diverge, most frequent first.
+    /// The ops and frames with GPU work below the rows where the traces diverge, most frequent
+    /// first.
     pub parts: Vec<Part>,
 }
 
-/// Points of difference with the same name.
+/// All points of difference with the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The only side that has it; `None` for a renamed pair.
+    /// The side that has the call; `None` for a renamed pair.
     pub side: Option<Side>,
-    /// Its name, `a | b` for a renamed pair.
+    /// Name of the call; `a | b` for a renamed pair.
     pub name: String,
-    /// Number of points.
+    /// Number of points of difference.
     pub count: u64,
 }
 
 impl LargeDifference {
-    /// Candidate − baseline.
+    /// Time difference, candidate − baseline.
     pub fn difference(&self) -> Nanos {
         self.time.candidate - self.time.baseline
     }
 }
 
-/// The largest differences of time by name and lowest common node, largest first.
+/// The largest time differences by name and lowest common node, largest first.
 pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut groups: Vec<LargeDifference> = Vec::new();
     let mut numbers: FxHashMap<(String, String), usize> = FxHashMap::default();
@@ -95,8 +97,8 @@ fn empty((name, below): (String, String)) -> LargeDifference {
     }
 }
 
-/// The name of a row's lowest common node if it is not the row's own op, without parts that vary from run to
-/// run.
+/// The name of a row's lowest common node, without parts that vary from run to run. Empty if that
+/// node is the row's own op.
 fn below(analysis: &Analysis, row: &Row) -> String {
     match (row.kind, row.lowest_common) {
         (RowKind::CommonOp | RowKind::Unlinked, _) | (_, None) => String::new(),
@@ -156,7 +158,8 @@ fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap
     counts.into_iter().map(|(group, counts)| (group, list(counts))).collect()
 }
 
-/// Whether a point is listed: ops and frames are; launches and kernels already show in the counts.
+/// Whether a point of difference is listed. Ops and frames are listed; launches and kernels already
+/// appear in the counts.
 fn is_told(analysis: &Analysis, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         node.call(side).is_some_and(|call| match analysis.tree(side).kind(call) {

@@ -1,4 +1,4 @@
-//! [`Analysis`] → `summary.json`: inputs, totals, notes, causes, verdicts and the largest differences.
+//! Builds `summary.json`: inputs, totals, notes, causes, verdicts and the largest differences.
 
 mod changes;
 mod largest;
@@ -20,17 +20,17 @@ use std::io::{self, Write};
 /// Version of the layout of `summary.json`; increased when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// Number of names among the largest differences.
+/// Number of names among the largest differences in the summary.
 const LARGEST: usize = 20;
 
 /// The content of `summary.json`, also used by the command line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// [`SCHEMA_VERSION`].
+    /// The value of [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Version of tracetree.
     pub tracetree_version: &'static str,
-    /// `gpu_time` or `host_self_time`.
+    /// The measured quantity: `gpu_time` or `host_self_time`.
     pub measure: &'static str,
     /// The baseline.
     pub trace1: SideSummary,
@@ -40,30 +40,30 @@ pub struct Summary {
     pub wall: WallSummary,
     /// What changed, the most expensive change first.
     pub changes: Vec<ChangeSummary>,
-    /// What the same program costs at another speed.
+    /// The time differences that no change explains.
     pub same_program: SameProgram,
-    /// Share of the GPU time of both traces, in compared steps, that firmly matched calls launched, 0 to 1; `null`
-    /// without GPU time.
+    /// Fraction of the GPU time of both traces, in compared steps, that firmly matched calls
+    /// launched, 0 to 1; `null` without GPU time.
     pub firm_share: Option<f64>,
-    /// Why the wall time differs, largest cause first.
+    /// The causes of the wall-time difference, largest first.
     pub causes: Vec<CauseSummary>,
-    /// Candidate − baseline of the attributed time, in µs.
+    /// Difference in attributed time, candidate − baseline, in µs.
     pub difference_us: f64,
-    /// Candidate / baseline; `null` if undefined.
+    /// Ratio of attributed times, candidate / baseline; `null` if undefined.
     pub ratio: Option<f64>,
     /// Whether the rows of both sides add up to all events, to the nanosecond.
     pub account_is_exact: bool,
     /// Number of points of difference that do not vary among the runs of a side.
     pub points_of_difference: u64,
-    /// Number of points of difference that do vary.
+    /// Number of points of difference that vary among the runs of a side.
     pub varying_points: u64,
     /// Whether both sides did the same work, as far as the traces show.
     pub comparable: bool,
     /// The verdicts and their evidence.
     pub verdict: VerdictSummary,
-    /// Anomalies of the traces and of the comparison.
+    /// Irregularities of the traces and of the comparison.
     pub notes: Vec<SideNote>,
-    /// Where the absolute difference is largest, largest first.
+    /// The names with the largest absolute time difference, largest first.
     pub largest_differences: Vec<NameDifference>,
 }
 
@@ -72,81 +72,82 @@ pub struct Summary {
 pub struct SideSummary {
     /// Display name of the side: the user's name for it, otherwise `trace1` or `trace2`.
     pub name: String,
-    /// The path, as given by the user.
+    /// Path of the trace, as given by the user.
     pub path: String,
-    /// Number of elements of `traceEvents`.
+    /// Number of elements in `traceEvents`.
     pub events: u64,
     /// Names of the devices.
     pub devices: Vec<String>,
     /// Number of attributed events.
     pub accounted_events: u64,
-    /// Sum of their durations, in µs.
+    /// Sum of the durations of all attributed events, in µs.
     pub kernel_time_us: f64,
     /// Sum of the times of all rows, in µs.
     pub row_sum_us: f64,
     /// Union of the intervals of all attributed events, in µs.
     pub busy_time_us: f64,
-    /// Time in rows that both traces have, in µs. This and the next two add up to `kernel_time_us`.
+    /// Time in rows that both traces have, in µs. The sum of `paired_us`, `one_sided_us` and
+    /// `unlinked_us` is `kernel_time_us`.
     pub paired_us: f64,
     /// Time in rows that only this trace has, in µs.
     pub one_sided_us: f64,
     /// Time of GPU events whose launch is not in the trace, in µs.
     pub unlinked_us: f64,
-    /// How much its runs vary; `null` with one run.
+    /// How much the runs of this side vary; `null` for a single run.
     pub runs: Option<RunsSummary>,
 }
 
-/// The runs of one side. Differences within their spread are noise.
+/// The runs of one side. Differences within the spread of the runs are noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunsSummary {
     /// Number of runs.
     pub count: usize,
-    /// Median of a step's own wall time, in µs; `null` unless all runs have steps.
+    /// Median over the runs of a step's own wall time, in µs; `null` unless all runs have steps.
     pub step_wall_median_us: Option<f64>,
-    /// The largest difference of it between two runs, in µs.
+    /// Largest difference in a step's own wall time between two runs, in µs.
     pub step_wall_spread_us: Option<f64>,
-    /// Median of the attributed time of a step, in µs.
+    /// Median over the runs of a step's attributed time, in µs.
     pub step_time_median_us: f64,
-    /// The largest difference of it between two runs, in µs.
+    /// Largest difference in a step's attributed time between two runs, in µs.
     pub step_time_spread_us: f64,
-    /// The largest number of points at which the structure of a run differs from that of the median run.
+    /// Largest number of points at which the structure of a run differs from the median run.
     pub varying_points: usize,
 }
 
-/// A note, with the side it concerns; `null` if it concerns both.
+/// A note, with the side that it concerns.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideNote {
-    /// `trace1`, `trace2` or `null`.
+    /// `trace1` or `trace2`; `null` if the note concerns both sides.
     pub side: Option<&'static str>,
     /// The note.
     #[serde(flatten)]
     pub note: Note,
 }
 
-/// All rows of one name at one lowest common node.
+/// All rows with one name at one lowest common node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NameDifference {
     /// Name of the rows.
     pub name: String,
-    /// Name of the lowest common node above; empty if the op itself is that node.
+    /// Name of the lowest common node above the rows; empty if the op itself is that node.
     pub below: String,
     /// Number of rows.
     pub row_count: u64,
-    /// Ops or launches of the baseline.
+    /// Number of ops or launches in the baseline.
     pub calls_trace1: u64,
-    /// Ops or launches of the candidate.
+    /// Number of ops or launches in the candidate.
     pub calls_trace2: u64,
-    /// Attributed events of the baseline.
+    /// Number of attributed events in the baseline.
     pub events_trace1: u64,
-    /// Attributed events of the candidate.
+    /// Number of attributed events in the candidate.
     pub events_trace2: u64,
-    /// Sum over the baseline, in µs.
+    /// Sum of the attributed times in the baseline, in µs.
     pub kernel_time_trace1_us: f64,
-    /// Sum over the candidate, in µs.
+    /// Sum of the attributed times in the candidate, in µs.
     pub kernel_time_trace2_us: f64,
-    /// Candidate − baseline, in µs.
+    /// Difference in attributed time, candidate − baseline, in µs.
     pub difference_us: f64,
-    /// Candidate / baseline; `null` if undefined.
+    /// Ratio of attributed times, candidate / baseline; `null` if undefined.
     pub ratio: Option<f64>,
 }
 
@@ -160,12 +161,12 @@ impl Summary {
     }
 }
 
-/// Summarises an analysis.
+/// Summarizes an analysis.
 pub fn summarise(analysis: &Analysis) -> Summary {
     summarise_with(analysis, &largest_differences(analysis))
 }
 
-/// Like [`summarise`], with precomputed largest differences.
+/// Same as [`summarise`], with precomputed largest differences.
 pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();
@@ -268,7 +269,7 @@ fn name_difference(group: &LargeDifference) -> NameDifference {
 /// Writes a summary as the content of `summary.json`.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_summary(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     write_json(summary, out)
 }

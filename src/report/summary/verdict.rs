@@ -1,24 +1,25 @@
-//! The verdicts of a comparison → their form in `summary.json` and in the terminal.
+//! The verdicts of a comparison, as `summary.json` and the terminal show them.
 
 use crate::analysis::{Analysis, Site};
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
 use serde::Serialize;
 
-/// Maximum number of changes listed.
+/// Maximum number of changes in the list.
 const LARGEST: usize = 20;
 
 /// The verdict on the total, and the changes supported by the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictSummary {
-    /// Verdict on all attributed time: `slower`, `faster`, `similar`, `within_noise` or `not_tested`.
+    /// Verdict on the total attributed time: `slower`, `faster`, `similar`, `within_noise` or
+    /// `not_tested`.
     pub total: &'static str,
-    /// The verdict in words that include what was tested: `faster, not significant (3 runs)`.
+    /// The verdict in words, including what was tested: `faster, not significant (3 runs)`.
     pub words: String,
-    /// The noise all verdicts are based on: `between_runs`; `within_one_run`, if run-to-run noise is unknown;
-    /// `other_options`, if nothing is tested; or `none`.
+    /// The noise on which all verdicts are based: `between_runs`; `within_one_run`, if run-to-run
+    /// noise is unknown; `other_options`, if nothing is tested; or `none`.
     pub basis: &'static str,
-    /// The verdict on the wall time of a step over the runs; `null` if a side has one run.
+    /// Verdict on the wall time of a step over the runs; `null` if a side has a single run.
     pub step: Option<StepVerdict>,
     /// The kind of repeats: `runs`, `steps` or `none`.
     pub repeats: &'static str,
@@ -30,13 +31,13 @@ pub struct VerdictSummary {
     pub steps_trace1: u64,
     /// Number of steps of the candidate.
     pub steps_trace2: u64,
-    /// p-value of the moderated test over the repeats; `null` with fewer than two on a side.
+    /// p-value of the moderated test over the repeats; `null` if a side has fewer than two repeats.
     pub p: Option<f64>,
-    /// The false discovery rate at that p-value, among all call sites.
+    /// False discovery rate at the p-value `p`, among all call sites.
     pub q: Option<f64>,
     /// Call sites that changed by less than this many µs per step are neither counted nor listed.
     pub least_difference_us: f64,
-    /// Number of call sites that are slower or faster by at least that much.
+    /// Number of call sites that are slower or faster by at least `least_difference_us`.
     pub changes: u64,
     /// Number of call sites where the sides did different work, whatever their times.
     pub other_work: u64,
@@ -44,7 +45,7 @@ pub struct VerdictSummary {
     pub largest_changes: Vec<Change>,
 }
 
-/// The verdict on the wall time of a step, with several runs per side.
+/// Verdict on the wall time of a step, given several runs per side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepVerdict {
     /// `slower`, `faster`, `similar` or `within_noise`.
@@ -58,38 +59,41 @@ pub struct StepVerdict {
 /// A call site whose time changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Name of its rows.
+    /// Name of the call site's rows.
     pub name: String,
     /// The enclosing module in the baseline; empty if there is none.
     pub module_trace1: String,
     /// The enclosing module in the candidate; empty if there is none.
     pub module_trace2: String,
-    /// `Input Dims` in the baseline, otherwise in the candidate.
+    /// `Input Dims` of the op in the baseline or, if it has none, in the candidate.
     pub input_shape: String,
     /// `slower` or `faster`.
     pub verdict: &'static str,
-    /// `same`, `changed` or `one_sided`: whether both sides did the same work.
+    /// Whether both sides did the same work: `same`, `changed` or `one_sided`.
     pub work: &'static str,
-    /// Time in the baseline in µs.
+    /// Attributed time in the baseline, in µs.
     pub kernel_us_trace1: f64,
-    /// Time in the candidate in µs.
+    /// Attributed time in the candidate, in µs.
     pub kernel_us_trace2: f64,
-    /// Candidate − baseline, in µs.
+    /// Difference in attributed time, candidate − baseline, in µs.
     pub difference_us: f64,
-    /// The time in the baseline that the verdict compares, in µs: the mean per step or run; without repeats,
-    /// all.
+    /// The baseline's time that the verdict compares, in µs: the mean per step or run; without
+    /// repeats, the total.
     pub judged_us_trace1: f64,
-    /// The same in the candidate.
+    /// The candidate's time that the verdict compares, in µs: the mean per step or run; without
+    /// repeats, the total.
     pub judged_us_trace2: f64,
-    /// False discovery rate of the test; `null` if it was not tested.
+    /// False discovery rate of the test; `null` if the call site was not tested.
     pub q: Option<f64>,
-    /// The few repeats that contain most of the difference; `null` if it is spread over most of them.
+    /// The few repeats that contain most of the difference; `null` if the difference is spread over
+    /// most repeats.
     pub few: Option<String>,
 }
 
 impl VerdictSummary {
-    /// The times of a change to display. With several runs these are the means over the runs, per step,
-    /// because a single run may show the opposite; otherwise those of the two traces.
+    /// The times to display for a change. Given several runs, the times are the means over the
+    /// runs, per step, because a single run may show the opposite. Given a single run per side, the
+    /// times are those of the two traces.
     pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
         let micros = match self.runs_trace1.min(self.runs_trace2) > 1 {
             true => PerSide::new(change.judged_us_trace1, change.judged_us_trace2),
@@ -98,7 +102,8 @@ impl VerdictSummary {
         micros.map(|micros| Nanos((micros * 1e3).round() as i64))
     }
 
-    /// Describes what the displayed times of changes are, and what is unknown about their noise.
+    /// A sentence that explains the displayed times of changes, and what is unknown about their
+    /// noise.
     pub(in crate::report) fn caption(&self) -> &'static str {
         match self.basis {
             "between_runs" => "mean over the runs, per step",

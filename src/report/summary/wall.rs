@@ -1,4 +1,4 @@
-//! [`Analysis`] → the wall time and the causes of its difference in `summary.json`.
+//! The wall time, and the causes of its difference, in `summary.json`.
 
 use crate::analysis::{Analysis, Cause, IdleKind, WallBasis};
 use crate::report::text::Narrative;
@@ -10,75 +10,79 @@ use std::collections::BTreeMap;
 /// The attribution of the wall time.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSummary {
-    /// What happened, in one sentence.
+    /// The answer in one sentence.
     pub answer: String,
-    /// `steps`, or `events` if a side has none; figures are then for the whole window.
+    /// `steps`, or `events` if a side has no steps; figures then describe the whole window.
     pub basis: &'static str,
-    /// Whether busy and idle time add up to the wall time, and the causes to its difference, exactly.
+    /// Whether two sums are exact: busy and idle time equal the wall time, and the causes equal its
+    /// difference.
     pub is_exact: bool,
     /// The baseline.
     pub trace1: WallSide,
     /// The candidate.
     pub trace2: WallSide,
-    /// Candidate − baseline of a step's own wall time, in µs.
+    /// Difference in a step's own wall time, candidate − baseline, in µs.
     pub step_difference_us: f64,
-    /// The sum of `causes[].difference_us`: `step_difference_us` plus the difference of work launched
+    /// Sum of `causes[].difference_us`: `step_difference_us` plus the difference in work launched
     /// before the window.
     pub causes_sum_us: f64,
 }
 
-/// The wall time of one side. All but `step_*` are sums over the window.
+/// The wall time of one side. All fields except `step_*` are sums over the window.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSide {
     /// Number of compared steps; 1 if the window is compared as a whole.
     pub steps: u64,
-    /// Length of the window in µs: busy + idle + before + steps without a counterpart.
+    /// Length of the window in µs: busy and idle time, time before the window, and steps without a
+    /// counterpart.
     pub wall_us: f64,
-    /// Time in which work of the compared steps was running, in µs.
+    /// Time during which work of the compared steps was running, in µs.
     pub busy_us: f64,
-    /// Time in which nothing was running, in µs.
+    /// Time during which nothing was running, in µs.
     pub idle_us: f64,
-    /// Time of work launched before the window or not selected, and of the gaps before it, in µs.
+    /// Time of work launched before the window or not selected, and of the gaps before such work,
+    /// in µs.
     pub before_window_us: f64,
     /// Time of steps without a counterpart, in µs.
     pub unpaired_steps_us: f64,
     /// Idle time by kind, in µs.
     pub idle_by_kind_us: BTreeMap<&'static str, f64>,
-    /// Own wall time (busy + idle) of a step, in µs.
+    /// Own wall time of a step (busy and idle time), in µs.
     pub step_wall_us: f64,
-    /// Idle share of the own wall time; `null` for an empty window.
+    /// Idle fraction of the own wall time; `null` for an empty window.
     pub idle_share: Option<f64>,
 }
 
-/// Why the wall time differs.
+/// A cause of the wall-time difference.
 #[derive(Debug, Clone, Serialize)]
 pub struct CauseSummary {
-    /// The reason: `kernel_slower`, `host`, ….
+    /// Reason of the cause: `kernel_slower`, `host`, ….
     pub reason: &'static str,
-    /// Its call site.
+    /// Call site of the cause.
     pub place: String,
-    /// Class of the enclosing module.
+    /// Class of the module that encloses the call site.
     pub module_class: String,
-    /// The first node of the merged tree with this cause; `null` if it has no specific call site.
+    /// The first node of the merged tree with this cause; `null` if the cause has no specific call
+    /// site.
     pub node: Option<usize>,
-    /// Candidate − baseline per step, in µs; adds up over all causes.
+    /// Difference per step, candidate − baseline, in µs; the differences of all causes add up.
     pub difference_us: f64,
-    /// Its share of the baseline's window, in µs.
+    /// Time of the cause in the baseline's window, in µs.
     pub time_trace1_us: f64,
-    /// Its share of the candidate's window, in µs.
+    /// Time of the cause in the candidate's window, in µs.
     pub time_trace2_us: f64,
     /// Shapes and types of the baseline's op.
     pub arguments_trace1: String,
     /// Shapes and types of the candidate's op.
     pub arguments_trace2: String,
-    /// The evidence.
+    /// The evidence for the cause.
     pub evidence: String,
-    /// The few steps that contain most of the difference; `null` if it is spread over most of them, or if
-    /// that is unknown.
+    /// The few steps that contain most of the difference; `null` if the difference is spread over
+    /// most steps or if that is unknown.
     pub few: Option<String>,
-    /// Kernels of the baseline, longest first.
+    /// Kernel names in the baseline, most time first.
     pub kernels_trace1: Vec<String>,
-    /// Kernels of the candidate, longest first.
+    /// Kernel names in the candidate, most time first.
     pub kernels_trace2: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! [`Analysis`] → the causes that explain most of the difference, formatted for display.
+//! Formats the causes that explain most of the difference for display.
 
 use super::step_figures::Figures;
 use crate::analysis::{Analysis, Cause, Reason};
@@ -10,21 +10,22 @@ use crate::tree::ModuleName;
 /// One cause, formatted for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CauseLine {
-    /// Candidate − baseline per step, with sign and unit.
+    /// Difference per step, candidate − baseline, with sign and unit.
     pub difference: String,
     /// Label of the reason.
     pub reason: &'static str,
-    /// Call site, with module class.
+    /// Call site, with the class of its module.
     pub place: String,
-    /// The evidence.
+    /// The evidence for the cause.
     pub evidence: String,
-    /// Candidate − baseline per step.
+    /// Difference per step, candidate − baseline.
     pub time: Nanos,
-    /// The first node of the merged tree with this cause; `None` if it has no specific call site.
+    /// The first node of the merged tree with this cause; `None` if the cause has no specific call
+    /// site.
     pub node: Option<MergedId>,
 }
 
-/// The leading causes, and a line for the rest: `and 12 smaller, together +0.1 ms`.
+/// The leading causes, and a line for all others: `and 12 smaller, together +0.1 ms`.
 pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let (figures, causes) = (Figures::of_steps(analysis), analysis.causes());
     let leading = causes.leading();
@@ -32,7 +33,7 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let is_alone =
         |cause: &Cause| leading.iter().filter(|other| is_like(cause, other)).count() == 1;
     let lines = leading.iter().map(|cause| line(figures, cause, is_alone(cause))).collect();
-    // Work launched before the steps is not part of the difference that the causes add up to.
+    // Work launched before the steps is not part of the difference to which the causes add up.
     let others = causes.list()[leading.len()..].iter();
     let others: Vec<&Cause> = others.filter(|cause| cause.reason != Reason::BeforeWindow).collect();
     let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
@@ -49,14 +50,14 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
 pub(crate) struct CauseSum {
     /// Number of causes.
     pub count: usize,
-    /// The sum of the differences per step, with sign and unit.
+    /// The sum of the per-step differences, with sign and unit.
     pub difference: String,
-    /// The sum of the differences per step.
+    /// The sum of the per-step differences.
     pub time: Nanos,
 }
 
-/// The sum of the causes that are not among [`cause_lines`], and the sum of all causes. Both exclude work
-/// launched before the steps, which is not part of them.
+/// The sum of the causes that [`cause_lines`] omits, and the sum of all causes. Both sums exclude
+/// work launched before the steps.
 #[cfg(feature = "html")]
 pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
     let figures = Figures::of_steps(analysis);
@@ -70,7 +71,7 @@ pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
     (sum(&causes.list()[causes.leading().len()..]), sum(causes.list()))
 }
 
-/// If several causes are at one op, its shapes distinguish them.
+/// Formats a cause. If several causes are at one op, the op's shapes distinguish them.
 fn line(figures: Figures, cause: &Cause, is_alone: bool) -> CauseLine {
     let place = match cause.module.as_str() {
         "" => cause.place.clone(),

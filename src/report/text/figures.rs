@@ -1,4 +1,5 @@
-//! Times, shares and names → display text, the same on the page, in Markdown and in the terminal.
+//! Formats times, percentages and names for display, the same on the page, in Markdown and in the
+//! terminal.
 
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -14,7 +15,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Milliseconds if the larger total is at least one, otherwise microseconds.
+    /// Chooses milliseconds if the larger total is at least one, otherwise microseconds.
     pub(crate) fn fitting(totals: PerSide<Nanos>) -> Unit {
         match totals.baseline.max(totals.candidate) < Nanos(1_000_000) {
             true => Unit::Micros,
@@ -30,7 +31,7 @@ impl Unit {
         }
     }
 
-    /// The time in this unit with three decimals, without the unit.
+    /// Formats a time in this unit with three decimals, without the unit.
     pub(crate) fn show(self, time: Nanos) -> String {
         match self {
             Unit::Micros => format!("{:.3}", time.as_micros()),
@@ -38,7 +39,8 @@ impl Unit {
         }
     }
 
-    /// The time in this unit to the nanosecond, without the unit, so that figures add up to the last digit.
+    /// Formats a time in this unit to the nanosecond, without the unit, so that figures add up to
+    /// the last digit.
     #[cfg(feature = "cli")]
     pub(crate) fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
@@ -50,7 +52,7 @@ impl Unit {
         format!("{sign}{}.{:0digits$}", nanos / scale, nanos % scale)
     }
 
-    /// Like [`Unit::show`], with an explicit sign; zero has none.
+    /// Same as [`Unit::show`], with an explicit sign; zero has no sign.
     pub(crate) fn show_signed(self, time: Nanos) -> String {
         match time.0 {
             1.. => format!("+{}", self.show(time)),
@@ -59,7 +61,7 @@ impl Unit {
     }
 }
 
-/// `1.32x`; empty if a side has no time.
+/// The ratio of two times, such as `1.32x`; empty if a side has no time.
 pub(crate) fn times(time: PerSide<Nanos>) -> String {
     match time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
         true => format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64),
@@ -67,7 +69,7 @@ pub(crate) fn times(time: PerSide<Nanos>) -> String {
     }
 }
 
-/// Part of a whole in percent with one decimal; empty if the whole is zero.
+/// A part of a whole in percent with one decimal; empty if the whole is zero.
 pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     match whole == Nanos::ZERO {
         true => String::new(),
@@ -75,8 +77,9 @@ pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     }
 }
 
-/// Shortens a text to `room` characters by cutting its middle. The end of a name is usually more informative
-/// than its start (`…conv.py(458): forward`), so it gets the larger half.
+/// Shortens a text to `room` characters by cutting its middle. The end of a name is usually more
+/// informative than its start (`…conv.py(458): forward`), so the larger half of the space is for
+/// the end.
 pub(crate) fn shorten(text: &str, room: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= room {

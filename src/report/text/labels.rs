@@ -1,4 +1,4 @@
-//! A node of the merged tree → its name; `a | b` if it was renamed or has an alias.
+//! Names a node of the merged tree; the name is `a | b` if the node was renamed or has an alias.
 
 use crate::analysis::Analysis;
 use crate::diff::{MergedNode, Relation, TraceDiff};
@@ -6,7 +6,8 @@ use crate::side::Side;
 use crate::tree::CallId;
 use std::borrow::Cow;
 
-/// Name of a node. Matched calls can differ in a line number or an address; then the baseline's name is used.
+/// Name of a node. Matched calls can differ in a line number or an address; in that case, the
+/// baseline's name is used.
 pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     let name = |side: Side, call| analysis.tree(side).name(call);
     match named_by(analysis, node) {
@@ -17,11 +18,9 @@ pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     }
 }
 
-/// The calls that give a node its name.
+/// The calls from which the name of a node is taken.
 pub(in crate::report) enum NamedBy {
-    /// One call of this side.
     One(Side, CallId),
-    /// The calls of both sides.
     Two(CallId, CallId),
 }
 

@@ -1,19 +1,19 @@
-//! Untrusted text → Markdown that displays it literally, as running text or as code. All Markdown escaping
-//! happens here, for reports, gates and fleet tables.
+//! Escapes untrusted text so that Markdown displays it literally, as running text or as code. All
+//! Markdown escaping happens here, for reports, gates and fleet tables.
 
 use super::figures::shorten;
 use crate::escape::one_line;
 
-/// Text that Markdown and HTML display literally, on one line, also in a table cell. At most `longest`
+/// Escapes text for Markdown and HTML, on one line, also in a table cell. At most `longest`
 /// characters are kept.
 pub(crate) fn plain(text: &str, longest: usize) -> String {
     let text = one_line(text);
     let mut shown = String::with_capacity(text.len());
     for letter in shorten(&text, longest).chars() {
         match letter {
-            // Otherwise a pair of backticks, even across adjacent texts, would start a code span.
+            // Unescaped, a pair of backticks would start a code span, even across adjacent texts.
             '`' => shown.push_str("&#96;"),
-            // Otherwise GitHub would notify the user of that name.
+            // Without the invisible space, GitHub would notify the user with that name.
             '@' => shown.push_str("@\u{200b}"),
             letter if "\\*_[]<>&|#~".contains(letter) => shown.extend(['\\', letter]),
             letter => shown.push(letter),
@@ -22,7 +22,7 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
     shown
 }
 
-/// A name as a code span that cannot be broken by its content, also inside a table; empty for an empty
+/// A name as a code span that its content cannot break, also inside a table; empty for an empty
 /// name.
 pub(crate) fn code(name: &str, longest: usize) -> String {
     if name.is_empty() {
@@ -34,7 +34,7 @@ pub(crate) fn code(name: &str, longest: usize) -> String {
     let mut previous = ' ';
     for letter in short.chars() {
         match letter {
-            // After a backslash an escaped pipe would end the cell.
+            // After a backslash, an escaped pipe would end the cell.
             '|' if previous == '\\' => text.push('∣'),
             '|' => text.push_str("\\|"),
             _ => text.push(letter),

@@ -1,4 +1,4 @@
-//! `merged_tree_output.txt`: both trees in one drawing, one line per node.
+//! Writes `merged_tree_output.txt`: both trees in one drawing, one line per node.
 //!
 //! ```text
 //! aten::_convolution
@@ -20,20 +20,22 @@ use std::io::{self, Write};
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Nodes below this depth are not indented further. Otherwise lines would grow with the depth, and the file
-/// with its square. The deepest real stacks, with Python frames, have about 100 calls.
+/// Depth below which nodes are not indented further. Without this limit, lines would grow with the
+/// depth, and the file with its square. The deepest recorded stacks, with Python frames, have about
+/// 100 calls.
 const DEEPEST: usize = 128;
 
-/// Marks the first such line. A separate line would shift all later lines relative to their ids.
+/// Marks the first line that is not indented further. A separate line would shift all later lines
+/// relative to their ids.
 const NO_FURTHER: &str = "   (deeper calls are not indented further)";
 
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
     let mut names = Names::new(diff);
-    // The tree lines before the name of a node: one piece per node above it.
+    // The tree lines before the name of a node: one piece per ancestor.
     let mut prefix = String::new();
-    // For each depth, the length of the prefix down to it.
+    // For each depth, the length of the prefix down to that depth.
     let mut lengths: Vec<usize> = Vec::new();
     let mut lines = String::with_capacity(BUFFER + BUFFER / 4);
     let mut is_said = false;
@@ -68,10 +70,11 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
     out.write_all(lines.as_bytes())
 }
 
-/// The names of calls, each on one line.
+/// The names of calls, each on a single line.
 struct Names<'d> {
     diff: &'d TraceDiff,
-    /// Whether a name can be used unescaped, cached by name: there are few distinct names, and most can.
+    /// Whether each name can be used unescaped, cached by name, because there are few distinct
+    /// names.
     is_plain: PerSide<ByName<bool>>,
 }
 
@@ -117,7 +120,8 @@ fn push_label(names: &mut Names<'_>, node: MergedNode, line: &mut String) {
     }
 }
 
-/// ` (replaces 214 calls)` at a region, and ` (replaced by 1817)` with its id at each replaced call.
+/// Appends ` (replaces 214 calls)` at a region, or ` (replaced by 1817)` with the region's id at
+/// each replaced call.
 fn push_region(diff: &TraceDiff, node: MergedNode, line: &mut String) {
     let MergedNode::Only(side, call) = node else { return };
     let Some(at) = diff.region_of(side, call) else { return };
@@ -131,7 +135,8 @@ fn push_region(diff: &TraceDiff, node: MergedNode, line: &mut String) {
     }
 }
 
-/// Whether the node is the topmost captured call on its path; everything below it was captured, too.
+/// Whether the node is the topmost captured call on its path. All calls below a captured call were
+/// captured, too.
 fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         let tree = diff.tree(side);
@@ -145,7 +150,7 @@ fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
 /// For each node, whether it is the last of its siblings.
 fn last_siblings(tree: &MergedTree) -> Vec<bool> {
     let mut last = vec![false; tree.len()];
-    // For each depth, whether a later sibling has been seen, walking preorder backwards.
+    // For each depth, whether a later sibling has been seen, walking the preorder backward.
     let mut behind: Vec<bool> = Vec::new();
     for id in tree.ids().rev() {
         let depth = tree.depth(id);

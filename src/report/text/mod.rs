@@ -1,4 +1,5 @@
-//! [`Analysis`] → words: the narrative, the causes, figures, node names, the verdict, the merged tree.
+//! Describes an [`Analysis`] in words: the narrative, the causes, figures, node names, the verdict,
+//! the merged tree.
 
 mod causes;
 mod figures;

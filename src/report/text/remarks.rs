@@ -1,4 +1,5 @@
-//! [`Analysis`] → what the headline omits: lost events, other layers, excluded work, and how much the runs of a side vary.
+//! Remarks about what the headline omits: lost events, other layers, excluded work, and how
+//! much the runs of a side vary.
 
 use super::step_figures::Figures;
 use crate::analysis::{Analysis, Few, RunFigures};
@@ -6,8 +7,8 @@ use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// What the sentence omits: work launched before the window or not selected, steps without a counterpart,
-/// and how much the runs of a side vary.
+/// The remarks: work launched before the window or not selected, steps without a counterpart, and
+/// how much the runs of a side vary.
 pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let figures = Figures::of_steps(analysis);
@@ -33,7 +34,8 @@ pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     remarks
 }
 
-/// `most of the difference is in 1 of 5 candidate steps: +60.000 ms`, which a mean over the steps hides.
+/// A remark such as `most of the difference is in 1 of 5 candidate steps: +60.000 ms`, which a mean
+/// over the steps hides.
 fn few_steps(analysis: &Analysis) -> Option<String> {
     let mut samples: PerSide<Vec<f64>> = PerSide::default();
     for row in analysis.step_rows() {
@@ -47,14 +49,14 @@ fn few_steps(analysis: &Analysis) -> Option<String> {
     Some(format!("most of the difference is {}", few.words("steps")))
 }
 
-/// How much the runs of each side with several runs vary.
+/// How much the runs vary, for each side with several runs.
 pub(super) fn runs(analysis: &Analysis) -> Vec<String> {
     let figures = Figures::of_steps(analysis);
     Side::BOTH.into_iter().filter_map(|side| runs_of(analysis, side, figures)).collect()
 }
 
-/// `3 runs of main; figures are from the median run: median step 34.12 ms (spread 1.50 ms, 4.4%); median GPU
-/// time …`: smaller differences are noise.
+/// A sentence such as `3 runs of main; figures are from the median run: median step 34.12 ms
+/// (spread 1.50 ms, 4.4%); median GPU time …`. Differences below the spread are noise.
 fn runs_of(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
     let noise = analysis.run_noise(side)?;
     let shown = |of: RunFigures| {

@@ -1,9 +1,10 @@
-//! Times of a step → display text: all in the same unit, with about four digits.
+//! Formats step times: all in the same unit, with about four digits.
 
 use crate::analysis::{Analysis, WallTotals};
 use crate::side::PerSide;
 
-/// How the figures of one answer are shown: all in the same unit, with about four digits.
+/// The unit and precision for the figures of one answer: all in the same unit, with about four
+/// digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::report) struct Figures {
     pub(in crate::report) unit: &'static str,
@@ -12,7 +13,7 @@ pub(in crate::report) struct Figures {
 }
 
 impl Figures {
-    /// The unit and decimals that fit the step times of both sides.
+    /// Chooses the unit and decimals that suit the step times of both sides.
     pub(in crate::report) fn of_steps(analysis: &Analysis) -> Figures {
         Figures::of(PerSide::from_fn(|side| analysis.wall().totals(side)))
     }
@@ -32,12 +33,12 @@ impl Figures {
         format!("{:.*}", self.decimals, nanos / self.scale)
     }
 
-    /// With sign and unit.
+    /// Formats a time with sign and unit.
     pub(in crate::report) fn signed(self, nanos: f64) -> String {
         format!("{} {}", self.signed_bare(nanos), self.unit)
     }
 
-    /// With a sign, without the unit.
+    /// Formats a time with a sign, without the unit.
     pub(in crate::report) fn signed_bare(self, nanos: f64) -> String {
         let shown = self.show(nanos.abs());
         let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
@@ -49,7 +50,7 @@ impl Figures {
         format!("{sign}{shown}")
     }
 
-    /// `177.6 → 141.1 ms`.
+    /// Formats two times, such as `177.6 → 141.1 ms`.
     pub(super) fn change(self, time: PerSide<f64>) -> String {
         let [a, b] = [time.baseline, time.candidate].map(|time| self.show(time));
         match a == b {
@@ -58,7 +59,7 @@ impl Figures {
         }
     }
 
-    /// A time with its unit.
+    /// Formats a time with its unit.
     pub(super) fn with_unit(self, nanos: f64) -> String {
         format!("{} {}", self.show(nanos), self.unit)
     }

@@ -1,4 +1,4 @@
-//! [`Analysis`] → one sentence: what happened to the total time.
+//! Describes in one sentence what happened to the total time.
 
 use super::figures::{Unit, percent, times};
 use crate::analysis::Analysis;
@@ -37,7 +37,8 @@ pub fn sentence(analysis: &Analysis) -> String {
     }
 }
 
-/// Totals over different numbers of steps do not compare, so this adds the compared steps' mean per step.
+/// Adds the mean time per compared step, because totals over different numbers of steps cannot be
+/// compared.
 fn per_step(analysis: &Analysis, unit: Unit) -> String {
     let counts = PerSide::from_fn(|side| analysis.steps(side).len());
     if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
@@ -60,16 +61,17 @@ fn measure_words(measure: Measure) -> &'static str {
     }
 }
 
-/// What the repeats show: `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 call
-/// sites changed`, or `GPU time not tested (one step each); 3 call sites do different work`. The measure is named because
-/// the step time may change even if the GPU time does not.
+/// The evidence from the repeats, such as `step slower (6 runs, p 0.002); GPU time slower (6 runs,
+/// q 0.003); 12 call sites changed`, or `GPU time not tested (one step each); 3 call sites do
+/// different work`. The measure is named because the step time may change even if the GPU time does
+/// not.
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
     let step = verdict.step.as_ref();
     let step = step.map_or_else(String::new, |step| format!("step {}; ", step.words));
     format!("{step}{} {}; {}", measure_words(analysis.measure()), verdict.words, found(verdict))
 }
 
-/// How many call sites changed, or, without repeats, how many do different work.
+/// The number of call sites that changed or, without repeats, that do different work.
 fn found(verdict: &VerdictSummary) -> String {
     let is_tested = verdict.repeats != "none";
     match (is_tested, verdict.changes, verdict.other_work) {

@@ -1,38 +1,38 @@
-//! A long text → lines for a terminal, broken between words but never inside a figure.
+//! Wraps long text for a terminal: lines break between words but never inside a figure.
 //!
-//! A figure is a number with its unit and its arrow, such as `22 → 30 %`, which is hard to read across two
-//! lines.
+//! A figure is a number with its unit and its arrow, such as `22 → 30 %`, which is hard to read
+//! across two lines.
 
 use super::figures::shorten;
 
-/// Units that belong to the number before them.
+/// Units that are kept together with the number before them.
 const UNITS: [&str; 10] =
     ["%", "s", "ms", "us", "µs", "TB/s", "GB/s", "TFLOP/s", "GFLOP/s", "TOP/s"];
 
-/// The line width of an output, and whether wider texts may be cut.
+/// The line width of an output, and whether wider text may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
-    /// A screen with this many columns; texts that do not fit are shortened.
+    /// A screen with this many columns; text that does not fit is shortened.
     Screen(usize),
-    /// Lines of about this many columns for a file or another program; nothing is left out.
+    /// Lines of about this many columns for a file or another program; nothing is omitted.
     Pipe(usize),
 }
 
 impl Width {
-    /// The columns that lines should fit in, at least 40 because no layout works below that.
+    /// The number of columns for a line, at least 40 because no layout works below that.
     pub(crate) fn columns(self) -> usize {
         match self {
             Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),
         }
     }
 
-    /// Whether everything is printed, however long it is.
+    /// Whether the whole text is printed, however long it is.
     pub(crate) fn is_whole(self) -> bool {
         matches!(self, Width::Pipe(_))
     }
 
-    /// Splits a text into lines that start after `indent` columns. On a screen there are at most `most`,
-    /// and the last ends with `…` if text was cut.
+    /// Splits text into lines that start after `indent` columns. On a screen, there are at most
+    /// `most` lines, and the last one ends with `…` if text was cut.
     pub(crate) fn lines(self, text: &str, indent: usize, most: usize) -> Vec<String> {
         let room = self.columns().saturating_sub(indent).max(16);
         let mut lines = wrapped(text, room);
@@ -51,7 +51,7 @@ impl Width {
     }
 }
 
-/// Appends ` …` to the line, dropping words if there is no room for it.
+/// Appends ` …` to the line, dropping words if there is no space for it.
 fn with_ellipsis(line: &str, room: usize) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     while words.len() > 1 && words.join(" ").chars().count() + 2 > room {
@@ -60,7 +60,8 @@ fn with_ellipsis(line: &str, room: usize) -> String {
     format!("{} …", shorten(&words.join(" "), room.saturating_sub(2)))
 }
 
-/// Splits a text into lines of at most `room` characters. A longer word gets its own line.
+/// Splits a text into lines of at most `room` characters. A word longer than that gets its own
+/// line.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in unbreakable(text) {
@@ -75,7 +76,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The words of a text, with those of one figure joined.
+/// The words of a text, with the words of a figure joined.
 fn unbreakable(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

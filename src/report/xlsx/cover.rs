@@ -1,4 +1,5 @@
-//! The first sheet of the workbook: what happened and why, the totals, an index of the sheets, the notes.
+//! Writes the first sheet of the workbook: what happened and why, the totals, an index of the
+//! sheets, and the notes.
 
 use super::sheet::Sheet;
 use crate::analysis::{Analysis, WallBasis, WallTotals};
@@ -9,7 +10,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
-/// Number formats; the header gives the unit.
+/// Number format for milliseconds; the header gives the unit.
 const MILLIS: &str = "#,##0.000";
 const MICROS: &str = "#,##0.000";
 const DIFFERENCE: &str = "+#,##0.000;-#,##0.000;0.000";
@@ -48,7 +49,7 @@ pub(super) fn write(
     cover.notes(summary)
 }
 
-/// The sheet with its next free row.
+/// The cover sheet, with its next free row.
 struct Cover<'s> {
     sheet: &'s mut Worksheet,
     row: u32,
@@ -70,7 +71,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes texts from the first column on, without advancing to the next row.
+    /// Writes text cells from the first column on, without advancing to the next row.
     fn text(&mut self, cells: &[&str]) -> Result<(), XlsxError> {
         for (column, cell) in cells.iter().enumerate() {
             let text = shorten(&one_line(cell), 2_000).into_owned();
@@ -79,7 +80,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes numbers from a column on, in one format, without advancing to the next row.
+    /// Writes numbers from column `from` on in one format, without advancing to the next row.
     fn numbers(&mut self, from: u16, format: &str, values: &[f64]) -> Result<(), XlsxError> {
         let format = Format::new().set_num_format(format);
         for (column, value) in (from..).zip(values) {
@@ -88,7 +89,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// What happened end to end and why, then the GPU time.
+    /// Writes what happened end to end and why, then the GPU time.
     fn answer(&mut self, shared: &Shared) -> Result<(), XlsxError> {
         let (analysis, summary) = (&shared.analysis, shared.summary());
         let narrative = shared.narrative();
@@ -109,7 +110,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// The answer in numbers: a step of each side and its parts.
+    /// Writes the answer in numbers: a step of each side and its parts.
     fn wall(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         let what = match analysis.wall().basis() {
@@ -140,7 +141,8 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// A line with both values, their difference and ratio; the ratio is empty if a side is zero.
+    /// Writes a line with both values, their difference and their ratio, which is empty if a side
+    /// is zero.
     fn compared(&mut self, title: &str, time: PerSide<f64>, format: &str) -> Result<(), XlsxError> {
         self.text(&[title])?;
         self.numbers(1, format, &[time.baseline, time.candidate])?;

@@ -1,4 +1,4 @@
-//! The tables of the report → `report.xlsx`: a cover sheet, then one sheet per table.
+//! Writes `report.xlsx`: a cover sheet, then one sheet per table.
 
 mod cover;
 mod quiet;
@@ -19,7 +19,7 @@ pub(in crate::report) fn write(
     folder: &Path,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // The crate panics if such a file cannot be written.
+    // The workbook crate panics if a temporary file cannot be written.
     let made = quiet::catch(|| workbook(shared, folder));
     let bytes = made.map_err(|_| out_of_room())?.map_err(io::Error::other)?;
     out.write_all(&bytes)
@@ -32,10 +32,10 @@ fn out_of_room() -> io::Error {
 
 fn workbook(shared: &Shared, folder: &Path) -> Result<Vec<u8>, XlsxError> {
     let mut workbook = Workbook::new();
-    // Temporary files go into the report folder: the user wants files there, and it is removed if the run
-    // fails. The system's folder for temporary files may be full or missing.
+    // Temporary files go into the report folder, because the user wants files there and the folder
+    // is removed if the run fails. The system's folder for temporary files may be full or missing.
     workbook.set_tempdir(folder)?;
-    // The current date would make two runs differ.
+    // The current date would make two otherwise equal workbooks differ.
     let created = ExcelDateTime::from_ymd(2000, 1, 1)?;
     workbook.set_properties(
         &DocProperties::new().set_title("tracetree report").set_creation_datetime(&created),
@@ -43,7 +43,8 @@ fn workbook(shared: &Shared, folder: &Path) -> Result<Vec<u8>, XlsxError> {
     workbook.add_worksheet();
     let mut sheets = Vec::new();
     for kind in TableKind::ALL.into_iter().filter(|kind| !NOT_FOR_READERS.contains(kind)) {
-        // Rows are written to a file one by one instead of kept, because names take much memory.
+        // Rows are written to a file one by one instead of being kept, because names take much
+        // memory.
         let sheet = workbook.add_worksheet_with_constant_memory()?;
         sheets.push(sheet::write(sheet, &kind.of(&shared.analysis))?);
     }

@@ -1,4 +1,5 @@
-//! Work that may panic → its result or `Panicked`, without the panic message on standard error.
+//! Runs work that may panic and returns its result or `Panicked`, without printing the panic
+//! message to standard error.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};

@@ -1,4 +1,4 @@
-//! One table → one sheet with typed cells, a frozen header, filters and colours.
+//! Writes a table as a sheet with typed cells, a frozen header, filters and colors.
 
 use crate::report::cell::push_cell;
 use crate::report::text::{one_line, shorten};
@@ -8,9 +8,11 @@ use rust_xlsxwriter::{
 };
 use std::io;
 
-/// Maximum number of rows in a sheet. More make a workbook slow to open, and the CSV file has all of them.
+/// Maximum number of rows in a sheet. More rows make a workbook slow to open, and the CSV file
+/// contains all of them.
 const ROWS: u32 = 10_000;
-/// Longest text of a cell, in characters. The format allows 32,767, more than is readable.
+/// Maximum length of a text cell, in characters. The format allows 32,767 characters, more than is
+/// readable.
 const LONGEST: usize = 2_000;
 /// Number of rows that determine the column widths.
 const MEASURED: u32 = 500;
@@ -19,17 +21,15 @@ const MEASURED: u32 = 500;
 const MORE: u32 = 0x00A5_1D1D;
 const LESS: u32 = 0x0014_50A3;
 
-/// A finished sheet.
 pub(super) struct Sheet {
-    /// Name of the sheet: that of the table, cut to the 31 characters allowed.
+    /// Name of the sheet: the table's name, cut to the allowed 31 characters.
     pub(super) name: String,
-    /// Describes a row.
+    /// A description of what a row represents.
     pub(super) about: &'static str,
     /// Name of the CSV file with all rows.
     pub(super) file: String,
-    /// Number of rows in the table.
     pub(super) rows: u32,
-    /// Number of rows in the sheet.
+    /// Number of rows shown in the sheet.
     pub(super) shown: u32,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn write(sheet: &mut Worksheet, table: &Table) -> Result<Sheet, XlsxE
     let (rows, widths) = (cells.rows, cells.widths);
     let shown = rows.min(ROWS);
     for ((column, info), width) in (0..).zip(table.columns()).zip(widths) {
-        // Room for the filter button next to the title.
+        // The width includes space for the filter button next to the title.
         let width = width.max(info.name.chars().count() + 3).clamp(8, 48);
         sheet.set_column_width(column, width as f64)?;
         if info.is_difference {
@@ -65,7 +65,7 @@ pub(super) fn write(sheet: &mut Worksheet, table: &Table) -> Result<Sheet, XlsxE
 struct Cells<'s> {
     sheet: &'s mut Worksheet,
     columns: &'s [ColumnInfo],
-    /// Number of rows so far; then the column of the next cell.
+    /// Number of rows so far, and the column of the next cell.
     rows: u32,
     column: usize,
     /// The length of the longest text in each column.
@@ -91,7 +91,7 @@ impl<'s> Cells<'s> {
         match number(cell, &text) {
             Some(number) => self.sheet.write_number(row, column, number).map(drop),
             None if text.is_empty() => Ok(()),
-            // Always as a string, so that a leading `=` makes no formula.
+            // Text is always written as a string, so a leading `=` does not create a formula.
             None => {
                 let text = shorten(&one_line(&text), LONGEST).into_owned();
                 self.sheet.write_string(row, column, text).map(drop)

@@ -1,8 +1,9 @@
-//! An address → its store and the key in that store.
+//! Resolves addresses into a store and a key in that store.
 //!
-//! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY` take keys literally; `https://HOST/PATH` is a
-//! URL. Each store is created once. Credentials come only from the environment and are tried before the first
-//! request, so that missing credentials are reported as such and not as a failed request.
+//! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY` take keys literally;
+//! `https://HOST/PATH` is a URL. Each store is created once. Credentials come only from the
+//! environment. Credentials are tried before the first request, so missing ones are reported as
+//! such and not as a failed request.
 
 use super::failure;
 use super::patience::{Connector, hasty, patient};
@@ -20,7 +21,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A key in a store.
+/// A key, and the store that it belongs to.
 #[derive(Debug, Clone)]
 pub(super) struct Address {
     pub(super) service: Service,
@@ -28,11 +29,10 @@ pub(super) struct Address {
     pub(super) key: Key,
 }
 
-/// An address split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parts<'a> {
     service: Service,
-    /// `s3://bucket`, `https://host`.
+    /// Scheme and host, such as `s3://bucket` or `https://host`.
     root: &'a str,
     /// The bucket, container or host.
     bucket: &'a str,
@@ -50,7 +50,7 @@ impl Address {
     /// Resolves a path that is an address.
     ///
     /// # Errors
-    /// If it is not an address, or there are no credentials for it.
+    /// Fails if the path is not an address, or if there are no credentials for it.
     pub(super) fn of(path: &Path) -> Result<Address> {
         let wrong = |why: String| {
             Error::new(ErrorKind::Usage, path, why).remedy("use the form s3://BUCKET/FOLDER/FILE")
@@ -101,7 +101,7 @@ fn amazon(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
     let said = |key| builder.get_config_value(&key).unwrap_or_default();
     let endpoints = [said(AmazonS3ConfigKey::S3Endpoint), said(AmazonS3ConfigKey::Endpoint)];
     let is_public = said(AmazonS3ConfigKey::SkipSignature) == "true";
-    // Naming a plain-HTTP endpoint is an explicit choice.
+    // Naming a plain-HTTP endpoint is an explicit choice by the user.
     if endpoints.iter().any(|endpoint| endpoint.starts_with("http://")) {
         builder = builder.with_allow_http(true);
     }
@@ -144,7 +144,7 @@ fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made(builder.with_retry(patient()).with_http_connector(Connector))?))
 }
 
-/// No overall timeout: a download may take any time as long as data keeps arriving.
+/// A store without an overall timeout: a download may take any time as long as data keeps arriving.
 fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     let options = ClientOptions::new()
         .with_allow_http(root.starts_with("http://"))

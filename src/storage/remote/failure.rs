@@ -1,4 +1,4 @@
-//! An error of a store → an [`Error`] with the address, a one-line reason and a remedy.
+//! Converts an error of a store to an [`Error`] with the address, a one-line reason and a remedy.
 
 use super::patience::deadline;
 use super::service::Service;
@@ -8,10 +8,10 @@ use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
 
-/// Maximum number of characters of server text that is passed on.
+/// Maximum number of characters of server text to pass on.
 const LONGEST: usize = 200;
 
-/// The error of a failed request; `doing` completes "cannot …".
+/// The error of a failed request; `doing` completes the phrase "cannot …".
 pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreError) -> Error {
     let failed = system(error);
     let remedy = match failed.kind() {
@@ -30,7 +30,7 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
     Error::io(path, doing, failed).remedy(remedy)
 }
 
-/// Hint: what to do about a store that throttles.
+/// Hint for a store that throttles requests.
 const SLOWER: &str =
     "run fewer comparisons at once, or try again later; results that are written are kept";
 
@@ -42,7 +42,7 @@ pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Err
     }
 }
 
-/// The error of a request whose thread is gone.
+/// The error of a request whose thread has ended.
 pub(super) fn waiting(path: &Path, doing: &str) -> impl Fn(io::Error) -> Error {
     move |error| Error::io(path, doing, error)
 }
@@ -62,7 +62,7 @@ pub(super) fn unless_absent<T>(
     }
 }
 
-/// The error as an [`io::Error`], the type the rest of the program handles.
+/// The error as an [`io::Error`], the type that the rest of the program handles.
 pub(super) fn system(error: &StoreError) -> io::Error {
     let kind = kind(error);
     let words = match kind {
@@ -86,7 +86,7 @@ pub(super) fn system(error: &StoreError) -> io::Error {
     io::Error::new(kind, text + &how_long)
 }
 
-/// Searches the error chain: after retries, the server's answer is nested more deeply.
+/// Searches the error chain, because the server's response is nested more deeply after retries.
 fn kind(error: &StoreError) -> io::ErrorKind {
     let of = |error: &StoreError| match error {
         StoreError::NotFound { .. } => Some(io::ErrorKind::NotFound),
@@ -106,11 +106,12 @@ fn kind(error: &StoreError) -> io::ErrorKind {
     known.or_else(|| by_status(&innermost(error))).unwrap_or(io::ErrorKind::Other)
 }
 
-/// Codes with which stores ask for fewer requests: S3, Azure.
+/// Error codes with which S3 and Azure ask for fewer requests.
 const THROTTLED: [&str; 5] =
     ["SlowDown", "RequestLimitExceeded", "TooManyRequests", "ServerBusy", "ThrottlingException"];
 
-/// The kind by HTTP status: errors of listings and multipart uploads carry nothing more specific.
+/// The kind of error by HTTP status. Errors of listings and multipart uploads contain nothing more
+/// specific.
 fn by_status(text: &str) -> Option<io::ErrorKind> {
     match status(text)? {
         "404" => Some(io::ErrorKind::NotFound),
@@ -143,7 +144,7 @@ fn chain<'e>(error: &'e StoreError) -> impl Iterator<Item = &'e (dyn StdError + 
     std::iter::successors(Some(first), |&error| error.source())
 }
 
-/// The error code in the XML answer of a store: `NoSuchBucket`, `AccessDenied`.
+/// The error code in the XML response of a store: `NoSuchBucket`, `AccessDenied`.
 fn code(error: &StoreError) -> Option<String> {
     let text = innermost(error);
     let (_, rest) = text.split_once("<Code>")?;

@@ -1,12 +1,12 @@
-//! An address → its object: listed, read and written through the object_store crate.
+//! Lists, reads and writes remote objects through the object_store crate.
 //!
-//! Writes are atomic: small objects are written in one request, large ones in parts that become visible
-//! only once all of them are uploaded.
+//! Writes are atomic: small objects are written in one request, large ones in parts that become
+//! visible only once all of them are uploaded.
 
 mod address;
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "errors of others, of which more kinds will come"
+    reason = "errors of other crates, which may add more kinds"
 )]
 mod failure;
 mod patience;
@@ -29,7 +29,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use waiting::Pending;
 
-/// Larger objects are uploaded in parts of this size. S3 requires at least 5 MiB and at most 10,000 parts.
+/// Size of the parts in which larger objects are uploaded. S3 requires at least 5 MiB and at most
+/// 10,000 parts.
 const PART: usize = 16 * 1024 * 1024;
 
 type Answer<T> = object_store::Result<T>;
@@ -43,7 +44,8 @@ pub(super) fn list(folder: &Path) -> Result<Vec<Stored>> {
             Error::io(folder, "list the folder", error).remedy("name a bucket or a local folder")
         );
     }
-    // The store is asked for 1000 names per request until the listing is complete.
+    // The store returns up to 1000 names per request, so requests are repeated until the listing is
+    // complete.
     let listed = asked((folder, service, "list the folder"), async move {
         store.list_with_delimiter(Some(&key)).await
     })?;
@@ -67,7 +69,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     failure::told((path, address.service, "open the trace"), reader::open(&address))
 }
 
-/// An object whose first bytes are on their way.
+/// An object whose first bytes have been requested.
 pub(crate) struct Opening {
     path: PathBuf,
     begun: Result<(Service, io::Result<reader::Begun>)>,
@@ -94,7 +96,8 @@ pub(super) fn begin(stored: &Stored) -> Opening {
     Opening { path: stored.path.clone(), begun }
 }
 
-/// Whether a version is an ETag, under which an object can be requested. Without one, it is a date.
+/// Whether a version is an ETag, under which an object can be requested. A version that is not an
+/// ETag is a date.
 pub(super) fn is_pinned(stored: &Stored) -> bool {
     !stored.version.contains([':', '"'])
 }
@@ -141,8 +144,8 @@ async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Crea
         match store.put_opts(key, PutPayload::from_bytes(bytes.clone()), options).await {
             Ok(_) => return Ok(Created::New),
             Err(error @ object_store::Error::AlreadyExists { .. }) => {
-                // A store also gives this answer while another writer is uploading. That upload
-                // may still fail.
+                // A store also gives this response while another writer is uploading. The upload of
+                // the other writer may still fail.
                 match failure::unless_absent(store.head(key).await)? {
                     Some(_) => return Ok(Created::Kept),
                     None if tries < TRIES => {}
@@ -163,7 +166,6 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes.len() as u64, &mut input)
 }
 
-/// Copies a local file to an address.
 pub(super) fn upload(file: &Path, path: &Path) -> Result<()> {
     let failed = |error| Error::io(file, "read the file", error);
     let mut input = File::open(file).map_err(failed)?;
@@ -214,7 +216,7 @@ fn part(path: &Path, input: &mut dyn Read) -> Result<Bytes> {
 }
 
 fn stored(path: PathBuf, meta: &ObjectMeta) -> Stored {
-    // Some answers quote the ETag, others do not.
+    // Some responses quote the ETag, others do not.
     let tag = meta.e_tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
     let version = tag.unwrap_or_else(|| meta.last_modified.to_rfc3339());
     Stored { path, size: meta.size, version }

@@ -1,7 +1,8 @@
-//! How long a failing request is repeated: until a deadline, with random pauses.
+//! Decides how long a failing request is repeated: until a deadline, with random pauses.
 //!
-//! A server that throttles or restarts recovers within minutes, so requests are repeated for [`DEADLINE`]. A server
-//! that has never answered is more likely a wrong address, so there the requests end after [`UNANSWERED`] of it.
+//! A server that throttles or restarts recovers within minutes, so requests are repeated for
+//! [`DEADLINE`]. A server that has never responded probably has a wrong address, so its requests
+//! end after the fraction [`UNANSWERED`] of the deadline.
 
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
@@ -14,19 +15,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
-/// A request is repeated for this long, unless `TRACETREE_RETRY_SECONDS` says otherwise.
+/// Deadline for repeating a request, unless `TRACETREE_RETRY_SECONDS` overrides it.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The environment variable with another deadline, in seconds.
+/// The environment variable that overrides the deadline, in seconds.
 const VARIABLE: &str = "TRACETREE_RETRY_SECONDS";
 
-/// The part of the deadline after which a server counts as unreachable if it has never answered.
+/// The fraction of the deadline (one part in this many) after which a server that has never
+/// responded counts as unreachable.
 const UNANSWERED: u32 = 4;
 
 /// Longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// For how long a failing request is repeated.
+/// How long a failing request is repeated.
 pub(super) fn deadline() -> Duration {
     static CHOSEN: LazyLock<Duration> = LazyLock::new(|| {
         let text = std::env::var(VARIABLE).ok();
@@ -36,8 +38,9 @@ pub(super) fn deadline() -> Duration {
     *CHOSEN
 }
 
-/// Repeats until the deadline, however often. Each pause is random, between a fixed minimum and three times the
-/// previous pause, so that many workers do not repeat their requests at the same time.
+/// Repeats requests until the deadline, however often. Each pause is random, between a fixed
+/// minimum and three times the previous pause, so many workers do not repeat their requests at the
+/// same time.
 pub(super) fn patient() -> RetryConfig {
     let backoff = BackoffConfig {
         init_backoff: Duration::from_millis(100),
@@ -47,8 +50,8 @@ pub(super) fn patient() -> RetryConfig {
     RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: deadline() }
 }
 
-/// Retries once, while credentials are looked for: outside a cloud there is no metadata server to
-/// answer.
+/// Retries only once while credentials are searched for, because outside a cloud no metadata server
+/// responds.
 pub(super) fn hasty() -> RetryConfig {
     let backoff =
         BackoffConfig { max_backoff: Duration::from_millis(500), ..BackoffConfig::default() };
@@ -74,11 +77,11 @@ impl HttpConnector for Connector {
 struct Client {
     inner: HttpClient,
     has_answered: AtomicBool,
-    /// When the first connection failed.
+    /// Time at which the first connection failed.
     failing: OnceLock<Instant>,
 }
 
-/// A future, as the trait of the client returns it.
+/// A future of the type that the client's trait requires.
 type Answering<'f> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'f>>;
 
 impl HttpService for Client {
@@ -87,7 +90,7 @@ impl HttpService for Client {
         's: 'f,
         Self: 'f,
     {
-        // A shard is only written where there is none, so a repeated write does no harm.
+        // A shard is only written if it does not exist, so a repeated write does no harm.
         let is_repeatable = request.headers().contains_key("if-none-match");
         let query = request.uri().query().unwrap_or_default();
         let is_listing = LISTINGS.iter().any(|part| query.contains(part));
@@ -106,11 +109,11 @@ impl HttpService for Client {
     }
 }
 
-/// Parts of the addresses of listings: S3 and Google, Azure.
+/// Parts of the addresses of listing requests: S3 and Google, Azure.
 const LISTINGS: [&str; 2] = ["list-type=", "comp=list"];
 
-/// Waits for all of an answer. A listing that is cut off fails here, where its request is repeated; of objects, the
-/// missing part is requested later.
+/// Waits for a complete response. A truncated listing fails here, where its request is repeated.
+/// The missing part of an object is requested later.
 async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let (parts, body) = answer.into_parts();
     let cut = |error| HttpError::new(HttpErrorKind::Interrupted, error);

@@ -1,11 +1,11 @@
-//! An object → its bytes in order, with a bounded number of ranges prefetched.
+//! Reads the bytes of an object in order, with a bounded number of ranges prefetched.
 //!
 //! ```text
 //! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      prefetching starts with the second range
 //! ```
-//! The first answer gives the size and the ETag, and every further range is requested under that ETag. If the
-//! object is overwritten meanwhile, the read fails instead of mixing two versions. A web server may not
-//! support ranges, so there one answer is streamed.
+//! The first response gives the size and the ETag, and every later range is requested under that
+//! ETag. If the object is overwritten meanwhile, the read fails instead of mixing two versions. A
+//! web server may not support ranges, so its single response is streamed.
 
 use super::super::Stored;
 use super::address::Address;
@@ -22,9 +22,10 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Covers the head of a trace: the reader takes this much text at once, and more of a compressed file.
+/// Size of the first range, which covers the start of a trace: the reader reads this much text at
+/// once, and more of a compressed file.
 const FIRST: u64 = 256 * 1024;
-/// Large enough that the latency of a request (about 50 ms) costs little.
+/// Size of the other ranges, large enough that the latency of a request (about 50 ms) costs little.
 const RANGE: u64 = 8 * 1024 * 1024;
 /// Number of ranges prefetched.
 const AHEAD: usize = 3;
@@ -34,7 +35,7 @@ type Answer<T> = object_store::Result<T>;
 /// Opens an object for streaming.
 ///
 /// # Errors
-/// If it does not exist or cannot be read.
+/// Fails if the object does not exist or cannot be read.
 pub(super) fn open(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>> {
     match address.service {
         Service::Web => whole(address),
@@ -44,16 +45,16 @@ pub(super) fn open(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>
 
 /// A version of an object whose first bytes were requested.
 pub(super) enum Begun {
-    /// Ranges are on their way.
+    /// The first ranges have been requested.
     Ranges(Ranges),
-    /// Nothing is known that a range could be requested under.
+    /// The version is not one under which a range could be requested.
     Unknown(Address),
 }
 
 /// Requests the first ranges of a version of an object, without waiting for them.
 ///
 /// # Errors
-/// If the system cannot create threads.
+/// Fails if the system cannot create threads.
 pub(super) fn begin(address: &Address, stored: &Stored) -> io::Result<Begun> {
     if address.service == Service::Web || !super::is_pinned(stored) {
         return Ok(Begun::Unknown(address.clone()));
@@ -67,7 +68,6 @@ pub(super) fn begin(address: &Address, stored: &Stored) -> io::Result<Begun> {
 }
 
 impl Begun {
-    /// Number of bytes that were requested.
     pub(super) fn ahead(&self) -> u64 {
         match self {
             Begun::Ranges(ranges) => ranges.next,
@@ -78,7 +78,7 @@ impl Begun {
     /// Waits for the first range.
     ///
     /// # Errors
-    /// If it cannot be read, or the object has another version.
+    /// Fails if the range cannot be read, or if the object has a different version.
     pub(super) fn open(self) -> io::Result<Answer<Box<dyn Read + Send>>> {
         let mut ranges = match self {
             Begun::Ranges(ranges) => ranges,
@@ -158,7 +158,7 @@ async fn one(
         GetOptions { range: Some(GetRange::Bounded(range)), if_match, ..GetOptions::default() };
     let same = options.if_match.clone();
     let answer = store.get_opts(key, options).await?;
-    // Some servers ignore the precondition.
+    // Some servers ignore the precondition, so the ETags are compared.
     let plain = |tag: &Option<String>| tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
     if same.is_some() && plain(&answer.meta.e_tag) != plain(&same) {
         let source = "another ETag".into();
@@ -180,9 +180,9 @@ impl Read for Ranges {
     }
 }
 
-/// A streamed answer.
+/// A response that is streamed.
 struct Pieces {
-    /// `None` after the end.
+    /// The stream; `None` after its end.
     stream: Option<BoxStream<'static, Answer<Bytes>>>,
     current: Bytes,
 }

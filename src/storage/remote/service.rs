@@ -6,12 +6,12 @@ pub(super) enum Service {
     S3,
     Google,
     Azure,
-    /// A plain web server: read only.
+    /// A plain web server, which is read-only.
     Web,
 }
 
 impl Service {
-    /// Hint: how to provide credentials.
+    /// Hint on how to provide credentials.
     pub(super) fn credentials(self) -> &'static str {
         match self {
             Service::S3 => {
@@ -29,7 +29,7 @@ impl Service {
         }
     }
 
-    /// Hint: what to check if the address cannot be reached.
+    /// Hint on what to check if the address cannot be reached.
     pub(super) fn place(self) -> &'static str {
         match self {
             Service::S3 => {

@@ -1,4 +1,4 @@
-//! A future → its result: requests run on two dedicated threads while the caller blocks.
+//! Runs requests (futures) on two dedicated threads while the caller blocks.
 
 use std::future::Future;
 use std::io;
@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-/// Requests mostly wait for the network; two threads suffice to decrypt the incoming data.
+/// Number of threads for requests. Requests mostly wait for the network, and two threads are enough
+/// to decrypt the incoming data.
 const THREADS: usize = 2;
 
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
@@ -18,17 +19,18 @@ static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
         .build()
 });
 
-/// A request in flight. Dropping it aborts the request.
+/// A request in flight. Dropping the value aborts the request.
 pub(super) struct Pending<T> {
     told: Receiver<T>,
     work: AbortHandle,
 }
 
 impl<T> Pending<T> {
-    /// Blocks until the result is there. Safe to call from a thread of another async runtime.
+    /// Blocks until the result is available. The call is safe from a thread of another async
+    /// runtime.
     ///
     /// # Errors
-    /// If the request ended without a result.
+    /// Fails if the request ended without a result.
     pub(super) fn wait(&self) -> io::Result<T> {
         self.told.recv().map_err(|_| io::Error::other("the request ended without an answer"))
     }
@@ -43,7 +45,7 @@ impl<T> Drop for Pending<T> {
 /// Starts a request.
 ///
 /// # Errors
-/// If the system cannot create threads.
+/// Fails if the system cannot create threads.
 pub(super) fn begin<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<Pending<T>> {
@@ -51,7 +53,7 @@ pub(super) fn begin<T: Send + 'static>(
     let runtime =
         RUNTIME.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let work = runtime.spawn(async move {
-        // Fails only if the receiver was dropped.
+        // Sending fails only if the receiver was dropped.
         let _ = tell.send(work.await);
     });
     Ok(Pending { told, work: work.abort_handle() })

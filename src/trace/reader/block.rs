@@ -1,8 +1,8 @@
 //! Turns a feed of bytes into windows of indexed text that stay in cache.
 //!
 //! One buffer contains the text from the first byte that is still needed to the last byte that was
-//! read. When it is used up, the unfinished rest moves to the front and new bytes follow it, so
-//! that memory use does not grow with the file, only with its largest element.
+//! read. When the buffer is used up, the unfinished rest moves to the front and new bytes follow
+//! it, so memory use grows only with the largest element, not with the file.
 //!
 //! ```text
 //! | used │ guard │ unfinished event, then fresh text │ blanks │ padding |
@@ -13,24 +13,25 @@ use super::feed::Feed;
 use super::index::{GUARD, Indexer, PADDING, TAIL};
 use crate::error::{Error, ErrorKind, Place, Result};
 
-/// Bytes of text that are read at once. 128 to 512 KiB are equally fast; all of them fit into a
-/// second-level cache.
+/// Number of text bytes to read at once. 128 to 512 KiB are equally fast; all of these sizes fit
+/// into a second-level cache.
 pub(super) const BLOCK: usize = 256 * 1024;
 
-/// Size of the first window at the start of the text and after a repair; it doubles as needed.
+/// Size of the first window, at the start of the text and after a repair; it doubles as needed.
 const SMALL_WINDOW: usize = 8 * 1024;
 
-/// Size of a window that most single events fit into.
+/// Size of a window into which most single events fit.
 const ONE_EVENT: usize = 2 * 1024;
 
-/// Maximum bytes kept of one element, or of the text in which the end of an element is searched
-/// for.
+/// Maximum number of bytes kept of one element, or of the text in which the end of an element is
+/// searched for.
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
-/// Bytes of the buffer that are not text: the guard before it, and the tail and padding after it.
+/// Number of buffer bytes that are not text: the guard before it, and the tail and padding after
+/// it.
 const EXTRA: usize = 1 + TAIL + PADDING;
 
-/// The text in memory.
+/// The part of the text that is in memory.
 pub(super) struct Block {
     bytes: Vec<u8>,
     start: usize,
@@ -54,8 +55,8 @@ pub(super) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// The text without the blanks after it: they would end a token that may continue in the next
-    /// block.
+    /// The text of the window without the blanks after it, because these would end a token that may
+    /// continue in the next block.
     pub(super) fn content(&self) -> &'a [u8] {
         &self.text[..self.text.len() - self.tail]
     }
@@ -75,12 +76,12 @@ impl Block {
         Block { bytes, start: 1, end: 1, window, base: 0, at_end, is_part, indexer }
     }
 
-    /// The text that has not been consumed yet.
+    /// The text in memory that has not been consumed yet.
     pub(super) fn content(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    /// Whether nothing follows the text in memory.
+    /// Whether the text in memory is the last of the file.
     pub(super) fn at_end(&self) -> bool {
         self.at_end
     }
@@ -101,13 +102,13 @@ impl Block {
         self.base += count as u64;
     }
 
-    /// Goes back to a small window: after damage, the index of the following text may have been
-    /// wrong.
+    /// Goes back to a small window because, after damage, the index of the following text may have
+    /// been wrong.
     pub(super) fn distrust(&mut self) {
         self.window = SMALL_WINDOW;
     }
 
-    /// Switches to the smallest window: most of what follows needs no index.
+    /// Switches to the smallest window, because most of what follows needs no index.
     pub(super) fn narrow(&mut self) {
         self.window = ONE_EVENT;
     }
@@ -132,11 +133,11 @@ impl Block {
         }
     }
 
-    /// Makes the next window longer, with text that is in memory or is read now. `false` at the
-    /// end.
+    /// Makes the next window longer, with text that is in memory or is read now. Returns `false` at
+    /// the end of the text.
     ///
     /// # Errors
-    /// If reading fails, or an element is too large to be kept.
+    /// Fails if reading fails, or an element is too large to be kept.
     pub(super) fn extend(&mut self, feed: &mut Feed<'_, '_>) -> Result<bool> {
         if self.is_part {
             self.window *= 2;
@@ -145,10 +146,10 @@ impl Block {
         self.read(feed)
     }
 
-    /// Reads more text after that in memory. `false` if there is none.
+    /// Reads more text after the text in memory. Returns `false` if there is no more text.
     ///
     /// # Errors
-    /// Like [`Block::extend`].
+    /// Fails for the same reasons as [`Block::extend`].
     pub(super) fn read(&mut self, feed: &mut Feed<'_, '_>) -> Result<bool> {
         if self.at_end {
             return Ok(false);
@@ -164,7 +165,8 @@ impl Block {
         Ok(self.end > before)
     }
 
-    /// Moves the rest to the front, and doubles the buffer if the rest fills more than half of it.
+    /// Moves the unfinished rest to the front, and doubles the buffer if the rest fills more than
+    /// half of it.
     fn make_room(&mut self, feed: &Feed<'_, '_>) -> Result<()> {
         self.bytes.copy_within(self.start..self.end, 1);
         self.end -= self.start - 1;

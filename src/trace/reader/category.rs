@@ -1,11 +1,11 @@
-//! Maps names of categories and processes, of all eras and profilers, to a [`Category`].
+//! Maps names of categories and processes, of all years and profilers, to a [`Category`].
 
 use crate::trace::category::Category;
 
-/// The category with this name in `cat`; `None` for those that take no part in a comparison.
+/// The category with this name in `cat`; `None` for categories that take no part in a comparison.
 pub(super) fn from_name(name: &[u8]) -> Option<Category> {
-    // This category is tested first: if Python stacks were recorded, by far the most events have
-    // it, and `match` would compare byte by byte.
+    // `python_function` is tested first. If Python stacks were recorded, most events have this
+    // category, and `match` would compare byte by byte.
     if name == b"python_function" {
         return Some(Category::PythonFunction);
     }
@@ -21,8 +21,8 @@ pub(super) fn from_name(name: &[u8]) -> Option<Category> {
     })
 }
 
-/// Whether the category is a host call into a GPU runtime; every backend of Kineto has its own name
-/// for it.
+/// Whether the category is a host call into a GPU runtime. Every backend of Kineto has a different
+/// name for the category of such calls.
 fn is_runtime(name: &[u8]) -> bool {
     matches!(
         name,
@@ -41,8 +41,8 @@ fn is_runtime(name: &[u8]) -> bool {
     )
 }
 
-/// The category of events that have none of their own: in traces of rocprof and Ascend, only the
-/// name of the process indicates it.
+/// The category of events without `cat`: in traces of rocprof and Ascend, only the process name
+/// indicates it.
 pub(super) fn from_process(name: &str) -> Option<Category> {
     Some(match name {
         "CPU HIP API" | "CPU HSA API" | "CANN" => Category::Runtime,
@@ -57,8 +57,8 @@ pub(super) fn from_process(name: &str) -> Option<Category> {
     })
 }
 
-/// The category of events that have none of their own, according to their `pid`. The profiler that
-/// runs if Kineto was not compiled in does not name processes.
+/// The category of events without `cat`, according to their `pid`. The profiler that runs if Kineto
+/// was not compiled in does not name processes.
 pub(super) fn from_pid(pid: &str) -> Option<Category> {
     match pid {
         "CPU functions" => Some(Category::CpuOp),

@@ -3,15 +3,16 @@
 //!
 //! On ROCm a duration can extend far over the next kernels of the same stream: seconds instead of
 //! microseconds (TraceLens issue 669). Work on one stream is serial, so such an event contradicts
-//! its neighbours:
+//! its neighbors:
 //!
 //! ```text
 //! stream 3   ▆▆▆▆ ▆▆▆▆ ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆ …  1.6 s
 //!                           ▆▆▆▆ ▆▆▆▆ ▆▆▆▆                         15 µs each
 //! ```
 //!
-//! Short overlaps are not a sign of it, because kernels overlap on Hopper and Blackwell and in
-//! graphs. Neither are communication kernels, which wait for other ranks.
+//! Short overlaps do not indicate an impossible duration, because kernels overlap on Hopper and
+//! Blackwell and in graphs. An overlap of a communication kernel does not indicate an impossible
+//! duration either, because the kernel waits for other ranks.
 
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
@@ -21,7 +22,7 @@ use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::sparse::Sparse;
 use crate::trace::time::Nanos;
 
-/// Maximum duration: no profile is 30 days long.
+/// Maximum plausible duration: no profile is 30 days long.
 const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 
 /// GPU events shorter than this are never considered too long.
@@ -31,12 +32,12 @@ const LONG: Nanos = Nanos(100_000_000);
 /// event by more than this factor.
 const OVERLONG_FACTOR: i64 = 100;
 
-/// Events at time 0 are considered wrong if all others start at least this much later, and later
-/// than this factor times the time between the first and the last start of the others.
+/// Minimum start time of all other events for events at time 0 to be considered wrong. The first of
+/// these starts must also exceed [`FAR_FACTOR`] times the span between the first and the last.
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
-/// Why a duration is impossible regardless of other events, if it is.
+/// The reason why a duration is impossible regardless of other events, if it is.
 #[inline]
 pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     if duration < Nanos::ZERO {
@@ -48,9 +49,9 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     }
 }
 
-/// Events at time 0 in a trace whose other events all start long after it: profilers write 0 if
-/// they lost the time. A trace that counts from its own beginning also has events at 0, but others
-/// follow soon after.
+/// Events at time 0 in a trace whose other events all start much later: profilers write 0 if they
+/// lost the time. A trace that counts time from its own beginning also has events at 0, but other
+/// events follow soon after.
 pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
     let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();
@@ -63,7 +64,7 @@ pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     if is_far { zeros } else { Vec::new() }
 }
 
-/// Sets the duration of GPU events to 0 if they extend far over the next ones on their stream.
+/// Sets the duration of GPU events to 0 if they extend far over the next events on their stream.
 pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddities) {
     let mut dropped = overlong(trace, strings);
     dropped.sort_unstable();
@@ -111,7 +112,7 @@ fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
     trace.collectives.get(event).is_some() || is_communication_kernel(name)
 }
 
-/// Merges the values of a column with further ones, in ascending order of event.
+/// Merges the values of a column with additional ones, in ascending order of event.
 fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) -> Sparse<Nanos> {
     let mut all: Vec<(EventId, Nanos)> =
         column.iter().map(|(event, &value)| (event, value)).chain(more).collect();
@@ -127,8 +128,8 @@ fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) 
 mod tests {
     use crate::trace::{EventId, Nanos, ReadOptions, Trace};
 
-    /// Whether the duration of a kernel of this many ms is dropped. Another kernel of 1 ms starts 1
-    /// ms after it on the same stream.
+    /// Whether the duration of a kernel of this many ms is dropped. A second kernel of 1 ms starts
+    /// on the same stream 1 ms after the first.
     fn dropped(name: &str, milliseconds: f64) -> bool {
         let kernel = |name: &str, start: f64, duration: f64| {
             format!(
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_hundred_times_the_time_to_the_end_of_the_next_kernel_is_overlong() {
-        // The next kernel ends 2 ms after the start of the first.
+        // In this test, the next kernel ends 2 ms after the start of the first.
         assert!(dropped("gemm", 201.0));
         assert!(!dropped("gemm", 199.0));
         assert!(!dropped("ncclDevKernel_AllReduce", 201.0));

@@ -1,11 +1,11 @@
 //! Decodes the raw bytes between two quotes into text: resolves escapes and repairs damage.
-//! `sound.rs` counts what is not JSON, for all strings alike; only damage that shows in the meaning
-//! of a text is marked here.
+//! `sound.rs` counts everything that is not JSON, for all strings alike. Only damage that shows in
+//! the meaning of a text is marked here.
 //!
 //! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
-//! not JSON, and `C:\new\temp.py` is JSON with another meaning. So one escape that JSON does not
-//! define makes all backslashes of its text literal, and so does a path in the name of a Python
-//! frame.
+//! not JSON, and `C:\new\temp.py` is JSON with a different meaning. So if a text has an escape that
+//! JSON does not define, or is a path in the name of a Python frame, all its backslashes are
+//! literal.
 
 use super::oddity::Oddity;
 use std::borrow::Cow;
@@ -27,12 +27,11 @@ impl Marks {
         self.0 |= other.0;
     }
 
-    /// Whether the text was undamaged.
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The kinds of damage.
+    /// The kinds of damage that were repaired.
     pub(super) fn iter(self) -> impl Iterator<Item = Oddity> {
         Self::ALL
             .into_iter()
@@ -42,7 +41,7 @@ impl Marks {
     }
 }
 
-/// Whether the bytes are the text itself: printable ASCII without backslash.
+/// Whether the raw bytes already are the text: printable ASCII without backslashes.
 #[inline]
 pub(super) fn is_plain(raw: &[u8]) -> bool {
     raw.iter().fold(true, |plain, &b| plain & matches!(b, 0x20..0x7f) & (b != b'\\'))
@@ -74,19 +73,20 @@ fn decoded(raw: &[u8], literal_backslashes: bool) -> (String, Marks) {
     (into_utf8(out), marks)
 }
 
-/// Decodes a key, because keys may be written with escapes, too (`"n\u0061me"`).
+/// Decodes a key. Keys may contain escapes, too (`"n\u0061me"`).
 #[inline]
 pub(super) fn key(raw: &[u8]) -> Cow<'_, [u8]> {
     if raw.contains(&b'\\') { Cow::Owned(text(raw).0.into_bytes()) } else { Cow::Borrowed(raw) }
 }
 
-/// Converts bytes to text, with U+FFFD for those that are not UTF-8.
+/// Converts bytes to text; bytes that are not UTF-8 become U+FFFD.
 pub(super) fn into_utf8(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Resolves only `\"`: the writer must have escaped it, or the text would end there.
+/// Copies text and resolves only `\"`, which must be an escape because the text would otherwise end
+/// there.
 fn copy_literally(raw: &[u8], out: &mut Vec<u8>) {
     for (at, &byte) in raw.iter().enumerate() {
         if byte == b'\\' && raw.get(at + 1) == Some(&b'"') {
@@ -158,8 +158,8 @@ pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
     })
 }
 
-/// Whether a valid escape is more likely a path separator: `C:\new\temp.py(7): f`, or
-/// `torch\nn\modules.py(7): f` without a blank or a quote before the `.py(`.
+/// Whether a valid escape is more likely a path separator, as in `C: ew\temp.py(7): f` or in `torch
+/// n\modules.py(7): f`, where no blank or quote precedes the `.py(`.
 fn is_windows_path(raw: &[u8]) -> bool {
     let Some(end) = find(raw, b".py(") else {
         return false;
@@ -183,8 +183,8 @@ fn escapes(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Position of the quote that closes the string whose content starts at `start`, however damaged
-/// the string is; the end of the text if no quote closes it.
+/// Position of the quote that closes the string whose content starts at `start`, even if the string
+/// is damaged; the end of the text if no quote closes it.
 pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(&byte) = text.get(at) {
@@ -197,7 +197,7 @@ pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// All positions of `needle`.
+/// All positions of `needle` in the text.
 pub(super) fn finds<'a>(text: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     text.windows(needle.len())
         .enumerate()
@@ -205,7 +205,7 @@ pub(super) fn finds<'a>(text: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item 
         .map(|(at, _)| at)
 }
 
-/// The first position of `needle`.
+/// The first position of `needle` in the text.
 pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }

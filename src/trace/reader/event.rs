@@ -5,7 +5,7 @@ use super::decode;
 use super::numbers;
 use crate::trace::time::Nanos;
 
-/// The fields of one event that a trace keeps. If a key is repeated, its last value counts.
+/// The fields of an event that a trace keeps. If a key is repeated, its last value counts.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
     pub(super) phase: Value<'a>,
@@ -18,13 +18,12 @@ pub(super) struct Fields<'a> {
     pub(super) duration: Option<Nanos>,
     pub(super) id: Value<'a>,
     pub(super) args: Args<'a>,
-    /// Whether the event is `{}`.
     pub(super) is_empty: bool,
     pub(super) extra_commas: u32,
     pub(super) wrong_types: u32,
 }
 
-/// The arguments of one event that a trace keeps.
+/// The arguments of an event that a trace keeps.
 #[derive(Debug, Default)]
 pub(super) struct Args<'a> {
     pub(super) correlation: Option<i64>,
@@ -55,7 +54,7 @@ pub(super) struct Args<'a> {
     pub(super) memory: MemoryArgs,
 }
 
-/// The arguments of a `[memory]` instant, each `None` if it is absent or not a whole number.
+/// The arguments of a `[memory]` instant; each is `None` if it is absent or not a whole number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MemoryArgs {
     pub(super) bytes: Option<i64>,
@@ -70,7 +69,7 @@ pub(super) struct MemoryArgs {
 /// The meaning of a key of an event or of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// Nothing that a trace keeps.
+    /// A key that a trace does not keep.
     Other,
     Phase,
     Category,
@@ -134,7 +133,6 @@ impl Slot {
         }
     }
 
-    /// Whether the slot belongs to `args`.
     #[inline]
     pub(super) fn is_argument(self) -> bool {
         self as u8 >= Slot::Correlation as u8
@@ -193,7 +191,7 @@ impl Slot {
 
 impl<'a> Fields<'a> {
     /// Stores the value of a key; a value of the wrong type is counted instead.
-    // Always inlined, for the same reason as `Cursor::value`.
+    // The function is always inlined, for the same reason as `Cursor::value`.
     #[inline(always)]
     pub(super) fn set(&mut self, slot: Slot, value: Value<'a>) {
         let args = &mut self.args;
@@ -245,18 +243,17 @@ impl<'a> Fields<'a> {
         self.wrong_types += u32::from(!is_right);
     }
 
-    /// Whether the arguments that follow are skipped: a trace keeps nothing of those of Python
-    /// frames.
+    /// Whether the following arguments are skipped: a trace keeps no arguments of Python frames.
     #[inline]
     pub(super) fn skips_args(&self) -> bool {
         self.category == Value::Text(b"python_function")
     }
 }
 
-/// Reads the event whose `{` is next into `fields`, which must be empty.
+/// Reads the event that starts with the next `{` into `fields`, which must be empty.
 ///
 /// # Errors
-/// [`Stop`] if the text ends, or is not JSON, before the event ends.
+/// Returns [`Stop`] if the text ends, or is not JSON, before the event ends.
 #[inline]
 pub(super) fn read<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), Stop> {
     cursor.bump();
@@ -277,7 +274,6 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Resu
     }
 }
 
-/// Reads the value of `args`.
 fn read_args<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), Stop> {
     if cursor.peek()? != b'{' || fields.skips_args() {
         let value = cursor.value()?;
@@ -309,15 +305,15 @@ fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
     true
 }
 
-/// Stores a whole number, plain or in quotes. Other programs use the same keys for other values, so
-/// another type is not counted here, but by the events that need the number.
+/// Stores a whole number, which may be in quotes. Other programs use the same keys for other
+/// values, so a wrong type is not counted here, but by the events that need the number.
 #[inline]
 fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
     *field = value.bytes().and_then(numbers::id);
     true
 }
 
-/// Stores a number, plain or in quotes; `null` and an empty text are ignored.
+/// Stores a number, which may be in quotes; `null` and an empty text are ignored.
 #[inline]
 fn number<T>(value: Value<'_>, parse: impl Fn(&[u8]) -> Option<T>, field: &mut Option<T>) -> bool {
     match value {

@@ -1,10 +1,10 @@
-//! Supplies the decompressed bytes of a [`Source`]: on demand or, if a core is idle, from a thread
-//! that runs ahead of the reader.
+//! Supplies the decompressed bytes of a [`Source`]. The bytes are decompressed on demand or, if a
+//! core is idle, by a thread that runs ahead of the reader.
 //!
 //! Decompression takes a third of the reading time. Two traces that are read at the same time
 //! already keep two cores busy, so on a machine with two cores the larger trace gets a thread only
-//! once the other one is read. On machines with more cores, both traces get one. The resulting
-//! trace does not depend on whether such a thread ran.
+//! after the smaller one has been read. On machines with more cores, both traces get a thread. The
+//! resulting trace does not depend on whether such a thread ran.
 
 use super::source::Source;
 use crate::error::Result;
@@ -14,17 +14,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Bytes of text after which a file is large enough for a thread.
+/// Number of text bytes after which a file is considered large enough for a thread.
 const LARGE: u64 = 1024 * 1024;
 
-/// Bytes of text that are handed over at once; all blocks in circulation fit into a second-level
-/// cache.
+/// Number of text bytes that are handed over at once. All blocks in circulation fit into a
+/// second-level cache.
 const BLOCK: usize = 128 * 1024;
 
 /// Number of blocks in circulation.
 const BLOCKS: usize = 6;
 
-/// Number of blocks that are given back at once. Giving back wakes a thread, which takes longer
+/// Number of blocks that are returned at once. Returning blocks wakes a thread, which takes longer
 /// than decompressing part of a block.
 const GIVEN_BACK: usize = 3;
 
@@ -34,7 +34,7 @@ static BUSY: AtomicUsize = AtomicUsize::new(0);
 static CORES: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
 
-/// Counts a reading or decompressing thread for as long as this value lives.
+/// Counts a reading or decompressing thread for as long as this value exists.
 struct Busy;
 
 impl Busy {
@@ -66,7 +66,7 @@ enum Supply<'scope, 'a> {
     Nowhere,
 }
 
-/// A thread that decompresses, and its block that is being read.
+/// A decompressing thread, and the block of its output that is being read.
 struct Ahead<'scope, 'a> {
     thread: ScopedJoinHandle<'scope, Source<'a>>,
     full: Receiver<Result<Block>>,
@@ -83,7 +83,8 @@ struct Block {
 }
 
 impl<'scope, 'a> Feed<'scope, 'a> {
-    /// The bytes of `source`; `scope` is the scope of the thread that may decompress them.
+    /// A feed of the bytes of `source`; `scope` is the scope of the thread that may decompress
+    /// them.
     pub(super) fn new(source: Source<'a>, scope: &'scope Scope<'scope, 'a>) -> Self {
         let may_run_ahead = source.is_packed() && source.comes_at_once();
         Feed {
@@ -103,7 +104,7 @@ impl<'scope, 'a> Feed<'scope, 'a> {
     /// Fills the beginning of `out` with the next bytes; returns 0 if there are no more.
     ///
     /// # Errors
-    /// Like [`Source::read`].
+    /// Fails for the same reasons as [`Source::read`].
     pub(super) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         if self.may_run_ahead
             && let Supply::Here(source) = &self.supply
@@ -121,8 +122,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         self.source().read(out)
     }
 
-    /// The source itself. Stops decompressing ahead and drops the bytes that were decompressed but
-    /// not read.
+    /// Returns the source itself. Decompressing ahead stops, and bytes that were decompressed but
+    /// not read are dropped.
     pub(super) fn source(&mut self) -> &mut Source<'a> {
         if let Supply::Ahead(_) = self.supply
             && let Supply::Ahead(ahead) = std::mem::replace(&mut self.supply, Supply::Nowhere)
@@ -135,14 +136,14 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         }
     }
 
-    /// Decompresses ahead from here on, if a thread can be started.
+    /// Decompresses ahead from now on, if a thread can be started.
     fn run_ahead(&mut self) {
         self.may_run_ahead = false;
         let (give, source) = channel();
         let (empty, to_fill) = channel();
         let (fill, full) = channel();
-        // The source is sent once the thread is running: a thread that fails to start would drop
-        // it.
+        // The source is sent only once the thread is running, because a thread that fails to start
+        // would drop it.
         let thread =
             thread::Builder::new().name("unpack".to_owned()).spawn_scoped(self.scope, move || {
                 let _busy = Busy::new();
@@ -152,20 +153,20 @@ impl<'scope, 'a> Feed<'scope, 'a> {
             });
         let Ok(thread) = thread else { return };
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
-            unreachable!("asked for where the source is here")
+            unreachable!("called only while the source is here")
         };
-        // The empty blocks are sent before the source: once the thread has the source, it may read
+        // The empty blocks are sent before the source. Once the thread has the source, it may read
         // all of it and stop receiving while this loop is still sending.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }
-        give.send(source).expect("the thread waits for it");
+        give.send(source).expect("the thread waits for the source");
         let block = Block { bytes: Vec::new(), start: 0, end: 0 };
         self.supply = Supply::Ahead(Ahead { thread, full, empty, used: Vec::new(), block });
     }
 }
 
-/// Decompresses until the text ends, an error occurs, or no more is wanted.
+/// Decompresses until the text ends, an error occurs, or no more text is wanted.
 fn unpack(source: &mut Source<'_>, empty: &Receiver<Vec<u8>>, full: &Sender<Result<Block>>) {
     while let Ok(mut bytes) = empty.recv() {
         let mut end = 0;
@@ -184,7 +185,7 @@ fn unpack(source: &mut Source<'_>, empty: &Receiver<Vec<u8>>, full: &Sender<Resu
 }
 
 impl<'a> Ahead<'_, 'a> {
-    /// The next bytes; 0 if the thread has ended.
+    /// Reads the next bytes; returns 0 if the thread has ended.
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         if self.block.start == self.block.end {
             let Ok(next) = self.full.recv() else { return Ok(0) };
@@ -193,7 +194,7 @@ impl<'a> Ahead<'_, 'a> {
                 self.used.push(used.bytes);
             }
             if self.used.len() == GIVEN_BACK {
-                // Sending fails if the thread has ended; it then needs no more blocks.
+                // Sending fails if the thread has ended, in which case it needs no more blocks.
                 self.used.drain(..).for_each(|bytes| drop(self.empty.send(bytes)));
             }
         }
@@ -217,8 +218,8 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    /// The text of `packed`, read `step` bytes at a time, with the thread from the beginning on or
-    /// without it; and the damage at the end.
+    /// The text of `packed`, read `step` bytes at a time, with or without a decompressing thread;
+    /// and the damage at its end.
     fn read_all(
         packed: &[u8],
         options: &ReadOptions,

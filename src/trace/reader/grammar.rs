@@ -1,9 +1,8 @@
 //! Checks whether tokens follow each other as JSON requires.
 //!
-//! The walker over the events is lenient: it continues wherever the meaning is clear. This check is
+//! The walker over the events is lenient and continues wherever the meaning is clear. This check is
 //! strict: it reports whether the text is JSON, so that repairs can be counted.
 
-/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     OpenObject,
@@ -17,7 +16,7 @@ pub(super) enum Token {
     Scalar,
 }
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expects {
     Value,
@@ -28,13 +27,13 @@ enum Expects {
     CommaOrEnd,
 }
 
-/// Maximum nesting depth here; deeper values are rejected earlier.
+/// Maximum nesting depth of this check; deeper values are rejected earlier.
 const MAX_DEPTH: usize = 1024;
 
 /// A value that is being checked.
 #[derive(Debug, Clone)]
 pub(super) struct Grammar {
-    /// A bit for each open value: whether it is an object.
+    /// One bit for each open value, which is set if the value is an object.
     objects: [u64; MAX_DEPTH / 64],
     depth: usize,
     expects: Expects,
@@ -46,8 +45,8 @@ impl Grammar {
         Grammar { objects: [0; MAX_DEPTH / 64], depth: 0, expects: Expects::Value }
     }
 
-    /// Whether the token is allowed here. After the first one that is not, the answers are
-    /// meaningless.
+    /// Whether the token is allowed at this point. After the first token that is not allowed, the
+    /// results are meaningless.
     pub(super) fn allows(&mut self, token: Token) -> bool {
         use Expects::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
         let expects = self.expects;
@@ -131,7 +130,7 @@ fn is_number(text: &[u8]) -> bool {
     }
 }
 
-/// The digits at the beginning, and what follows them.
+/// Splits a text into the digits at its beginning and the rest.
 fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
 }

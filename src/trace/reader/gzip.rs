@@ -1,8 +1,8 @@
-//! Decompresses the text of a gzip file, over all its members.
+//! Decompresses a gzip file, including all of its members.
 //!
 //! The header and the trailer are read here, and the raw deflate data is inflated with zlib-rs.
-//! That is twice as fast as the ready-made decoder, and a wrong checksum, or data after the last
-//! member, can be a note instead of an error.
+//! Inflating this way is twice as fast as the ready-made decoder. A wrong checksum, or data after
+//! the last member, can also be a note instead of an error.
 
 use super::oddity::Oddity;
 use super::packed::Packed;
@@ -24,7 +24,7 @@ pub(super) struct Gzip<'a> {
     odd: Vec<(Oddity, u64)>,
 }
 
-/// What follows in the file.
+/// The part of the file that follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     FirstHeader,
@@ -47,12 +47,11 @@ impl<'a> Gzip<'a> {
         }
     }
 
-    /// The compressed bytes.
     pub(super) fn packed(&self) -> &Packed<'a> {
         &self.packed
     }
 
-    /// The compressed bytes, for further reading.
+    /// Mutable access to the compressed bytes, for reading further.
     pub(super) fn packed_mut(&mut self) -> &mut Packed<'a> {
         &mut self.packed
     }
@@ -65,7 +64,7 @@ impl<'a> Gzip<'a> {
     /// Decompresses the next bytes into the beginning of `out`; returns 0 at the end.
     ///
     /// # Errors
-    /// If reading fails, or the data is truncated or damaged.
+    /// Fails if reading fails, or the data is truncated or damaged.
     pub(super) fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.next {
@@ -80,10 +79,11 @@ impl<'a> Gzip<'a> {
         }
     }
 
-    /// Inflates once; returns 0 if that only used up input or ended the member.
+    /// Inflates once; returns 0 if that only consumed input or ended the member.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let input = self.packed.fill_buf()?;
-        // Inflate without input, too: the decoder may still buffer text from earlier input.
+        // Inflates without input, too, because the decoder may still buffer text from earlier
+        // input.
         let is_last = input.is_empty();
         let (used, made) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(input, out, FlushDecompress::None);
@@ -101,7 +101,7 @@ impl<'a> Gzip<'a> {
         Ok(made)
     }
 
-    /// Checks the checksum and the size after the data. If they are cut off, no text is lost.
+    /// Checks the checksum and the size after the data. If the trailer is cut off, no text is lost.
     fn end_member(&mut self) -> io::Result<()> {
         self.next = Next::Header;
         let mut trailer = [0; 8];
@@ -126,7 +126,8 @@ impl<'a> Gzip<'a> {
         Ok(())
     }
 
-    /// Reads the header of a member. After the first one, other bytes are padding or garbage.
+    /// Reads the header of a member. After the first member, any other bytes are padding or
+    /// garbage.
     fn start_member(&mut self) -> io::Result<Next> {
         let first = self.next == Next::FirstHeader;
         let byte = self.packed.next_byte()?;
@@ -145,7 +146,7 @@ impl<'a> Gzip<'a> {
         Ok(Next::Nothing)
     }
 
-    /// Skips the rest of a header; `false` if it is not one.
+    /// Skips the rest of a header; returns `false` if the bytes are not a header.
     fn skip_header(&mut self) -> io::Result<bool> {
         let mut fixed = [0; 9];
         if !self.fill(&mut fixed)? || fixed[..2] != [0x8b, 8] {

@@ -10,7 +10,7 @@ use crate::trace::header::{Device, Distributed, Header};
 use crate::trace::time::Nanos;
 use serde_json::Value as Json;
 
-/// Recording options, each on unless its value is `0`, `false` or empty.
+/// Recording options. An option is on unless its value is `0`, `false` or empty.
 const OPTIONS: [&[u8]; 5] =
     [b"record_shapes", b"with_stack", b"with_modules", b"profile_memory", b"with_flops"];
 
@@ -40,8 +40,8 @@ const VERSIONS: [&[u8]; 22] = [
     b"triton_version",
 ];
 
-/// Maximum length of a version, and of one part of it: the hash of a commit is cut to about ten
-/// digits, an access token is not.
+/// Maximum length of a version and of each part of it. A commit hash is cut to about ten digits,
+/// but an access token is not.
 const LONGEST_VERSION: usize = 40;
 const LONGEST_PART: usize = 12;
 
@@ -54,7 +54,7 @@ pub(super) fn is_wanted(key: &[u8]) -> bool {
         || OPTIONS.contains(&key)
 }
 
-/// Stores the value of a wanted key in `header`; `false` if it has the wrong type.
+/// Stores the value of a wanted key in `header`; returns `false` if the value has the wrong type.
 pub(super) fn set(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     match key {
         b"schemaVersion" => replace(&mut header.schema_version, integer(value)),

@@ -1,27 +1,27 @@
 //! Finds the structure of a window of JSON text: the positions of `{ } [ ] : ,`, of opening quotes,
 //! and of the first bytes of numbers and words, all outside of strings.
 //!
-//! simd-json finds them 64 bytes at a time in its first stage. That stage is not public, but
-//! `Buffers::structural_indexes` keeps its result even when the parse fails. So the window starts
-//! with a byte that ends the parse at once ([`GUARD`]): stage 1 runs over the whole window, stage 2
-//! stops at the first position, and whatever JSON forbids (control characters, bad UTF-8) is left
-//! for the reader to repair. This relies on a side effect, so the version is pinned and a test
-//! checks it. Where simd-json has no SIMD, it checks UTF-8 before it indexes, so a scalar indexer
-//! does the work instead.
+//! simd-json finds these positions 64 bytes at a time in its first stage. simd-json's first stage
+//! is not public, but `Buffers::structural_indexes` keeps its result even when the parse fails. So
+//! the window starts with a byte that ends the parse at once ([`GUARD`]). simd-json's stage 1 runs
+//! over the whole window, and its stage 2 stops at the first position. Everything that JSON forbids
+//! (control characters, bad UTF-8) is left for the reader to repair. The method relies on a side
+//! effect of simd-json, so the version is pinned and a test checks it. On processors for which
+//! simd-json has no SIMD, it checks UTF-8 before it indexes, so a scalar indexer is used instead.
 
 use simd_json::{Buffers, Deserializer, INPUT_PADDING, Implementation, Tape};
 
-/// The byte before the first byte of the window: no JSON text starts with it.
+/// The byte before the first byte of the window; no JSON text starts with this byte.
 pub(super) const GUARD: u8 = b'}';
 
 /// Number of bytes that must follow the window; their content does not matter.
 pub(super) const PADDING: usize = INPUT_PADDING;
 
-/// Number of blanks after a window that must be indexed to its end: stage 1 drops what it found in
-/// the last 64 bytes if the window ends inside a string.
+/// Number of blanks after a window that must be indexed to its end. If the window ends inside a
+/// string, stage 1 drops what it found in the last 64 bytes.
 pub(super) const TAIL: usize = 64;
 
-/// Finds the structure of windows of text; reuses its buffers.
+/// Finds the structure of text windows; reuses its buffers.
 pub(super) struct Indexer {
     buffers: Buffers,
     tape: Tape<'static>,
@@ -48,7 +48,8 @@ impl Indexer {
         }
     }
 
-    /// The positions that [`Indexer::index`] found last, ascending; the first is that of the guard.
+    /// The positions that [`Indexer::index`] found last, ascending; the first position is the
+    /// guard.
     pub(super) fn positions(&self) -> &[u32] {
         match &self.scalar {
             Some(positions) => positions,
@@ -57,7 +58,7 @@ impl Indexer {
     }
 }
 
-/// Finds the same positions byte by byte.
+/// Finds the same positions without SIMD, byte by byte.
 pub(super) fn index_scalar(text: &[u8], positions: &mut Vec<u32>) {
     positions.clear();
     let mut in_string = false;

@@ -4,8 +4,8 @@ use super::strings::{Form, Strings, equal};
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
-/// Number of kinds of events that are recognized by comparing their raw bytes. Traces usually have fewer
-/// kinds; the kinds beyond this number are looked up by their interned texts.
+/// Number of kinds of events that are recognized by comparing their raw bytes. Traces usually have
+/// fewer kinds. Additional kinds are looked up by their interned texts.
 const COMMON: usize = 16;
 
 /// The counts, by phase and category.

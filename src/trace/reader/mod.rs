@@ -6,10 +6,11 @@
 //! ```
 //!
 //! One thread reads one trace; if a core is idle, a second thread decompresses ahead of it. The
-//! text is in one buffer that stays in cache. Events that look like earlier ones are compared with
-//! those. For any other event, the reader finds the structure of the text, and a cursor walks from
-//! token to token. Then the unfinished event moves to the front and the buffer is filled again.
-//! There is no value tree, no tape and no copy of the text, so memory use is that of the columns.
+//! text is in one buffer that stays in cache. Events that look like earlier ones are recognized by
+//! comparing their text. For any other event, the reader finds the structure of the text, and a
+//! cursor walks from token to token. When the text is used up, the unfinished event moves to the
+//! front and the buffer is filled again. The reader has no value tree, no tape and no copy of the
+//! text, so its memory use is that of the columns.
 
 mod block;
 mod builder;
@@ -60,8 +61,8 @@ const STDIN: &str = "-";
 
 impl Trace {
     /// Reads the trace at `path`: JSON of Kineto, an SQLite export of Nsight Systems or an XLA
-    /// profile (`.xplane.pb`), plain or compressed with gzip or zstd. All are detected by their
-    /// content, not by their name. `-` is standard input.
+    /// profile (`.xplane.pb`), plain or compressed with gzip or zstd. The format is detected by
+    /// content, not by file name. The path `-` means standard input.
     ///
     /// Text that real profilers write but JSON forbids is repaired and counted in the notes
     /// (`REPAIRED_JSON`). If the file is truncated, all whole events are kept (`TRUNCATED`).
@@ -75,15 +76,17 @@ impl Trace {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be read, is not a trace, or exceeds one of the limits of [`ReadOptions`].
+    /// Fails if the file cannot be read, is not a trace, or exceeds one of the limits of
+    /// [`ReadOptions`].
     pub fn open(path: impl AsRef<Path>) -> Result<Trace> {
         Trace::open_with(path, &ReadOptions::default())
     }
 
-    /// Like [`Trace::open`], with options.
+    /// Same as [`Trace::open`], with options.
     ///
     /// # Errors
-    /// The same errors as [`Trace::open`]. With [`ReadOptions::strict`], damaged text is an error, too.
+    /// Fails for the same reasons as [`Trace::open`]. With [`ReadOptions::strict`], damaged text is
+    /// also an error.
     pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Trace> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -91,12 +94,12 @@ impl Trace {
         recorders::of(&mut source)?.read(source, options)
     }
 
-    /// Reads a trace from any source of bytes; messages call it `name`. Compressed data may be read
-    /// and decompressed on another thread.
+    /// Reads a trace from any source of bytes, which messages call `name`. Compressed data may be
+    /// read and decompressed on another thread.
     ///
     /// # Errors
-    /// Like [`Trace::open_with`]. An error is returned only after a pending read on that thread has
-    /// returned.
+    /// Fails for the same reasons as [`Trace::open_with`]. An error is returned only after a
+    /// pending read on that thread has finished.
     pub fn from_reader(
         name: &str,
         source: impl Read + Send,
@@ -107,19 +110,19 @@ impl Trace {
     }
 
     /// Reads only the metadata that precedes the events in the file at `path`: devices, versions
-    /// and options in most traces, nothing in some.
+    /// and options in most traces, but nothing in some.
     ///
     /// # Errors
-    /// If the file cannot be read, or does not begin like JSON.
+    /// Fails if the file cannot be read, or does not begin like JSON.
     pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
         Trace::read_header_with(path, &ReadOptions::default())
     }
 
-    /// Like [`Trace::read_header`], with options.
+    /// Same as [`Trace::read_header`], with options.
     ///
     /// # Errors
-    /// The same errors as [`Trace::read_header`]. The text must also not exceed a limit of the
-    /// options nor, with [`ReadOptions::strict`], be damaged.
+    /// Fails for the same reasons as [`Trace::read_header`]. Also fails if the text exceeds a limit
+    /// of the options or, with [`ReadOptions::strict`], is damaged.
     pub fn read_header_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Header> {
         let path = path.as_ref();
         let name = path.display().to_string();

@@ -1,6 +1,6 @@
-//! Normalizes the raw JSON of an argument list, so that each value has one spelling: one blank
-//! after `,` and none elsewhere, strings with only the escapes that they need, fractions as short
-//! as possible. Two files that differ only in how their writer spells JSON have the same lists.
+//! Normalizes the raw JSON of an argument list so that each value has a single spelling: one blank
+//! after `,` and none elsewhere, only necessary escapes in strings, and fractions as short as
+//! possible. If two files differ only in how JSON is spelled, their lists are equal.
 
 use super::decode::{self, Marks};
 
@@ -32,8 +32,8 @@ pub(super) fn normalised(raw: &[u8]) -> (String, Marks) {
     (decode::into_utf8(out), marks)
 }
 
-/// Whether `raw` is a list of integers that is already normalized, as profilers write nearly all of
-/// them.
+/// Whether `raw` is a list of integers that is already normalized; profilers write nearly all lists
+/// that way.
 pub(super) fn is_normal(raw: &[u8]) -> bool {
     let mut after_comma = false;
     raw.iter().all(|&byte| {
@@ -51,8 +51,8 @@ fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
 }
 
-/// Integers stay as they are, because they may exceed every type. `1e-05`, `1.0E-5` and `0.00001`
-/// are one number.
+/// Appends a number in normalized form. Integers stay as they are, because they may exceed every
+/// type. `1e-05`, `1.0E-5` and `0.00001` become the same text.
 fn push_number(number: &[u8], out: &mut Vec<u8>) {
     let is_integer = number.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
     let text = std::str::from_utf8(number).ok().filter(|_| !is_integer);

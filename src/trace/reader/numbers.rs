@@ -1,7 +1,7 @@
 //! Parses the decimal text of a trace into exact integers: times in nanoseconds, ids, sizes.
 //!
-//! Nothing passes through a double: beyond 2^42 µs, one value of `ts` in two hundred would be off
-//! by a nanosecond, and one nanosecond breaks the strict nesting of calls.
+//! No value passes through a double: beyond 2^42 µs, one value of `ts` in two hundred would be off
+//! by a nanosecond, and a single nanosecond breaks the strict nesting of calls.
 
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;
@@ -9,20 +9,22 @@ use crate::trace::time::Nanos;
 /// Decimal places between the microseconds of the text and the nanoseconds of [`Nanos`].
 const NANO_DIGITS: i64 = 3;
 
-/// Powers of ten, by number of digits, up to the digits of a word.
+/// Powers of ten, indexed by number of digits, up to the number of digits in a word.
 const POWERS: [u64; WORD + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Parses microseconds in decimal text into whole nanoseconds.
 ///
-/// Digits beyond the third decimal place round half away from zero, exponents are applied, and
-/// values that do not fit saturate. `None` if the text is not a number (`NaN`, `inf`, `N/A`).
+/// Digits beyond the third decimal place are rounded half away from zero, exponents are applied,
+/// and values that do not fit saturate. Returns `None` if the text is not a number (`NaN`, `inf`,
+/// `N/A`).
 pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 
-/// Parses the microseconds at `start` of a text, and returns the position where they end. The value
-/// equals that of [`nanos`]. `None` if they are not in the common form, or not allowed by JSON.
+/// Parses the microseconds at `start` of a text, and also returns the position after them. The
+/// value equals that of [`nanos`]. Returns `None` if the digits are not in the common form, or not
+/// allowed by JSON.
 #[inline]
 pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
     let mut whole = 0;
@@ -91,8 +93,8 @@ fn digit(byte: &u8) -> Option<i64> {
     (value < 10).then_some(i64::from(value))
 }
 
-/// Parses any JSON number, plain or in quotes, as an id. Beyond `i64`, the bits of `u64` are kept,
-/// so that 18446744073709551615 is the -1 that Kineto meant. `None` if it is not a whole number.
+/// Parses any JSON number as an id; it may be in quotes. Beyond `i64`, the bits of `u64` are kept,
+/// so 18446744073709551615 is the -1 that Kineto meant. Returns `None` if the number is not whole.
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     if let Some(value) = short_integer(text) {
         return Some(value);
@@ -119,7 +121,7 @@ fn short_integer(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Parses a size or count. `None` if it is negative or not a whole number.
+/// Parses a size or count. Returns `None` if the number is negative or not whole.
 pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     match short_integer(text) {
         Some(value) => u64::try_from(value).ok(),
@@ -127,7 +129,8 @@ pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Parses an id that may be hexadecimal (`0x1f`): of a flow arrow, or of a stream on ROCm 6.
+/// Parses an id that may be hexadecimal (`0x1f`), such as that of a flow arrow, or of a stream on
+/// ROCm 6.
 pub(super) fn id(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"0x") {
         Some(hex) => {
@@ -138,14 +141,15 @@ pub(super) fn id(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// The digits at the end of a text such as `stream 7`.
+/// The number at the end of a text such as `stream 7`.
 pub(super) fn trailing_integer(text: &str) -> Option<i64> {
     let text = text.trim_end();
     let start = text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     text[start..].parse().ok()
 }
 
-/// A decimal number times 10^`places`, rounded half away from zero, saturating.
+/// A decimal number times 10^`places`, rounded half away from zero. Values that do not fit
+/// saturate.
 fn scaled(text: &[u8], places: i64) -> Option<i64> {
     let (negative, text) = match text.trim_ascii() {
         [b'-', rest @ ..] => (true, rest),
@@ -191,8 +195,8 @@ fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
     value
 }
 
-/// Parses the exponent after `e`. Its magnitude is limited to a million; anything larger is absurd
-/// either way.
+/// Parses the exponent after `e`. The magnitude of the exponent is limited to a million; anything
+/// larger is absurd either way.
 fn exponent(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.trim_start_matches(['+', '-']);

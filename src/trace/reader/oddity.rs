@@ -7,7 +7,7 @@ use crate::trace::losses::Losses;
 use crate::trace::notes::Notes;
 use std::fmt;
 
-/// A kind of irregularity. Most are repairs of the JSON text; see [`Oddity::code`].
+/// A kind of irregularity. Most kinds are repairs of the JSON text; see [`Oddity::code`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Oddity {
     Backslash,
@@ -49,7 +49,8 @@ pub(super) enum Oddity {
 
 use Oddity::*;
 
-/// All kinds, in the order of their declaration, which is the order in which a note lists them.
+/// All kinds, in the order of their declaration, which is also the order in which a note lists
+/// them.
 const ALL: [Oddity; 35] = [
     Backslash,
     ControlCharacter,
@@ -171,7 +172,8 @@ impl Oddity {
         self.description().1
     }
 
-    /// Whether `--strict` rejects it: the file itself is damaged, not only the recorded values.
+    /// Whether `--strict` rejects a file with this irregularity: the file itself is damaged, not
+    /// only the recorded values.
     pub(super) fn is_damage(self) -> bool {
         matches!(self.code(), REPAIRED | LOST)
     }
@@ -193,11 +195,11 @@ impl fmt::Display for First {
     }
 }
 
-/// The counts of one file.
+/// The counts of irregularities in one file.
 #[derive(Debug)]
 pub(super) struct Oddities {
     seen: [Option<(u64, First)>; ALL.len()],
-    /// Bytes that were not read because of each kind.
+    /// Number of bytes that were not read, for each kind of irregularity.
     skipped: [u64; ALL.len()],
     damage: Option<(Oddity, Place)>,
 }
@@ -220,17 +222,17 @@ impl Oddities {
         }
     }
 
-    /// Counts `bytes` of the text that are not read because of a kind.
+    /// Counts `bytes` bytes of text that are not read because of a kind of irregularity.
     pub(super) fn add_skipped(&mut self, oddity: Oddity, bytes: u64) {
         self.skipped[oddity as usize] += bytes;
     }
 
-    /// Counts an event, by its uid, that turned out to be irregular after all events were read.
+    /// Counts an irregular event, by its uid, that was found only after all events were read.
     pub(super) fn add_event(&mut self, oddity: Oddity, uid: Uid) {
         self.seen[oddity as usize].get_or_insert((0, First::Event(uid.0.into()))).0 += 1;
     }
 
-    /// The first damage, for which `--strict` rejects the file.
+    /// The first damage, which makes `--strict` reject the file.
     pub(super) fn first_damage(&self) -> Option<(Oddity, Place)> {
         self.damage
     }
@@ -248,8 +250,8 @@ impl Oddities {
         }
     }
 
-    /// The counts of what is lost, repaired or impossible. A single empty event does not count:
-    /// some profilers end their list with one.
+    /// The counts of lost, repaired and impossible data. A single empty event does not count,
+    /// because some profilers end their list with one.
     pub(super) fn losses(&self) -> Losses {
         let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
         let sum = |kinds: &[Oddity]| kinds.iter().map(|&kind| count(kind)).sum::<u64>();

@@ -21,16 +21,16 @@ pub struct ReadOptions {
     pub max_unpacked: Option<u64>,
     /// Drops the points of flow arrows.
     pub without_flows: bool,
-    /// Callback that receives how many bytes of the file were read so far.
+    /// A callback that receives the number of bytes of the file read so far.
     pub progress: Option<ReadProgress>,
     /// Stops reading when cancellation is requested.
     pub cancel: Cancel,
-    /// Bytes of text that are in memory at once. The trace does not depend on it. Smaller blocks
-    /// are slower, and a block always grows to fit the longest event.
+    /// Number of text bytes that are in memory at once. The trace does not depend on this number.
+    /// Smaller blocks are slower, and a block always grows to fit the longest event.
     pub block_bytes: Option<usize>,
 }
 
-/// A callback that receives how many bytes of the file were read so far, before decompression.
+/// A callback that receives the number of bytes of the file read so far, before decompression.
 #[derive(Clone)]
 pub struct ReadProgress(Arc<dyn Fn(u64) + Send + Sync>);
 
@@ -52,10 +52,11 @@ impl fmt::Debug for ReadProgress {
     }
 }
 
-/// Bytes that every file may decompress to, however small the file is.
+/// Number of bytes to which any file may decompress, however small it is.
 const FREE_UNPACKED: u64 = 64 << 20;
 
-/// Real traces decompress to 14 to 60 times their size; deflate alone can reach 1,000 times.
+/// Maximum ratio of decompressed to compressed size. Real traces reach 14 to 60; deflate alone can
+/// reach 1,000.
 const MAX_RATIO: u64 = 200;
 
 impl ReadOptions {
@@ -66,7 +67,7 @@ impl ReadOptions {
         self
     }
 
-    /// Sets how many bytes of text are in memory at once.
+    /// Sets the number of text bytes that are in memory at once.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.block_bytes = Some(bytes);
@@ -80,8 +81,8 @@ impl ReadOptions {
         self
     }
 
-    /// Drops the points of flow arrows, which a comparison does not use. They are still counted and
-    /// checked.
+    /// Drops the points of flow arrows, which a comparison does not use. These points are still
+    /// counted and checked.
     #[must_use]
     pub fn without_flows(mut self) -> Self {
         self.without_flows = true;
@@ -103,7 +104,7 @@ impl ReadOptions {
     }
 
     /// The default limit in bytes: 64 MiB plus 200 bytes for each byte of the compressed file. Real
-    /// traces stay below it; a file made to fill the memory does not.
+    /// traces stay below the limit; a file made to fill the memory does not.
     pub fn default_max_unpacked(packed_bytes: u64) -> u64 {
         FREE_UNPACKED.saturating_add(packed_bytes.saturating_mul(MAX_RATIO))
     }

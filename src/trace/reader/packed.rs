@@ -4,7 +4,6 @@ use super::options::ReadProgress;
 use std::io::{self, BufRead, Read};
 use twox_hash::xxhash3_128::Hasher;
 
-/// Bytes read at once.
 const BUFFER: usize = 64 * 1024;
 
 /// The bytes of the file as stored.
@@ -16,7 +15,7 @@ pub(super) struct Packed<'a> {
     end: usize,
     total: u64,
     has_failed: bool,
-    /// Boxed because it is large.
+    /// The hasher, boxed because it is large.
     hasher: Box<Hasher>,
 }
 
@@ -28,11 +27,11 @@ impl<'a> Packed<'a> {
         Packed { input, progress, buffer, start: 0, end: 0, total: 0, has_failed: false, hasher }
     }
 
-    /// The first bytes of the file: as many as one read returns, but at least 4 if the file has
-    /// that many.
+    /// The first bytes of the file: as many as one read returns, but at least 4 if the file is that
+    /// long.
     ///
     /// # Errors
-    /// If reading fails.
+    /// Fails if reading fails.
     pub(super) fn first_bytes(&mut self) -> io::Result<&[u8]> {
         while self.end < 4 {
             match self.read_input(self.end)? {
@@ -43,42 +42,42 @@ impl<'a> Packed<'a> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// The next byte; `None` at the end.
+    /// The next byte; `None` at the end of the file.
     ///
     /// # Errors
-    /// If reading fails.
+    /// Fails if reading fails.
     pub(super) fn next_byte(&mut self) -> io::Result<Option<u8>> {
         let byte = self.fill_buf()?.first().copied();
         self.consume(usize::from(byte.is_some()));
         Ok(byte)
     }
 
-    /// Bytes read from the file.
+    /// Number of bytes read from the file.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Bytes read and consumed.
+    /// Number of bytes read and consumed.
     pub(super) fn used(&self) -> u64 {
         self.total - (self.end - self.start) as u64
     }
 
-    /// Whether an error came from the reader itself.
+    /// Whether an error came from the underlying reader itself.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Reads to the end and returns the size of the whole file.
+    /// Reads to the end of the file and returns the size of the whole file.
     ///
     /// # Errors
-    /// If reading fails.
+    /// Fails if reading fails.
     pub(super) fn count_rest(&mut self) -> io::Result<u64> {
         while self.read_input(0)? != 0 {}
         (self.start, self.end) = (0, 0);
         Ok(self.total)
     }
 
-    /// Reads into the buffer, from position `at` on.
+    /// Reads into the buffer, starting at position `at`.
     fn read_input(&mut self, at: usize) -> io::Result<usize> {
         let result = read_once(&mut self.input, &mut self.buffer[at..]);
         if let Ok(count) = result {
@@ -87,10 +86,10 @@ impl<'a> Packed<'a> {
         self.counted(result)
     }
 
-    /// XXH3 (128 bits) of the whole file; reads the rest of the file for it.
+    /// XXH3 hash (128 bits) of the whole file; reads the rest of the file to compute it.
     ///
     /// # Errors
-    /// If reading fails.
+    /// Fails if reading fails.
     pub(super) fn hash(&mut self) -> io::Result<u128> {
         self.count_rest()?;
         Ok(self.hasher.finish_128())

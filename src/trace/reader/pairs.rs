@@ -3,8 +3,8 @@
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 
-/// Maximum number of open events that are searched for the begin of an end event. This exceeds the
-/// depth of any real call stack, and it keeps a file of begins without ends cheap.
+/// Maximum number of open events that are searched for the begin of an end event. The limit exceeds
+/// the depth of any real call stack and bounds the cost of a file of begins without ends.
 const MAX_SEARCH: usize = 1024;
 
 /// The events of each thread that have begun and not ended.
@@ -17,7 +17,7 @@ pub(super) struct OpenEvents {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) name: TextId,
-    /// `None` if the event is left out of the trace.
+    /// The event's id; `None` if the event is not kept.
     pub(super) event: Option<EventId>,
 }
 
@@ -30,8 +30,8 @@ impl OpenEvents {
         self.stacks[thread.index()].push(open);
     }
 
-    /// Ends the innermost open event with this name, or the innermost one of any name if the end
-    /// event has no name. `None` if there is no such event.
+    /// Ends the innermost open event with this name, or the innermost open event if the end event
+    /// has no name. Returns `None` if there is no such event.
     pub(super) fn end(&mut self, thread: ThreadId, name: TextId) -> Option<Open> {
         let stack = self.stacks.get_mut(thread.index())?;
         if name == TextId::EMPTY {

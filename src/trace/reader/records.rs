@@ -1,7 +1,7 @@
 //! Maps the four argument lists of an op, as raw JSON, to its argument record.
 //!
-//! Ops repeat, so all four lists are looked up at once in their raw form. They are normalized and
-//! interned only if this form is new.
+//! Ops repeat, so all four lists are looked up together in their raw form. Lists are normalized and
+//! interned only if their raw form is new.
 
 use super::cursor::Value;
 use super::decode::Marks;
@@ -34,7 +34,8 @@ struct Seen {
 }
 
 impl Records {
-    /// The record of an event, or `u32::MAX` if it has no arguments; and the damage in them.
+    /// The record of an event, or `u32::MAX` if it has no arguments, and the damage in the
+    /// arguments.
     pub(super) fn find_or_add(&mut self, args: &Args<'_>, strings: &mut Strings) -> (u32, Marks) {
         let lists = [args.dims, args.types, args.strides, args.concrete];
         if lists.iter().all(|list| *list == Value::Absent) {
@@ -111,7 +112,7 @@ fn raw<'a>(list: &Value<'a>) -> &'a [u8] {
     }
 }
 
-/// The length of a list, and whether it is text in quotes.
+/// The length of a list, and whether the list is text in quotes.
 fn shape(list: Value<'_>) -> u32 {
     let is_text = matches!(list, Value::Text(_));
     let length = u32::try_from(raw(&list).len()).expect("a window is below 2 GiB");
@@ -124,7 +125,7 @@ fn hash(parts: &[&[u8]; 4]) -> u64 {
     hasher.finish()
 }
 
-/// Whether `bytes` ends in all the parts; their lengths are known to match.
+/// Whether `bytes` ends with the four parts, whose lengths are known to match.
 fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
     let mut rest = bytes;
     parts.iter().rev().all(|part| {
@@ -134,7 +135,7 @@ fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
     })
 }
 
-/// The parts that `bytes` ends in.
+/// Splits off the four parts with which `bytes` ends.
 fn split(bytes: &[u8], shape: [u32; 4]) -> [&[u8]; 4] {
     let mut end = bytes.len();
     let mut parts = [&bytes[..0]; 4];

@@ -1,4 +1,4 @@
-//! Checks the first bytes of a file: it may be a trace, or the error says what the file seems to
+//! Checks the first bytes of a file. If the file cannot be a trace, the error says what it seems to
 //! be.
 
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -12,7 +12,7 @@ const OTHERS: [(&[u8], &str, &str); 21] = [
         "a Git LFS pointer, not the file itself",
         "fetch the file with git lfs pull",
     ),
-    // This entry must precede those for UTF-16, which begin with the same bytes.
+    // The entries for UTF-32 must precede those for UTF-16, which begin with the same bytes.
     (b"\xff\xfe\0\0", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
     (b"\0\0\xfe\xff", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
     (b"{\0\0\0", "text in UTF-32", "convert it with iconv -f UTF-32LE -t UTF-8"),
@@ -49,7 +49,7 @@ const TAR_MAGIC: (usize, &[u8]) = (257, b"ustar");
 /// Returns how many bytes of `head` to skip before the JSON text: the length of a byte order mark.
 ///
 /// # Errors
-/// If `head`, the beginning of the decompressed text, is empty or not JSON.
+/// Fails if `head`, the beginning of the decompressed text, is empty or not JSON.
 pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
     let skip = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let text = head[skip..].trim_ascii_start();
@@ -89,7 +89,7 @@ pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
     }
 }
 
-/// The first byte, as a message shows it.
+/// The first byte of a text, as an error message shows it.
 fn shown(text: &[u8]) -> String {
     match text[0] {
         byte @ b'!'..=b'~' => format!("'{}'", char::from(byte)),

@@ -1,29 +1,30 @@
-//! Finds what JSON does not allow in the text of one element.
+//! Finds the JSON violations in the text of one element.
 //!
 //! An event that was read with the index is checked here once more as a whole, including strings
-//! and numbers that the trace does not keep. Damage there is the only sign of some losses: a hole
-//! that starts in one such string and ends in another has swallowed all events between them.
+//! and numbers that the trace does not keep. Damage in them is the only sign of some losses: a hole
+//! that starts in one such string and ends in another contains all events between them.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};
 use super::known::{behind_blanks, string_end};
 
-/// This many zero bytes in a row (or bytes of all ones) are a hole in the file, not text: names
-/// come from C, where a zero ends them. Single ones occur in names that were damaged in memory.
+/// Number of consecutive zero bytes (or bytes of all ones) that are a hole in the file, not text.
+/// Names come from C, where a zero ends them. Single zero bytes occur in names that were damaged in
+/// memory.
 const HOLE: usize = 8;
 
 /// How many strings are damaged in which way, and whether everything else is JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Faults {
-    /// Strings with bytes below 0x20.
+    /// Number of strings with bytes below 0x20.
     pub(super) controls: u32,
-    /// Strings that are not UTF-8.
+    /// Number of strings that are not UTF-8.
     pub(super) not_utf8: u32,
-    /// Strings with an escape that JSON does not define.
+    /// Number of strings with an escape that JSON does not define.
     pub(super) escapes: u32,
     /// Whether brackets, commas, colons, numbers or words violate the grammar of JSON.
     pub(super) is_broken: bool,
-    /// Whether the file has a hole here.
+    /// Whether the file has a hole in this text.
     pub(super) has_hole: bool,
 }
 
@@ -55,7 +56,7 @@ impl Faults {
     }
 }
 
-/// Finds everything that is malformed in the text of one JSON value.
+/// Finds all JSON violations in the text of one JSON value.
 pub(super) fn faults(text: &[u8]) -> Faults {
     let mut faults = Faults::default();
     let mut grammar = Grammar::new();
@@ -96,7 +97,7 @@ pub(super) fn token(first: u8) -> Token {
     }
 }
 
-/// Whether the text contains a hole of the file.
+/// Whether the text contains a hole in the file.
 pub(super) fn has_hole(text: &[u8]) -> bool {
     let mut run = 0;
     text.iter().any(|&byte| {
@@ -105,7 +106,7 @@ pub(super) fn has_hole(text: &[u8]) -> bool {
     })
 }
 
-/// Length of the scalar at the beginning of the text.
+/// Length of the scalar at the beginning of a text.
 fn scalar_length(text: &[u8]) -> usize {
     let ends = |byte: &u8| {
         matches!(

@@ -9,7 +9,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Place, Result};
 use std::io::{self, Read};
 
-/// Number of decompressed bytes that show what kind of file it is.
+/// Number of decompressed bytes that are needed to recognize the kind of file.
 const HEAD: usize = 512;
 
 /// The source of the decompressed bytes of a trace.
@@ -21,7 +21,7 @@ pub(super) struct Source<'a> {
     unpacked: u64,
     damage: Option<String>,
     comes_at_once: bool,
-    /// Decompressed bytes that were looked at before they are read.
+    /// Decompressed bytes that were examined before they are read.
     head: Vec<u8>,
 }
 
@@ -32,10 +32,10 @@ enum Packing<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The bytes of `input`; messages call it `name`.
+    /// A source of the bytes of `input`, which messages call `name`.
     ///
     /// # Errors
-    /// If nothing can be read.
+    /// Fails if nothing can be read.
     pub(super) fn new(
         name: &'a str,
         input: impl Read + Send + 'a,
@@ -57,8 +57,8 @@ impl<'a> Source<'a> {
         Ok(Source { name, max_unpacked, cancel, packing, unpacked, damage, comes_at_once, head })
     }
 
-    /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. Such a
-    /// source must not be read further than needed.
+    /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. A pipe
+    /// must not be read further than needed.
     pub(super) fn piped(self) -> Self {
         Source { comes_at_once: false, ..self }
     }
@@ -68,7 +68,6 @@ impl<'a> Source<'a> {
         self.comes_at_once
     }
 
-    /// Whether the bytes are compressed.
     pub(super) fn is_packed(&self) -> bool {
         !matches!(self.packing, Packing::Plain(_))
     }
@@ -78,11 +77,11 @@ impl<'a> Source<'a> {
         self.name
     }
 
-    /// The first decompressed bytes, as many as `needs_more` asks for: at most [`HEAD`] of them.
-    /// Reading starts with them all the same.
+    /// The first decompressed bytes, as many as `needs_more` asks for, and at most [`HEAD`]. Reading
+    /// still starts with these bytes.
     ///
     /// # Errors
-    /// Like [`Source::read`].
+    /// Fails for the same reasons as [`Source::read`].
     pub(super) fn head(&mut self, needs_more: impl Fn(&[u8]) -> bool) -> Result<&[u8]> {
         let mut head = vec![0; HEAD];
         let mut count = 0;
@@ -97,11 +96,12 @@ impl<'a> Source<'a> {
         Ok(&self.head)
     }
 
-    /// Fills the beginning of `out` with the next bytes. Returns 0 at the end of the file, and if
-    /// compressed data is truncated or damaged, which [`Source::damage`] then reports.
+    /// Fills the beginning of `out` with the next bytes. Returns 0 at the end of the file. The
+    /// result is also 0 if compressed data is truncated or damaged, which [`Source::damage`] then
+    /// reports.
     ///
     /// # Errors
-    /// If reading fails or is cancelled, or the text exceeds its size limit.
+    /// Fails if reading fails or is cancelled, or the text exceeds its size limit.
     pub(super) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         self.cancel.check(self.name)?;
         if !self.head.is_empty() {
@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
         Ok(count)
     }
 
-    /// Whether the data is damaged, as opposed to a failure to read it.
+    /// Whether an error means that the data is damaged, as opposed to a failure to read it.
     fn is_damage(&self, error: &io::Error) -> bool {
         match &self.packing {
             Packing::Plain(_) => false,
@@ -162,7 +162,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Bytes of decompressed text so far.
+    /// Number of bytes decompressed so far.
     pub(super) fn unpacked(&self) -> u64 {
         self.unpacked
     }
@@ -172,10 +172,10 @@ impl<'a> Source<'a> {
         self.damage.as_deref()
     }
 
-    /// The share of the file that was read, in percent; bytes after damaged data do not count.
+    /// The percentage of the file that was read; bytes after damaged data do not count.
     ///
     /// # Errors
-    /// If the rest of the file cannot be counted.
+    /// Fails if the rest of the file cannot be counted.
     pub(super) fn share_read(&mut self) -> Result<f64> {
         let name = self.name;
         let packed = self.packed_mut();
@@ -185,11 +185,11 @@ impl<'a> Source<'a> {
         Ok(if total == 0 { 100.0 } else { 100.0 * used as f64 / total as f64 })
     }
 
-    /// XXH3 (128 bits) of the file as stored, compressed or not, including what follows the
+    /// XXH3 hash (128 bits) of the file as stored, compressed or not, including anything after the
     /// document.
     ///
     /// # Errors
-    /// If the rest of the file cannot be read.
+    /// Fails if the rest of the file cannot be read.
     pub(super) fn hash(&mut self) -> Result<u128> {
         let name = self.name;
         self.packed_mut().hash().map_err(|error| Error::io(name, "read the trace", error))

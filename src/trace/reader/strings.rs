@@ -1,15 +1,14 @@
 //! Interns the raw bytes of names as texts.
 //!
-//! Most raw bytes are the text itself and are looked up as they are. The others (with escapes,
-//! damage, or non-ASCII characters) are decoded only the first time: a table of aliases remembers
-//! their raw form, so that repeated ones cost one look-up and damage in them is still counted every
-//! time.
+//! Most raw bytes are the text itself and are looked up as they are. Raw bytes with escapes,
+//! damage, or non-ASCII characters are decoded only the first time. A table of aliases remembers
+//! their raw form, so a repetition costs one look-up, and its damage is still counted every time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};
 use hashbrown::HashTable;
 
-/// How raw bytes become a text.
+/// How raw bytes are converted to text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// The content of a string.
@@ -18,7 +17,7 @@ pub(super) enum Form {
     Frame,
 }
 
-/// The texts of the trace that is being read, and the raw forms of those that had to be decoded.
+/// The texts of the trace that is being read, and the raw forms of texts that had to be decoded.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     texts: Texts,
@@ -99,7 +98,6 @@ impl Strings {
         self.texts.intern(text)
     }
 
-    /// The text of an id.
     pub(super) fn get(&self, id: TextId) -> &str {
         self.texts.get(id)
     }
@@ -109,7 +107,7 @@ impl Strings {
         self.texts.bytes() + self.raw.len()
     }
 
-    /// Only the texts, once everything is read.
+    /// The texts without their raw forms, once everything is read.
     pub(super) fn into_texts(self) -> Texts {
         self.texts
     }
@@ -154,7 +152,7 @@ impl Strings {
     }
 }
 
-/// Whether the bytes are the same.
+/// Whether two byte slices are equal.
 ///
 /// An empty slice may have a dangling pointer. Comparing zero bytes there costs a hundred
 /// nanoseconds if the system's `memcmp` reads through a mask (AVX-512), because microcode

@@ -8,7 +8,8 @@ use crate::trace::ids::ThreadId;
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
-/// Number of slots for recent threads, between which successive events alternate; a power of two.
+/// Number of slots for recent threads, a power of two. Successive events often alternate between a
+/// few threads.
 const RECENT: usize = 16;
 
 /// The threads of the trace that is being read.
@@ -21,7 +22,7 @@ pub(super) struct Threads {
     recent: [Option<Recent>; RECENT],
 }
 
-/// The raw bytes of a recent thread; most events are found here.
+/// The raw bytes of a recent thread. For most events, the thread is found here.
 #[derive(Debug)]
 struct Recent {
     pid: Vec<u8>,
@@ -73,7 +74,6 @@ impl Threads {
         thread
     }
 
-    /// A thread that was added.
     pub(super) fn get(&self, thread: ThreadId) -> &Thread {
         &self.list[thread.index()]
     }

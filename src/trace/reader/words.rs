@@ -1,6 +1,6 @@
-//! Tests eight bytes of a text at once, as one number whose lowest byte is the first byte.
+//! Processes eight bytes of text at once, as a number whose lowest byte is the first byte.
 
-/// Bytes in a word.
+/// Number of bytes in a word.
 pub(super) const WORD: usize = 8;
 
 /// The word that starts at `at`, if the text has eight bytes there.
@@ -9,7 +9,7 @@ pub(super) fn at(text: &[u8], at: usize) -> Option<u64> {
     text.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
 }
 
-/// The word in which all eight bytes are `byte`.
+/// A word in which all eight bytes are `byte`.
 #[inline]
 pub(super) const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; WORD])
@@ -21,21 +21,21 @@ pub(super) fn first(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
-/// The high bit of each byte that is not a digit; above the lowest of them, other bits may be
-/// missing.
+/// The high bit of each byte that is not a digit. Only the lowest of these bits is certain; higher
+/// ones may be missing.
 #[inline]
 pub(super) fn not_digits(word: u64) -> u64 {
     let digits = word ^ each(b'0');
     (digits.wrapping_add(each(0x80 - 10)) | digits) & each(0x80)
 }
 
-/// How many digits the word begins with.
+/// Number of digits at the beginning of the word.
 #[inline]
 pub(super) fn first_digits(word: u64) -> usize {
     first(not_digits(word))
 }
 
-/// The number that eight digits represent; `None` if one of the bytes is not a digit.
+/// The number that eight digits represent; `None` if any byte is not a digit.
 #[inline]
 pub(super) fn number(word: u64) -> Option<u64> {
     (not_digits(word) == 0).then(|| value(word ^ each(b'0')))
@@ -52,7 +52,7 @@ pub(super) fn leading_number(word: u64, count: usize) -> u64 {
 /// digit.
 #[inline]
 fn value(digits: u64) -> u64 {
-    // Combines the digits to two in each two bytes, then four in each four, then all eight.
+    // Combines adjacent digits into numbers of two, then four, then eight digits.
     let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
     (fours * 10_000 + (fours >> 32)) & 0xffff_ffff

@@ -1,8 +1,8 @@
-//! Captured launches and the GPU events of a replay, as sequences → which event each launch became.
+//! Aligns captured launches with the GPU events of a replay to find which event each launch became.
 //!
-//! The launches have one order, that of the capture. The events have one order for each stream. A
-//! state of the search is therefore how many launches and how many events of each stream are used
-//! up. Each move uses up one of them, or a pair:
+//! The launches have a single order, that of the capture. The events have one order for each
+//! stream. So a state of the search is the number of launches and of events per stream that are
+//! used up. Each move uses up one launch, one event, or a matching pair:
 //!
 //! ```text
 //! launches  a b c d e          state (2; 1, 1): a and b are used, and one event of each stream
@@ -10,32 +10,32 @@
 //! stream 2    B   D
 //! ```
 //!
-//! All launches of an op go to one stream, so a pair on another stream than the previous one has a
-//! cost. For this, a state inside an op records the stream of its last pair.
+//! All launches of an op go to one stream, so a pair on a different stream than the previous one
+//! has a cost. To apply this cost, a state inside an op records the stream of its last pair.
 //!
-//! States that have used up equally many items compete. The best few hundred continue, unless they
-//! are far behind the best one. With one stream this is a band around the best path, so the cost is
-//! linear.
+//! States that have used up equally many items compete. The best few hundred states continue,
+//! unless they are far behind the best one. With a single stream, these states form a band around
+//! the best path, so the search takes linear time.
 
 use super::alignment::Alignment;
 use super::evidence::{Evidence, Score};
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum number of streams to search. Beyond it, the smallest streams count as one, ordered by
-/// start.
+/// Maximum number of streams to search. If a replay has more streams, the smallest ones are merged
+/// into one, ordered by start.
 const STREAMS: usize = 6;
-/// Maximum number of states that continue.
+/// Maximum number of states that continue after each move.
 const BEAM: usize = 256;
-/// States that are further behind the best one are dropped.
+/// States whose score is further below the best one are dropped.
 const MARGIN: Score = 2_000;
 /// Cost of leaving a launch without an event, or an event without a launch.
 const GAP: Score = 12;
-/// Cost of using an event that started before an already used event of another stream.
+/// Cost of using an event after an event of another stream that started later.
 const OUT_OF_ORDER: Score = 2;
 /// Cost of changing the stream within one op.
 const OP_ON_TWO_STREAMS: Score = 2;
-/// Maximum number of times that the alignment is repeated after learning from the previous one.
+/// Maximum number of times that the alignment is repeated with evidence from the previous round.
 const LESSONS: usize = 4;
 
 /// Aligns captured launches with the events of a replay.
@@ -55,9 +55,8 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
     alignment
 }
 
-/// The launches, each without its kernel name if that is a mangled name that no event of the replay
-/// has. The replay may have recorded the same name demangled, so a mangled name without an equal is
-/// not evidence.
+/// The launches, with mangled kernel names removed if no event of the replay has them. The replay
+/// may have recorded the same name demangled, so a mangled name that no event has is not evidence.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
@@ -68,8 +67,8 @@ fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<La
     launched.iter().map(comparable).collect()
 }
 
-/// The streams of the replay as lists of events. If nodes are numbered, also all events by node,
-/// because a graph numbers its nodes in the order of the capture.
+/// The streams of the replay as lists of events. If graph nodes are numbered, also returns all
+/// events by node, because a graph numbers its nodes in the order of the capture.
 fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     let mut streams: FxHashMap<_, Vec<u32>> = FxHashMap::default();
     for (at, event) in (0..).zip(ran) {
@@ -93,8 +92,8 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     orders
 }
 
-/// The alignment of the launches with the events in one order. It is repeated with what the
-/// previous round taught about launches whose kernel names were not recorded.
+/// The alignment of the launches with the events in a given order. The alignment is repeated with
+/// evidence from the previous round about launches without a recorded kernel name.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],
@@ -114,8 +113,8 @@ fn learned(
     found
 }
 
-/// How many launches, and how many events of each stream, are used up; within an op, also the
-/// stream of the last pair.
+/// How many launches, and how many events of each stream, are used up. Within an op, the stream of
+/// the last pair is also part of the state.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 
 /// A state that was reached, and how it was reached.
@@ -157,7 +156,7 @@ impl Search<'_, '_> {
         (reached[last].score, self.trace_back(&reached))
     }
 
-    /// The states that continue, best first.
+    /// The best states of a front, best first; only these continue.
     fn fittest(&self, front: Front) -> Vec<(Used, Reached)> {
         let mut states: Vec<(Used, Reached)> = front.into_iter().collect();
         states.sort_unstable_by_key(|&(used, how)| (std::cmp::Reverse(how.score), used));
@@ -201,14 +200,14 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether the op of a launch also launches the next one. Always false with a single
-    /// stream.
+    /// Whether the op of a launch also launches the next one. The result is always false if there
+    /// is a single stream.
     fn goes_on(&self, launch: u32) -> bool {
         let next = self.launched.get(launch as usize + 1);
         self.streams.len() > 1 && next.is_some_and(|next| next.follows)
     }
 
-    /// The cost of using an event after one of another stream that started later.
+    /// The cost of using an event after an event of another stream that started later.
     fn out_of_order(&self, event: u32, stream: usize, events: &[u32; STREAMS]) -> Score {
         let start = self.ran[event as usize].start;
         let is_later = |other: usize| {
@@ -235,8 +234,8 @@ impl Search<'_, '_> {
     }
 }
 
-/// Keeps the better of two ways to a state; on a tie, the one whose previous state was reached
-/// first.
+/// Keeps the better of two ways to reach a state; on a tie, the one whose previous state was
+/// reached first.
 fn offer(front: &mut Front, state: Used, how: Reached) {
     front
         .entry(state)

@@ -1,11 +1,11 @@
-//! Which GPU event of a replay each captured launch became.
+//! Records which GPU event of a replay each captured launch became.
 
 /// The event that each launch became.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alignment {
-    /// For each event of the replay, its launch.
+    /// For each event of the replay, the launch that became it.
     pub(super) launches: Vec<Option<u32>>,
-    /// Share of the pairs with more evidence than their order; 1 if names are recorded.
+    /// Fraction of the pairs whose evidence is more than their order; 1 if names are recorded.
     pub(super) agreement: f64,
 }
 
@@ -16,12 +16,11 @@ impl Alignment {
         self.launches.iter().enumerate().filter_map(pair)
     }
 
-    /// Number of pairs.
     pub(crate) fn placed(&self) -> usize {
         self.launches.iter().flatten().count()
     }
 
-    /// Share of the pairs with more evidence than their order.
+    /// Fraction of the pairs whose evidence is more than their order.
     pub(crate) fn agreement(&self) -> f64 {
         self.agreement
     }

@@ -1,9 +1,9 @@
-//! A captured launch and a GPU event → how strong the evidence is that the launch became the event.
+//! Scores the evidence that a captured launch became a given GPU event of a replay.
 //!
-//! ROCm records the name of the kernel with the launch, so names decide. CUDA does not. There the
-//! words of the op and of its kernel help in some cases (`rms_norm`, `add_rmsnorm_kernel`). The
-//! rest is learned from the sequences themselves: one op with one shape launches the same kernel in
-//! every layer.
+//! ROCm records the kernel name with the launch, so names decide. CUDA does not record kernel names
+//! with launches. In CUDA traces, words that the op and its kernel share help in some cases
+//! (`rms_norm`, `add_rmsnorm_kernel`). Further evidence is learned from the sequences themselves:
+//! one op with one shape launches the same kernel in every layer.
 
 use super::alignment::Alignment;
 use super::graphs::LaunchKind;
@@ -11,12 +11,12 @@ use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The evidence for a pair, in sixteenths of a point.
+/// The evidence for a pair of launch and event, in sixteenths of a point.
 pub(super) type Score = i32;
 
-/// Score of a launch and an event of a possible pair, before any other evidence.
+/// Base score of a launch and an event of compatible kinds.
 const KIND: Score = 16;
-/// Score if the kernel name recorded with the launch is the name of the kernel.
+/// Score if the kernel name recorded with the launch equals the name of the kernel.
 const NAME: Score = 128;
 /// Score if the op and the kernel have the same name, as with Triton ops.
 const OP_IS_KERNEL: Score = 96;
@@ -26,16 +26,18 @@ const SAME_WORK: Score = 48;
 const OTHER_WORK: Score = -24;
 /// Score if a word of the op's name is part of the kernel's name.
 const SAME_WORD: Score = 32;
-/// Minimum length of such a word. Shorter words are part of many other words.
+/// Minimum length of a word that is searched for in kernel names. Shorter words are part of many
+/// unrelated words.
 const SHORTEST_WORD: usize = 3;
-/// Score if grid and block are equal. It is subtracted if they are not.
+/// Score if grid and block are equal. The score is subtracted if grid or block differ.
 const GRID: Score = 24;
-/// Score if the previous alignment matched all launches of this context to this kernel.
+/// Score if the previous alignment matched all launches with this context to this kernel.
 const LEARNED: Score = 80;
-/// Score if it matched none of them to this kernel. Shares in between are interpolated.
+/// Score if the previous alignment matched no launch with this context to this kernel. If some of
+/// the launches were matched to this kernel, the score is interpolated.
 const NOT_LEARNED: Score = -24;
 
-/// Kinds of work, each with words of ops and parts of kernel names.
+/// Kinds of GPU work, each with words of op names and parts of kernel names.
 const WORK: [(&[&str], &[&str]); 17] = [
     (
         &["convolution", "conv", "conv1d", "conv2d", "conv3d"],
@@ -65,13 +67,13 @@ const WORK: [(&[&str], &[&str]); 17] = [
     (&["cache", "kv"], &["cache", "kv_buffer"]),
 ];
 
-/// What is known about which launch becomes which kernel.
+/// The evidence for which launch became which kernel.
 pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
     /// Scores by the words of a context and of a kernel, computed once.
     words: FxHashMap<(u32, u32), Score>,
-    /// How often a context was matched to a kernel with this name and, under the same map, with
-    /// this name and grid. `contexts` has how often it was matched at all.
+    /// How often a context was matched to a kernel with this name or with this name and grid (one
+    /// map for both kinds of keys). `contexts` contains how often the context was matched at all.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
     uses_grids: bool,
@@ -88,7 +90,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The evidence for a pair; `None` if it cannot be one.
+    /// The score of a pair of launch and event; `None` if they cannot be a pair.
     pub(super) fn score(&mut self, launched: &Launched, ran: &Ran) -> Option<Score> {
         if launched.kind != ran.kind && !self.may_be_written_as(launched.kind, ran) {
             return None;
@@ -104,7 +106,8 @@ impl<'a> Evidence<'a> {
             score += if planned == used { GRID } else { -GRID };
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
-            // Name and grid have equal weight: without recorded shapes, one op has many grids.
+            // Name and grid have equal weight because, without recorded shapes, one op has many
+            // grids.
             let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
@@ -112,7 +115,7 @@ impl<'a> Evidence<'a> {
         Some(score)
     }
 
-    /// ROCm runs some copies and memsets as kernels, and records them as such.
+    /// Whether the event may be a copy or memset that ROCm ran as a kernel and recorded as one.
     fn may_be_written_as(&self, kind: LaunchKind, ran: &Ran) -> bool {
         let name = self.alphabet.text(ran.name).to_ascii_lowercase();
         ran.kind == LaunchKind::Kernel
@@ -146,13 +149,13 @@ impl<'a> Evidence<'a> {
                 equal += u32::from(planned == used);
             }
         }
-        // Some recorders give the grid of the launch in blocks and that of the kernel in threads, or
-        // vice versa.
+        // Some profilers record the grid of the launch in blocks and the grid of the kernel in
+        // threads, or vice versa.
         self.uses_grids = 2 * equal >= grids;
     }
 
-    /// Share of the pairs in which the kernel does the work that the op names or, if no word
-    /// decides, is the most frequent one for launches of its kind.
+    /// Fraction of the pairs whose kernel does the work that the op names. If no word decides, the
+    /// kernel must be the most frequent one for launches of its kind.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],
@@ -174,7 +177,7 @@ impl<'a> Evidence<'a> {
             let (launch, ran) = (&launched[launch], &ran[at]);
             let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
             let words = self.words(launch.context, ran.name);
-            // Without shapes one op has several usual kernels. If the kernel is not the most
+            // Without shapes, one op has several usual kernels. If the kernel is not the most
             // frequent one, the words must confirm it.
             let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));

@@ -1,9 +1,9 @@
-//! A trace → the graphs that were captured in it, each with the calls and launches between its
-//! begin and its end.
+//! Finds the graphs captured in a trace, each with the calls and launches between its begin and
+//! end.
 //!
 //! Calls that extend beyond the begin or the end enclose the graph and are not part of it. Launches
-//! on other threads (a backward pass) are part of it. A launch with GPU events of its own ran
-//! immediately instead of being captured, and is not part of it.
+//! on other threads (as in a backward pass) are part of the graph. A launch with GPU events of its
+//! own ran immediately instead of being captured, and is not part of it.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
@@ -49,11 +49,11 @@ pub struct CapturedGraph {
     pub(crate) begin: EventId,
     pub(crate) thread: ThreadId,
     pub(crate) span: (Nanos, Nanos),
-    /// Whether the end of the capture is in the trace.
+    /// Whether the trace contains the end of the capture.
     pub(crate) is_whole: bool,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
-    /// The launches among the calls, as positions in `calls`, in the order of their starts.
+    /// The captured launches by start time, as positions in `calls`.
     pub(crate) launches: Vec<(u32, LaunchKind)>,
 }
 
@@ -68,15 +68,16 @@ impl CapturedGraph {
         self.calls.len()
     }
 
-    /// Whether the end of the capture is in the trace. A truncated trace may lack it.
+    /// Whether the trace contains the end of the capture. A truncated trace may lack the end of the
+    /// capture.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 }
 
 impl Capture {
-    /// Finds the graphs that were captured in a trace. There are none in a trace without
-    /// `cudaStreamBeginCapture` or `hipStreamBeginCapture`.
+    /// Finds the graphs that were captured in a trace. A trace without `cudaStreamBeginCapture` or
+    /// `hipStreamBeginCapture` has no graphs.
     pub fn of(trace: impl Into<Arc<Trace>>) -> Capture {
         let tree = CallTree::build(trace);
         let ranges = ranges(&tree);
@@ -84,7 +85,7 @@ impl Capture {
         Capture { tree, graphs }
     }
 
-    /// Whether a graph was captured in the trace. Fast, because it needs no tree.
+    /// Whether a graph was captured in the trace. The check is fast, because it needs no tree.
     pub fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }
@@ -118,7 +119,7 @@ fn is_end(name: &str) -> bool {
     name.contains("StreamEndCapture")
 }
 
-/// The interval in which a graph was captured.
+/// The time interval in which a graph was captured.
 #[derive(Debug, Clone, Copy)]
 struct Captured {
     begin: EventId,
@@ -181,7 +182,8 @@ fn captured(tree: &CallTree, range: Captured) -> CapturedGraph {
     graph
 }
 
-/// The outermost calls within the range; on other threads only those that add launches to a graph.
+/// The outermost calls within the interval. On threads other than `thread`, only calls that add
+/// launches to a graph are included.
 fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<CallId> {
     let trace = tree.trace();
     let mut tops = Vec::new();
@@ -203,14 +205,14 @@ fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<Ca
     tops
 }
 
-/// The work that a call added to the graph. A launch that ran on its own added nothing.
+/// The kind of work that a call added to the graph. A launch that ran immediately added nothing.
 fn launch_kind(tree: &CallTree, call: CallId) -> Option<LaunchKind> {
     let is_launch = tree.kind(call) == CallKind::Runtime && !tree.is_gpu_path(call);
     is_launch.then(|| LaunchKind::of(tree.name(call))).flatten()
 }
 
 /// Appends a call with everything below it. Runtime calls that add nothing to the graph are
-/// skipped: they belong to the capture itself, or ran while it was going on.
+/// skipped: they belong to the capture itself or ran during the capture.
 fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
     let mut depths: Vec<(usize, u32)> = Vec::new();
     let mut at = top.index();

@@ -1,5 +1,5 @@
-//! Captured graphs: the calls recorded while a graph was captured, and the kernel of a replay that
-//! each captured launch became.
+//! Captured graphs: the calls recorded during a capture, and the kernel of a replay that each
+//! captured launch became.
 //!
 //! ```text
 //! capture   BeginCapture … mm(launch a) relu(launch b) … EndCapture     nothing runs

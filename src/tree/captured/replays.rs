@@ -1,41 +1,41 @@
-//! The graph launches of a trace → the captured graph that each one replays, or why there is none.
+//! The result of looking for the captured graph that each graph launch of a trace replays.
 
 use crate::trace::Uid;
 use std::fmt;
 
-/// One launch of a captured graph, and the captured graph that it was matched to.
+/// One launch of a captured graph, and the captured graph that it replays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
     /// The graph launch: a position in `traceEvents`.
     pub launch: Uid,
-    /// Number of its GPU events.
+    /// Number of GPU events of the launch.
     pub kernels: usize,
-    /// Number of its GPU events that are below the captured call that launched them.
+    /// Number of GPU events that were placed below the captured call that launched them.
     pub placed: usize,
-    /// Number of its GPU events that are below the part of the program that they name; 0 if a
+    /// Number of GPU events that were placed below the part of the program that they name; 0 if a
     /// captured graph fits.
     pub named: usize,
-    /// The captured graph that it replays; `None` if none fits.
+    /// The captured graph that the launch replays; `None` if none fits.
     pub graph: Option<ReplayedGraph>,
-    /// Number of other captured graphs that fit as well, in which case their order decided.
+    /// Number of additional captured graphs that fit equally well, in which case the order decided.
     pub equals: usize,
-    /// The best of the captured graphs that do not fit, and why it does not; `None` if one fits,
-    /// and if there are no captured graphs.
+    /// The most similar captured graph and why it does not fit. `None` if a graph fits or if there
+    /// are no captured graphs.
     pub misfit: Option<(ReplayedGraph, Misfit)>,
 }
 
-/// A graph of a capture.
+/// A captured graph and the file that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedGraph {
     /// The file of the capture.
     pub source: String,
-    /// Its number among the graphs of the file, from 0.
+    /// Index of the graph among those of the file, from 0.
     pub number: usize,
-    /// The call that began its capture: a position in the capture's `traceEvents`.
+    /// The call that began the graph's capture: a position in the capture's `traceEvents`.
     pub begin: Uid,
     /// Number of captured launches.
     pub launches: usize,
-    /// The batch size that it was captured for, if it is known.
+    /// The batch size that the graph was captured for, if known.
     pub batch: Option<u64>,
 }
 
@@ -49,15 +49,16 @@ impl fmt::Display for ReplayedGraph {
     }
 }
 
-/// Why a captured graph is not the one that was replayed.
+/// Why a captured graph cannot be the one that was replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Misfit {
-    /// It was captured for another batch size; the value is that of the replay.
+    /// The graph was captured for a different batch size; the value is the batch size of the
+    /// replay.
     OtherBatch(u64),
-    /// It could have launched only this many of the GPU events.
+    /// The graph could have launched only this many of the GPU events.
     OtherKernels(usize),
-    /// The numbers of launches and kernels agree, but the op above the launch does the work of the
-    /// kernel for only this share of the kernels.
+    /// The numbers of launches and kernels agree, but only this fraction of the kernels does the
+    /// work that the op above the launch names.
     OtherWork(f64),
 }
 

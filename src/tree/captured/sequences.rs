@@ -1,4 +1,4 @@
-//! A captured graph and a replay → two sequences whose items can be compared as numbers.
+//! Converts a captured graph and a replay into two sequences whose items are compared as integers.
 
 use super::super::{CallId, CallKind, CallTree, ModuleName};
 use super::graphs::{Capture, CapturedGraph, LaunchKind};
@@ -27,14 +27,14 @@ impl Alphabet {
         &self.texts[id as usize]
     }
 
-    /// The number of a kernel name together with its grid.
+    /// An id for the combination of a kernel's name and grid.
     fn sort(&mut self, trace: &Trace, event: EventId) -> u32 {
         let grid = trace.grids().get(event).map_or("", |grid| trace.text(grid.grid));
         let text = format!("{}\n{grid}", trace.name(event));
         self.id(&text)
     }
 
-    /// The number of a recorded grid and block.
+    /// An id for a recorded grid and block.
     fn grid(&mut self, trace: &Trace, grid: Option<&Grid>) -> Option<u32> {
         let grid = grid?;
         let text = format!("{} {}", trace.text(grid.grid), trace.text(grid.block));
@@ -42,38 +42,36 @@ impl Alphabet {
     }
 }
 
-/// A captured launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Launched {
-    /// Its position among the captured calls.
+    /// Position of the launch among the captured calls.
     pub(crate) at: u32,
     pub(crate) kind: LaunchKind,
-    /// The kernel's name, if it was recorded.
+    /// Id of the kernel's name, if it was recorded.
     pub(crate) name: Option<u32>,
     pub(crate) grid: Option<u32>,
-    /// The names and arguments of the calls above it, which hint at what it launches.
+    /// Id of the names and arguments of the calls above the launch, which hint at what it launches.
     pub(crate) context: u32,
-    /// Whether the same op also launched the previous one.
+    /// Whether the same op also made the previous launch.
     pub(crate) follows: bool,
 }
 
-/// A GPU event of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Ran {
     pub(crate) event: EventId,
     pub(crate) kind: LaunchKind,
     pub(crate) name: u32,
     pub(crate) grid: Option<u32>,
-    /// The number of the kernel's name together with its grid: an op with one shape launches the
-    /// same combination in every layer.
+    /// Id of the combination of the kernel's name and grid: an op with one shape launches the same
+    /// combination in every layer.
     pub(crate) sort: u32,
     pub(crate) stream: Stream,
     pub(crate) start: Nanos,
-    /// The number of the graph node, if it was recorded.
+    /// Number of the graph node, if it was recorded.
     pub(crate) node: Option<u64>,
 }
 
-/// Maximum number of frames between a launch and its op that serve as hints.
+/// Maximum number of frames between a launch and its op that are used as hints.
 const FRAMES: usize = 3;
 
 impl Launched {
@@ -105,8 +103,8 @@ impl Launched {
     }
 }
 
-/// The nearest op with its arguments and the number of its earlier launches, then the nearest
-/// frames below that op.
+/// The hints for a launch: the nearest op with its arguments and the number of its earlier
+/// launches, then the nearest frames below that op.
 fn context(
     tree: &CallTree,
     launch: CallId,
@@ -141,8 +139,8 @@ fn context(
     alphabet.id(&text)
 }
 
-/// The name of a frame without its file and line, or of a module without its number. The same call
-/// in two layers differs in nothing else.
+/// The name of a frame without file and line, or of a module without instance number. The names of
+/// the same call in two layers differ only in these parts.
 fn plain_frame(name: &str) -> String {
     if let Some(module) = ModuleName::of(name) {
         return module.class.to_owned();

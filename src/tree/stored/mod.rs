@@ -1,12 +1,12 @@
-//! [`CallTree`] ⇄ [`StoredTree`]: its calls as columns of numbers, to be kept in a file.
+//! Converts a [`CallTree`] to and from a [`StoredTree`]: columns of numbers, to be kept in a file.
 //!
-//! Calls are in preorder with their depth, so that neither times nor ids are needed to nest and link them
-//! again. Most Python frames are stored without times: a frame gets those of the calls below it or, if there
-//! are none, the start of the previous call. Each start is stored as the distance from the previous one, so
-//! that equal steps have equal numbers.
+//! Calls are stored in preorder with their depth, so neither times nor ids are needed to nest and
+//! link them again. Most Python frames are stored without times. A frame without times takes them
+//! from the calls below it or, if there are none, from the start of the previous call. Each start
+//! is stored as the distance from the previous start, so equal steps have equal numbers.
 //!
-//! Annotations are not calls, but mark steps and phases, so they have a list of their own. Flow arrows, ids,
-//! notes and memory events are left out, because the alignment does not use them.
+//! Annotations are not calls, but they mark steps and phases, so they have a separate list. Flow
+//! arrows, ids, notes and memory events are omitted, because the alignment does not use them.
 
 mod read;
 mod write;
@@ -14,30 +14,30 @@ mod write;
 use crate::trace::{CapturedAs, Category, Device, Distributed, Recorder};
 use serde::{Deserialize, Serialize};
 
-/// The columns of a tree.
+/// The columns that represent a tree.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StoredTree {
     texts: Vec<String>,
     /// `pid`, `tid` and name of each thread.
     threads: Vec<[u32; 3]>,
     streams: Vec<(i64, i64)>,
-    /// Dims, types, strides and concrete inputs.
+    /// Dims, types, strides and concrete inputs of each argument record.
     arguments: Vec<[u32; 4]>,
     header: StoredHeader,
-    /// One entry per call, in preorder.
+    /// Depth of each call, in preorder.
     depths: Vec<u32>,
-    /// Index in [`KINDS`], or that of a root.
+    /// Index in [`KINDS`], or the code of a root.
     kinds: Vec<u8>,
-    /// Index of the name; for the root of a thread, of the thread.
+    /// Index of the name. For the root of a thread, index of the thread.
     names: Vec<u32>,
     thread_of: Vec<u32>,
     starts: Vec<i64>,
     durations: Vec<i64>,
-    /// Index of the arguments + 1; 0 without arguments.
+    /// Index of the arguments plus 1; 0 without arguments.
     arguments_of: Vec<u32>,
-    /// Name, thread, start (distance from the one before) and duration of each annotation.
+    /// Name, thread, start (as distance from the previous start) and duration of each annotation.
     annotations: Vec<(u32, u32, i64, i64)>,
-    /// Columns in which few calls have a value.
+    /// This column and the following ones have values for only a few calls.
     captured: Column<u8>,
     stream_of: Column<u32>,
     bytes: Column<u64>,
@@ -49,7 +49,7 @@ pub(crate) struct StoredTree {
     messages: Column<(u64, u64, u64, u32)>,
 }
 
-/// Values of few calls: distances between the calls, and the values.
+/// A column with values for only a few calls: the distances between these calls, and the values.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Column<T> {
     at: Vec<u32>,
@@ -66,7 +66,7 @@ struct StoredHeader {
     options: Vec<String>,
 }
 
-/// Kinds of calls that are events, by their code.
+/// Kinds of calls that are events; the position is the code.
 const KINDS: [Category; 6] = [
     Category::PythonFunction,
     Category::CpuOp,
@@ -75,14 +75,14 @@ const KINDS: [Category; 6] = [
     Category::Memcpy,
     Category::Memset,
 ];
-/// Codes of the roots.
+/// Codes of the two kinds of roots.
 const THREAD: u8 = 6;
 const UNLINKED_ROOT: u8 = 7;
 
-/// Codes of captured calls.
+/// Ways in which calls were captured; the position is the code.
 const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
 
-/// Larger numbers are not times. Sums of two do not overflow.
+/// Maximum time; larger numbers are not times. Sums of two times do not overflow.
 const LONGEST: i64 = i64::MAX / 4;
 
 impl<T> Column<T> {
@@ -91,7 +91,7 @@ impl<T> Column<T> {
         self.values.push(value);
     }
 
-    /// The calls with a value.
+    /// The calls that have a value in this column.
     fn calls(&self) -> impl Iterator<Item = usize> {
         self.at.iter().scan(0_usize, |next, &distance| {
             let at = *next + distance as usize;
@@ -100,7 +100,7 @@ impl<T> Column<T> {
         })
     }
 
-    /// The calls with a value, and the values.
+    /// The calls that have a value in this column, with their values.
     fn entries(self, calls: usize) -> Result<Vec<(usize, T)>, String> {
         if self.at.len() != self.values.len() {
             return Err("its columns differ in length".to_owned());

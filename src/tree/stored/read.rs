@@ -1,4 +1,4 @@
-//! The columns of a [`StoredTree`] → a [`CallTree`] with its trace.
+//! Restores a [`CallTree`] and its trace from the columns of a [`StoredTree`].
 
 use super::{CAPTURED, Column, KINDS, LONGEST, StoredTree, THREAD, UNLINKED_ROOT};
 use crate::trace::{
@@ -9,10 +9,10 @@ use crate::tree::{CallKind, CallTree, Counts, NONE};
 use std::sync::OnceLock;
 
 impl StoredTree {
-    /// The tree. Its trace is called `source`.
+    /// Restores the tree. The restored trace is named `source`.
     ///
     /// # Errors
-    /// What is wrong with the columns.
+    /// The error says what is wrong with the columns.
     pub(crate) fn restored(self, source: &str) -> Result<CallTree, String> {
         let (calls, order) = self.checked()?;
         let mut trace = Trace { source: source.to_owned(), ..Trace::default() };
@@ -35,7 +35,8 @@ impl StoredTree {
         trace.all_streams =
             self.streams.iter().map(|&(device, number)| Stream { device, number }).collect();
         let times = times(&calls, &self.kinds, &self.starts, &self.durations);
-        // The events: calls of the trace itself in preorder, annotations, captured calls.
+        // The events are ordered: calls of the trace itself in preorder, annotations, captured
+        // calls.
         let mut event_of = vec![NONE; calls.parents.len()];
         let own = order.len() - self.captured.at.len();
         for (number, &call) in order.iter().enumerate() {
@@ -83,7 +84,7 @@ impl StoredTree {
         })?;
         let mut last = 0_i64;
         trace.sequences = {
-            // The numbers are distances in the order of the calls, which differs from that of the events.
+            // The numbers are stored as distances in call order, which differs from event order.
             let numbered =
                 self.sequences.entries(count)?.into_iter().map(|(at, (number, thread))| {
                     last = last.wrapping_add(number);
@@ -147,7 +148,7 @@ impl StoredTree {
         Ok(())
     }
 
-    /// The nesting, and the calls that are events in the order of the events.
+    /// The nesting of the calls, and the calls that are events in event order.
     fn checked(&self) -> Result<(Nesting, Vec<usize>), String> {
         let count = self.depths.len();
         let lengths = [
@@ -198,19 +199,19 @@ impl StoredTree {
     }
 }
 
-/// The call above each call, and the end of its subtree.
+/// The parent of each call, and the end of its subtree.
 struct Nesting {
     parents: Vec<u32>,
     ends: Vec<u32>,
 }
 
-/// Start and duration of each call. A frame without times takes those of the calls below it.
+/// Start and duration of each call. A frame without times takes the times of the calls below it.
 fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Vec<(i64, i64)> {
     let is_host = |call: usize| {
         kinds[call] < THREAD && CallKind::of(KINDS[usize::from(kinds[call])]) != CallKind::Gpu
     };
     let is_open = |call: usize| kinds[call] == 0 && starts[call] == 0 && durations[call] == 0;
-    // The start of the call before, and that of the last host call with times on the thread.
+    // The start of the previous call, and the start of the thread's last host call with times.
     let (mut last, mut host) = (0_i64, None);
     let mut times: Vec<(i64, i64)> = Vec::with_capacity(starts.len());
     for (call, (&start, &duration)) in starts.iter().zip(durations).enumerate() {
@@ -223,7 +224,7 @@ fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Ve
         let start = if is_open(call) { host.unwrap_or(last) } else { last };
         times.push((start, duration.clamp(0, LONGEST)));
     }
-    // Inner frames come after outer ones.
+    // Reverse preorder visits inner frames before outer ones.
     for call in (0..starts.len()).rev() {
         let mut below = (call + 1..calls.ends[call] as usize).filter(|&at| is_host(at));
         if !is_open(call) {
@@ -253,7 +254,7 @@ fn sparse<T, U: Clone>(
     in_order(valued.collect::<Result<_, String>>()?, event_of)
 }
 
-/// A column of events, from values of calls.
+/// Converts values by call into a column by event.
 fn in_order<U>(entries: Vec<(usize, U)>, event_of: &[u32]) -> Result<Sparse<U>, String> {
     let mut of_events: Vec<(u32, U)> = Vec::with_capacity(entries.len());
     for (at, value) in entries {
@@ -268,7 +269,7 @@ fn in_order<U>(entries: Vec<(usize, U)>, event_of: &[u32]) -> Result<Sparse<U>, 
     Ok(column)
 }
 
-/// Adds where captured calls are below their graph launch, and which GPU events they launched.
+/// Adds the graph launch above each captured call, and the GPU events that the call launched.
 fn add_captured(trace: &mut Trace, calls: &Nesting, captured: &Column<u8>, event_of: &[u32]) {
     let mut known: Vec<Option<CapturedAs>> = vec![None; event_of.len()];
     for (call, &code) in captured.calls().zip(&captured.values) {
@@ -280,7 +281,8 @@ fn add_captured(trace: &mut Trace, calls: &Nesting, captured: &Column<u8>, event
     trace.capture_sources = vec![trace.source.clone()];
     let mut of_events: Vec<(u32, CapturedCall)> = Vec::new();
     let mut launched: Vec<(u32, Uid)> = Vec::new();
-    // The launch around the current call, and the position of the next captured call below it.
+    // The launch above the current call, and the position of the next captured call below that
+    // launch.
     let (mut launch, mut position) = (NONE, 0);
     for call in 0..event_of.len() {
         let parent = calls.parents[call];

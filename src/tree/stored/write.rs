@@ -1,4 +1,4 @@
-//! A [`CallTree`] → the columns of a [`StoredTree`].
+//! Converts a [`CallTree`] into the columns of a [`StoredTree`].
 
 use super::{CAPTURED, KINDS, StoredHeader, StoredTree, THREAD, UNLINKED_ROOT};
 use crate::trace::{Arguments, Category, EventId, Message, Nanos, Stream, TextId, ThreadId};
@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 impl CallTree {
-    /// The columns of the calls for which `is_kept` is true, and of all annotations; calls above a kept one must
-    /// be kept. Frames for which `is_timed` is true keep their times. `time` returns start and duration of an
-    /// event, and `name` the name to keep of a frame.
+    /// The columns of the calls for which `is_kept` is true, and of all annotations. If a call is
+    /// kept, all its ancestors must be kept too. Frames for which `is_timed` is true keep their
+    /// times. `time` returns start and duration of an event, and `name` returns the name to store
+    /// for a frame.
     pub(crate) fn stored(
         &self,
         is_kept: impl Fn(CallId) -> bool,
@@ -35,7 +36,7 @@ impl CallTree {
     }
 }
 
-/// Numbers texts, threads and arguments in the order of their first use.
+/// Numbers texts, threads and arguments in order of first use.
 struct Writer<'t> {
     tree: &'t CallTree,
     stored: StoredTree,
@@ -43,11 +44,11 @@ struct Writer<'t> {
     threads: Vec<Option<u32>>,
     arguments: Vec<Option<u32>>,
     streams: FxHashMap<Stream, u32>,
-    /// The calls around the current one.
+    /// The stored ancestors of the current call.
     above: Vec<CallId>,
     last_start: Nanos,
     last_sequence: i64,
-    /// Position after the last value of each column, by column.
+    /// For each column, the position after its last value.
     ends: [u32; 9],
 }
 
@@ -173,7 +174,7 @@ impl<'t> Writer<'t> {
         stored.arguments_of.push(arguments);
     }
 
-    /// Adds the values that few events have.
+    /// Adds the values that only a few events have.
     fn add_few(&mut self, event: EventId) {
         let trace = &*self.tree.trace;
         if let Some(call) = trace.captured(event) {

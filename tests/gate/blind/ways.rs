@@ -1,4 +1,4 @@
-//! Ways to remove or damage data in a sound trace.
+//! Ways to remove or damage data in an intact trace.
 
 use crate::support::splitmix::SplitMix;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The parsed document of a trace.
 pub(super) struct Document(pub(super) Value);
 
-/// Selects the events that a way applies to.
+/// Selects the events that are changed.
 type Wanted<'a> = &'a dyn Fn(&Value) -> bool;
 
 impl Document {
@@ -22,7 +22,6 @@ impl Document {
         self.0["traceEvents"].as_array_mut().expect("a list of events")
     }
 
-    /// Removes all selected events.
     pub(super) fn remove(&mut self, wanted: Wanted<'_>) {
         self.events().retain(|event| !wanted(event));
     }
@@ -36,7 +35,7 @@ impl Document {
         });
     }
 
-    /// Removes one in `of` of the selected events, chosen by `random`; at least one.
+    /// Removes a random share of 1 / `of` of the selected events, but at least one.
     pub(super) fn thin(&mut self, of: usize, random: &mut SplitMix, wanted: Wanted<'_>) {
         let all: Vec<usize> =
             (0..self.events().len()).filter(|&at| wanted(&self.events()[at])).collect();
@@ -94,7 +93,7 @@ impl Document {
         steps
     }
 
-    /// Calls of the runtime in a recorded step.
+    /// Selects calls of the runtime in a recorded step.
     pub(super) fn is_launched_in(&mut self, step: usize) -> impl Fn(&Value) -> bool + use<> {
         let (begin, end) = self.steps()[step];
         move |event| is_runtime(event) && (begin..end).contains(&start(event))
@@ -144,7 +143,7 @@ pub(super) fn is_step(event: &Value) -> bool {
 /// A way to damage a parsed trace.
 pub(super) type Way = fn(&mut Document, &mut SplitMix);
 
-/// Ways to damage a trace with GPU work, on either side or on both.
+/// Ways to damage a trace with GPU work, on one side or on both.
 pub(super) const OF_GPU_WORK: [(&str, Way); 37] = [
     ("all GPU events but one gone", |d, _| d.keep_first(1, &is_gpu)),
     ("all GPU events gone", |d, _| d.remove(&is_gpu)),
@@ -213,7 +212,7 @@ pub(super) const OF_GPU_WORK: [(&str, Way); 37] = [
     ("step annotations of length 0", |d, _| d.set("dur", &json!(0), &is_step)),
 ];
 
-/// Ways to remove calls together with all their traces: detectable only next to an undamaged side.
+/// Ways to remove calls together with every trace of them, which can be detected only next to an intact side.
 pub(super) const OF_ONE_SIDE: [(&str, Way); 16] = [
     ("five launches gone", |d, _| {
         let mut seen = 0;

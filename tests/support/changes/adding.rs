@@ -1,15 +1,16 @@
-//! A recording → one with new ops, between existing calls or around them.
+//! Adds new ops to a recording, between existing calls or around them.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Rooms};
 use std::collections::BTreeMap;
 
-/// Duration of a new op in ns, and the spans of its launch and kernel, relative to its start.
+/// Duration of a new op in ns, and the spans of its launch and kernel relative to its start.
 const OP: i64 = 30_000;
 const LAUNCH: (i64, i64) = (8_000, 13_000);
 const KERNEL: (i64, i64) = (16_000, 24_000);
 
-/// Inserts new ops between calls at random positions, as many as `percent` of the existing ops.
+/// Inserts new ops between calls at random positions. The number of new ops is `percent` of the
+/// existing ops.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);
@@ -28,7 +29,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     Some(changed)
 }
 
-/// Wraps `percent` of the ops in a new op, some together with the next one or two calls.
+/// Wraps `percent` of the ops in a new op, some of them together with the next one or two calls.
 pub(super) fn wrappers(
     recording: &Recording,
     percent: f64,
@@ -53,10 +54,10 @@ pub(super) fn wrappers(
     (!runs.is_empty()).then_some(changed)
 }
 
-/// Calls below one parent: the parent, the first, the last.
+/// Adjacent calls below one parent: the parent, the first call, the last call.
 type Run = (Option<usize>, usize, usize);
 
-/// Drops runs that share calls with another run of the same list.
+/// Drops runs that share calls with another run of the list.
 fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs.sort_by_key(|&(parent, first, _)| {
         (parent, events[first].lane.clone(), events[first].start)
@@ -68,7 +69,8 @@ fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs
 }
 
-/// The op around a run, and its position in the file: of two equal spans, the first is the outer one.
+/// The op around a run, and its position in the file: of two equal spans, the first is the outer
+/// one.
 fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usize, Event) {
     let span = (events[first].start, events[last].end);
     let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
@@ -77,7 +79,7 @@ fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usiz
     (fills.map_or(first, |parent| parent + 1), op)
 }
 
-/// Points in time between two calls, each with the position of the call before it.
+/// Points in time between two calls, each with the position of the previous call.
 fn free_spots(recording: &Recording, forest: &Forest) -> BTreeMap<i64, usize> {
     let events = &recording.events;
     let mut spots = BTreeMap::new();
@@ -93,11 +95,11 @@ fn free_spots(recording: &Recording, forest: &Forest) -> BTreeMap<i64, usize> {
     spots
 }
 
-/// Makes ops that look like those of the trace.
+/// Creates ops that look like those of the trace.
 struct OpMaker<'a> {
     events: &'a [Event],
     ops: &'a [usize],
-    /// A launch of the trace and a GPU event of it, if it has any.
+    /// A launch of the trace, and a GPU event that it launched, if any.
     launch: Option<(&'a Event, &'a Event)>,
     correlation: i64,
 }
@@ -112,7 +114,8 @@ impl<'a> OpMaker<'a> {
         OpMaker { events, ops, launch, correlation: recording.free_correlation() }
     }
 
-    /// Adds an op that starts at `start` on the thread of `neighbour`, with a kernel in half of the cases.
+    /// Adds an op that starts at `start` on the thread of `neighbour`. Half of these ops have a
+    /// kernel.
     fn add(&mut self, start: i64, neighbour: usize, random: &mut SplitMix, to: &mut Vec<Event>) {
         let like = &self.events[self.ops[random.below(self.ops.len())]];
         let number = random.below(5);

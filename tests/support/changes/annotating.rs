@@ -1,4 +1,4 @@
-//! A recording → one with `record_function` ranges around irregular runs of calls, at several levels.
+//! Adds `record_function` ranges around irregular runs of calls, at several levels.
 //!
 //! ```text
 //! a b c d e   →   ## attn ##          d   my_region
@@ -12,18 +12,20 @@ use super::{Forest, Kind, Recording, SplitMix, ops_of};
 use crate::support::recording::Event;
 use std::collections::BTreeMap;
 
-/// There is one range for this many ops.
+/// Number of ops for each added range.
 const OPS_PER_RANGE: usize = 5;
 /// Minimum and maximum number of siblings in a range.
 const RUN: (usize, usize) = (2, 12);
-/// Candidates to draw for each range. Those that overlap an existing range are discarded.
+/// Number of candidates to draw for each range. Candidates that partly overlap an existing range
+/// are discarded.
 const DRAWS: usize = 10;
 /// Names of the ranges. A few names repeat, as in a training script.
 const NAMES: [&str; 6] =
     ["## forward ##", "## attn ##", "## inner ##", "my_region", "## loss ##", "prepare_inputs"];
 
-/// Wraps random runs of siblings in ranges. A range contains at least one op, and two ranges of one list are
-/// disjoint or nested. Ranges are ops without arguments, as the profiler records them.
+/// Wraps random runs of siblings in ranges. A range contains at least one op, and two ranges in one
+/// list of siblings are disjoint or nested. Ranges are ops without arguments, as the profiler
+/// records them.
 pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -63,7 +65,7 @@ pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Rec
     any.then_some(changed)
 }
 
-/// The ops and frames at which a range can start, as list and position. Each contains an op.
+/// The ops and frames at which a range can start, as list and position. Each start contains an op.
 fn starts(
     events: &[Event],
     forest: &Forest,
@@ -88,7 +90,7 @@ fn has_time(event: &Event) -> bool {
     event.kind.is_host() && event.end > event.start
 }
 
-/// Runs of siblings by list, as first and last position.
+/// Runs of siblings by list, each as its first and last position.
 #[derive(Debug, Default)]
 struct Runs {
     by_list: BTreeMap<usize, Vec<(usize, usize)>>,
@@ -96,7 +98,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Adds a run, unless it is equal to another run or overlaps it in part.
+    /// Adds a run, unless it equals or partly overlaps another run.
     fn add(&mut self, list: usize, run: (usize, usize)) {
         let runs = self.by_list.entry(list).or_default();
         let within = |one: (usize, usize), two: (usize, usize)| two.0 <= one.0 && one.1 <= two.1;

@@ -1,4 +1,5 @@
-//! A recording → the same program compiled differently: kernels renumbered, fused, split.
+//! Changes a recording as if the program had been compiled differently: kernels renumbered, fused
+//! or split.
 
 use super::renaming::other_kernel;
 use super::{Forest, Kind, Recording, SplitMix, portion};
@@ -11,7 +12,8 @@ const KERNEL: i64 = 900;
 /// Maximum number of ops that one region replaces.
 const LONGEST_REGION: usize = 5;
 
-/// Raises the numbers of all Triton kernels by one, as if there were another one before them.
+/// Raises the numbers of all Triton kernels by one, as if there were an additional kernel before
+/// them.
 pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     let mut any = false;
@@ -24,8 +26,8 @@ pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     any.then_some(changed)
 }
 
-/// Fuses one Triton kernel into the one before it: it is removed everywhere, the one before it also gets
-/// its words, and later ones get lower numbers.
+/// Fuses one Triton kernel into the previous one. The fused kernel is removed everywhere, its words
+/// are added to the name of the previous one, and later kernels get lower numbers.
 pub(super) fn triton_fused(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let names: BTreeSet<(u32, &str)> = recording
@@ -59,8 +61,8 @@ fn fused_name(kept: &str, gone: &str) -> Option<String> {
     Some(format!("{stem}{words}_{number}"))
 }
 
-/// Marks all ops and kernels of this name with everything below them, and the launch of a kernel that
-/// starts nothing else.
+/// Marks all ops and kernels with this name, everything below them, and launches that start only
+/// such a kernel.
 fn triton_calls(recording: &Recording, forest: &Forest, name: &str) -> Vec<bool> {
     let mut marked = vec![false; recording.events.len()];
     let of_name = |at: &usize| &*recording.events[*at].name == name;
@@ -83,8 +85,8 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
 
-/// Makes `percent` of the ops that launch once launch twice, like a product that is split along its inner
-/// dimension: the kernel gets another name, and a shorter one runs after it.
+/// Makes `percent` of the ops that launch once launch twice, like a product that is split along its
+/// inner dimension: the kernel gets a different name, and a shorter kernel runs after it.
 pub(super) fn split_k(
     recording: &Recording,
     percent: f64,
@@ -111,12 +113,12 @@ pub(super) fn split_k(
     (!launches.is_empty()).then_some(changed)
 }
 
-/// A new event like another one.
+/// A new event that is similar to a given one.
 pub(super) fn again(like: &Event, name: &str, span: (i64, i64)) -> Event {
     Event::new(like.kind, &like.category, name, &like.lane, span)
 }
 
-/// Whether this is the only launch of an op, starts one kernel, and ends before the op does.
+/// Whether a launch is the only one of its op, starts a single kernel, and ends before the op does.
 fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
     let Some(op) = forest.parents[at].filter(|&op| events[op].kind == Kind::Op) else {
         return false;
@@ -129,8 +131,8 @@ fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
         && events[at].end < events[op].end
 }
 
-/// Compiles runs of adjacent ops, about `percent` of all ops, into one region each, with one kernel that is
-/// named after them.
+/// Compiles runs of adjacent ops, about `percent` of all ops, into one region each. A region has
+/// one kernel, which is named after the ops.
 pub(super) fn regions(
     recording: &Recording,
     percent: f64,
@@ -169,7 +171,7 @@ pub(super) fn regions(
     (!runs.is_empty()).then_some(changed)
 }
 
-/// The events that replace a run of ops: the region, the generated op in it, its launch and its kernel.
+/// The events that replace a run of ops: the region, its generated op, the launch and the kernel.
 fn region(events: &[Event], run: &[usize], below: &[usize], id: i64) -> Option<[Event; 4]> {
     let (first, last) = (&events[*run.first()?], &events[*run.last()?]);
     let of_kind = |kind| below.iter().map(|&at| &events[at]).find(|event| event.kind == kind);

@@ -1,4 +1,4 @@
-//! A recording → the same program with multi-tensor ops in the optimizer, as `foreach=True` has them.
+//! Replaces the ops of an optimizer by multi-tensor ops, as `foreach=True` does.
 //!
 //! ```text
 //! mul_ addcmul_ sqrt  mul_ addcmul_ sqrt  …   →   _foreach_mul_ _foreach_addcmul_ _foreach_sqrt
@@ -13,25 +13,27 @@ use std::collections::BTreeSet;
 const REPEATS: usize = 4;
 const PERIOD: usize = 16;
 
-/// A sequence of calls that repeats. Each member contains one op, and is that op or the frame that calls it.
+/// A sequence of calls that repeats. Each member of the sequence contains one op: it is that op, or
+/// the frame that calls it.
 struct Loop {
     members: Vec<usize>,
     period: usize,
 }
 
-/// Replaces each loop of an optimizer by one multi-tensor op for each op of its sequence. A multi-tensor op
-/// launches as its first op did, and its kernel takes as long as the kernels of all its ops. If no optimizer has
-/// a loop, all runs of one op elsewhere are replaced instead.
+/// Replaces each loop of an optimizer by one multi-tensor op for each op of its sequence. A
+/// multi-tensor op launches as its first op did, and its kernel takes as long as the kernels of all
+/// its ops together. If no optimizer has a loop, runs of equal ops elsewhere are replaced instead.
 ///
-/// Neither the replaced ops nor their launches and kernels have a counterpart, because a multi-tensor kernel
-/// does the work of all of them. Frames without ops are kept. `None` if nothing repeats [`REPEATS`] times.
+/// Neither the replaced ops nor their launches and kernels have a counterpart, because a
+/// multi-tensor kernel does the work of all of them. Frames without ops are kept. Returns `None` if
+/// nothing repeats [`REPEATS`] times.
 pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
     let in_optimizer = optimizers(events, &forest);
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for (parent, list) in forest.sibling_lists() {
-        // Multi-tensor ops without a fast path call the single ops.
+        // Multi-tensor ops without a fast path call single-tensor ops.
         if parent.is_some_and(|parent| events[parent].name.contains("_foreach_")) {
             continue;
         }
@@ -61,7 +63,7 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
     Some(changed)
 }
 
-/// Marks the members of loops, with everything below them.
+/// Marks the members of loops, and everything below them.
 fn replaced(forest: &Forest, loops: &[Loop]) -> Vec<bool> {
     let mut marked = vec![false; forest.parents.len()];
     let below = loops.iter().flat_map(|run| &run.members).flat_map(|&at| forest.subtree(at));
@@ -69,7 +71,8 @@ fn replaced(forest: &Forest, loops: &[Loop]) -> Vec<bool> {
     marked
 }
 
-/// Whether each event belongs to an optimizer: it is below one, or on its thread during its annotation.
+/// Whether each event belongs to an optimizer: it is below an optimizer call, or on the same thread
+/// during the optimizer's annotation.
 fn optimizers(events: &[Event], forest: &Forest) -> Vec<bool> {
     let is_step =
         |event: &&Event| event.kind == Kind::Annotation && event.name.starts_with("Optimizer.step");
@@ -113,8 +116,8 @@ fn loops(events: &[Event], forest: &Forest, list: &[usize], longest: usize) -> V
     found
 }
 
-/// The name of the only outermost op at or below a call; empty if there are several, and `None` if there is
-/// none.
+/// The name of the only outermost op at or below a call; empty if there are several ops, and `None`
+/// if there is no op.
 fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str> {
     if events[at].kind == Kind::Op {
         return Some(&events[at].name);
@@ -124,7 +127,8 @@ fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str
     Some(if below.next().is_some() { "" } else { first })
 }
 
-/// The ops that replace a loop, each where its first op was, with their launches and kernels.
+/// The ops that replace a loop, each at the position of its first op, with their launches and
+/// kernels.
 fn multi_tensor_ops(events: &[Event], forest: &Forest, run: &Loop, id: &mut i64) -> Vec<Event> {
     let mut made = Vec::new();
     let mut free = i64::MIN;

@@ -1,4 +1,4 @@
-//! A recording → the same program with half of the layers of a row compiled.
+//! Compiles half of the layers in a row of layers.
 //!
 //! ```text
 //! nn.Module: Block_1     →   nn.Module: Block_1
@@ -14,14 +14,15 @@ use super::rows::{largest, places_of};
 use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::Event;
 
-/// Launches that one generated kernel replaces.
+/// Number of launches that one generated kernel replaces.
 const FUSED: usize = 3;
-/// The share of the kernels' time that remains after they are fused, in percent.
+/// Percentage of the kernels' time that remains after they are fused.
 const TIME: i64 = 70;
 
-/// Replaces the calls in the first half, every second, or a random half of the layers of the largest row by one
-/// compiled region for each layer. The calls of the layers themselves are kept, and everything in them has no
-/// counterpart. `None` if there is no row whose layers launch GPU work.
+/// Replaces the calls in half of the layers of the largest row (the first half, every second layer,
+/// or a random half) by one compiled region for each layer. The calls of the layers themselves are
+/// kept, and everything in them has no counterpart. Returns `None` if there is no row whose layers
+/// launch GPU work.
 pub(super) fn layers(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -68,7 +69,7 @@ fn region(
     let op = |name: &str, (start, end): (i64, i64)| again(&events[op], name, (start, end));
     let (start, end) = (events[layer].start, events[layer].end);
     let groups = launches.chunks(FUSED);
-    // Each call is inset by this much on both sides, so that spans differ.
+    // Each call is inset by this much on both sides, so that no two spans are equal.
     let width = (end - start) / (groups.len() as i64 + 1);
     let inset = width / 8;
     let graph = format!("## Call CompiledFxGraph fmbkyqhh5hybzr3a7ql4qhbpq4yjvkbs{number} ##");
@@ -91,7 +92,7 @@ fn region(
     region
 }
 
-/// The names of the ops that directly contain the launches, without their name space.
+/// The names of the ops that directly contain the launches, without namespace.
 fn words<'a>(events: &'a [Event], forest: &Forest, launches: &[usize]) -> Vec<&'a str> {
     let above = launches.iter().filter_map(|&at| forest.parents[at]);
     let mut words: Vec<&str> =
@@ -106,7 +107,7 @@ fn time(events: &[Event], forest: &Forest, launches: &[usize]) -> i64 {
     kernels.map(|&at| events[at].end - events[at].start).sum()
 }
 
-/// Gives later instances the numbers of those that are missing after the change.
+/// Lowers the numbers of later instances, to close the gaps that missing instances leave.
 fn close_gaps(before: &Recording, after: &mut Recording) {
     let all: Vec<usize> = (0..before.events.len()).collect();
     let mut gone = numbers_of(before, all.iter());

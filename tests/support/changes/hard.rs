@@ -1,10 +1,10 @@
-//! The changes that the alignment does not find reliably yet.
+//! Changes that the alignment does not handle reliably yet.
 
 use super::Change;
 
 impl Change {
-    /// Changes and combinations that are not in [`Change::all`], because `tests/pairing` requires a minimum for each
-    /// of those. `alignment_quality` measures both lists.
+    /// Changes and combinations that are not in [`Change::all`], because `tests/pairing` requires a
+    /// minimum for each change in that list. `alignment_quality` measures both lists.
     pub fn hard() -> Vec<Change> {
         vec![
             Change::MoreLayersDrop(5.0),

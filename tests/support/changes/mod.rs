@@ -1,7 +1,7 @@
-//! A recording and a seed → the same recording changed in one known way.
+//! Changes a recording in a known way, determined by a seed.
 //!
-//! Events keep their `origin`, so [`super::score::Truth`] knows every true counterpart. All changes keep
-//! spans nested: time is inserted for added calls, and dropped calls leave gaps.
+//! Events keep their `origin`, so [`super::score::Truth`] knows every true counterpart. All changes
+//! keep spans nested: time is inserted for added calls, and dropped calls leave gaps.
 
 mod adding;
 mod annotating;
@@ -22,7 +22,7 @@ mod steps;
 use super::recording::{Forest, Kind, Recording};
 use super::splitmix::SplitMix;
 
-/// A known way to change a trace. Shares are in percent of the ops (or launches) of the trace.
+/// A known way to change a trace. Amounts are percentages of the trace's ops (or launches).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Nothing changes.
@@ -33,23 +33,23 @@ pub enum Change {
     DropFirstOp,
     /// Random ops are removed, with everything below them.
     DropOps(f64),
-    /// Random ops are removed; the calls below them move up.
+    /// Random ops are removed, and the calls below them move up one level.
     UnwrapOps(f64),
     /// Random runs of one to three calls are wrapped in a new op.
     WrapOps(f64),
     /// New ops are added at random positions, half of them with a kernel.
     InsertOps(f64),
-    /// Random ops have another name.
+    /// Random ops are renamed.
     RenameOps(f64),
     /// Kernels and runtime calls have the names of another platform.
     OtherPlatform,
-    /// Random neighbours are swapped.
+    /// Random adjacent calls are swapped.
     SwapNeighbours(f64),
     /// Random steps are repeated, one for every three steps of the recording.
     RepeatSteps,
-    /// Five steps instead of three.
+    /// The candidate has five steps instead of three.
     MoreSteps,
-    /// Three steps instead of five.
+    /// The candidate has three steps instead of five.
     FewerSteps,
     /// Random launches are removed, with their kernels.
     DropLaunches(f64),
@@ -59,15 +59,16 @@ pub enum Change {
     InsertLayer,
     /// A layer among equal ones is removed.
     DropLayer,
-    /// Two modules of one class are swapped. The profiler numbers instances in the order in which they run.
+    /// Two modules of one class are swapped. Instance numbers stay in place, because the profiler
+    /// numbers instances in the order in which they run.
     SwapBranches,
-    /// A module is called by the caller of its parent.
+    /// A module is called by its grandparent instead of its parent.
     MoveModule,
     /// The trace is recorded without Python stacks.
     ForgetStacks,
     /// Scripts are in another folder, with another version of Python and other line numbers.
     OtherCheckout,
-    /// Threads, devices and streams have other numbers.
+    /// Threads, devices and streams have different numbers.
     OtherNumbers,
     /// The running numbers of Triton kernels are raised by one.
     RenumberTriton,
@@ -79,35 +80,36 @@ pub enum Change {
     CompileRegions(f64),
     /// The batch is four times as large.
     LargerBatch,
-    /// Ops run in another precision, with casts before some of them.
+    /// Ops run in a lower precision, with casts before some of them.
     LowerPrecision(f64),
-    /// Each thread is slower by its own factor.
+    /// Each thread is slowed down by a factor of its own.
     StretchThreads,
     /// The later half of the busiest thread runs on a new one.
     SplitThread,
-    /// There are `record_function` ranges around irregular runs of calls, at several levels.
+    /// The candidate has `record_function` ranges around irregular runs of calls, at several
+    /// levels.
     Annotate,
-    /// A row of equal layers is longer by a third, and a share of the ops is removed.
+    /// A row of equal layers grows by a third, and a percentage of the ops is removed.
     MoreLayersDrop(f64),
-    /// Half of the layers of a row are compiled into one region each.
+    /// Half of the layers in a row are compiled into one region each.
     CompileHalf,
-    /// The optimizer updates all parameters with one op instead of one op for each.
+    /// The optimizer updates all parameters with one op instead of one op for each parameter.
     ForeachOptimizer,
     /// The modules of a row, such as experts, run in another order.
     ShuffleExperts,
-    /// Only the ops of the top level are recorded.
+    /// Only top-level ops are recorded.
     RecordLevel,
     /// The recording starts in the middle of the first step.
     StartMidStep,
     /// Two adjacent steps are swapped.
     ReorderSteps,
-    /// Several changes, applied one after the other, with a name for all.
+    /// Several changes, applied one after the other, with a common name.
     Several(&'static str, Vec<Change>),
 }
 
 impl Change {
-    /// All changes of one kind at the usual strength, followed by combinations of several. [`Change::hard`] has the
-    /// changes for which tests do not require a minimum yet.
+    /// All changes of a single kind at the usual strength, followed by combinations.
+    /// [`Change::hard`] lists the changes for which tests do not require a minimum yet.
     pub fn all() -> Vec<Change> {
         vec![
             Change::Nothing,
@@ -148,7 +150,7 @@ impl Change {
         ]
     }
 
-    /// Several at once: a later version of the program, on the same platform.
+    /// Several changes at once: a later version of the program, on the same platform.
     pub fn later_version() -> Change {
         let parts = vec![
             Change::DropOps(2.0),
@@ -162,8 +164,8 @@ impl Change {
         Change::Several("several at once", parts)
     }
 
-    /// Several at once: some ops are lowered differently, on another platform. No launch is dropped, because
-    /// nothing says which of two kernels with unknown names is missing.
+    /// Several changes at once: some ops are lowered differently, on a different platform. No
+    /// launch is dropped, because nothing shows which of two kernels with unknown names is missing.
     pub fn other_backend() -> Change {
         let parts = vec![
             Change::UnwrapOps(2.0),
@@ -176,20 +178,20 @@ impl Change {
         Change::Several("several on another platform", parts)
     }
 
-    /// Several at once: ranges that one program marks, on another platform. Ops are dropped first: an
-    /// annotation that is dropped would take all calls in it along.
+    /// Several changes at once: ranges that one program marks, on a different platform. Ops are
+    /// dropped first, because dropping an annotation would drop all calls in it.
     pub fn annotated_on_another_platform() -> Change {
         let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
         Change::Several("annotated, dropped, other platform", parts)
     }
 
-    /// Several at once: a later version that was recorded without stacks.
+    /// Several changes at once: a later version that was recorded without stacks.
     pub fn forgotten_stacks() -> Change {
         let parts = vec![Change::later_version(), Change::ForgetStacks];
         Change::Several("several, stacks on one side", parts)
     }
 
-    /// A short name for tables.
+    /// A short name of the change, for tables.
     pub fn label(&self) -> String {
         match self {
             Change::Nothing => "nothing".to_owned(),
@@ -234,7 +236,7 @@ impl Change {
         }
     }
 
-    /// The changed recording; `None` if there is nothing to which the change applies.
+    /// The changed recording; `None` if the change does not apply to anything.
     pub fn apply(&self, recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
         match self {
             Change::Nothing => Some(recording.clone()),
@@ -280,7 +282,7 @@ impl Change {
     }
 }
 
-/// Applies the changes that are applicable; `None` if none is.
+/// Applies all applicable changes; `None` if no change is applicable.
 fn apply_all(changes: &[Change], first: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let mut changed = None;
     for change in changes {
@@ -290,13 +292,13 @@ fn apply_all(changes: &[Change], first: &Recording, random: &mut SplitMix) -> Op
     changed
 }
 
-/// Positions of all ops, by thread and time.
+/// Positions of all ops, sorted by thread and time.
 fn ops_of(recording: &Recording, forest: &Forest) -> Vec<usize> {
     let is_op = |at: &usize| recording.events[*at].kind == Kind::Op;
     forest.preorder.iter().copied().filter(is_op).collect()
 }
 
-/// `percent` of `whole`, at least one.
+/// `percent` percent of `whole`, but at least one.
 fn portion(whole: usize, percent: f64) -> usize {
     ((whole as f64 * percent / 100.0).round() as usize).max(1)
 }

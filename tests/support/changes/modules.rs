@@ -1,4 +1,4 @@
-//! A recording → one in which whole modules are removed, reordered, or moved to another parent.
+//! Removes, reorders or moves whole modules of a recording.
 
 use super::repeating::{MODULE, module_number, numbers_of, renumber};
 use super::{Forest, Kind, Recording, SplitMix};
@@ -6,10 +6,10 @@ use crate::support::recording::Event;
 use crate::support::score::{contents, without_addresses};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum number of siblings of one class for each of them to be a layer among equal ones.
+/// Minimum number of siblings of one class that are considered equal layers.
 const LAYERS: usize = 3;
 
-/// The modules with at least two siblings of their class: the positions of the calls of each.
+/// The modules with at least two siblings of their class, each as the positions of its calls.
 pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut layers: BTreeSet<&str> = BTreeSet::new();
@@ -31,7 +31,7 @@ pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> 
     found
 }
 
-/// Removes one layer among equal ones, everywhere; later instances get lower numbers.
+/// Removes one of several equal layers everywhere; later instances get lower numbers.
 pub(super) fn drop_layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&layers(recording, &forest))?.clone();
@@ -50,8 +50,8 @@ pub(super) fn drop_layer(recording: &Recording, random: &mut SplitMix) -> Option
     Some(changed)
 }
 
-/// Swaps two modules of one class with different contents, everywhere. The profiler numbers instances in the
-/// order in which they run, so the numbers stay in place.
+/// Swaps two modules of one class with different contents, everywhere in the recording. Instance
+/// numbers stay in place, because the profiler numbers instances in the order in which they run.
 pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let branches = branches(recording, &forest);
@@ -71,8 +71,9 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
     Some(changed)
 }
 
-/// Pairs of neighbouring instances of one class under one parent, with different contents and no modules
-/// inside. Swapping two whole layers that differ in one op would look the same as moving that op.
+/// Pairs of adjacent instances of one class under one parent, with different contents and no
+/// modules inside. Swapping two whole layers that differ in a single op would look the same as
+/// moving that op.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
     let contents = contents(events, forest, class_of);
@@ -93,7 +94,7 @@ fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     found
 }
 
-/// The class of a module; any other name without addresses.
+/// The class of a module; for any other call, its name without addresses.
 pub(super) fn class_of(name: &str) -> String {
     match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_')) {
         Some((class, _)) => class.to_owned(),
@@ -101,7 +102,7 @@ pub(super) fn class_of(name: &str) -> String {
     }
 }
 
-/// Swaps the first and the last of a row of siblings, and shifts those between them.
+/// Swaps the first and the last of a row of siblings, and shifts the siblings between them.
 fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
     let (first, last) = (&recording.events[row[0]], &recording.events[row[row.len() - 1]]);
     let longer = (last.end - last.start) - (first.end - first.start);
@@ -112,7 +113,8 @@ fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
     moves[row[row.len() - 1]] = first.start - last.start;
 }
 
-/// Renumbers the instances of each class in the order in which they now run, with the same numbers.
+/// Renumbers the instances of each class in the order in which they now run, using the same set of
+/// numbers.
 pub(super) fn number_by_order(before: &Recording, after: &mut Recording) {
     let (old, new) = (order_of_instances(&before.events), order_of_instances(&after.events));
     let mut numbers: BTreeMap<(String, u32), u32> = BTreeMap::new();
@@ -146,7 +148,8 @@ fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
     order
 }
 
-/// Moves a module that its parent calls last up to the caller of the parent, everywhere.
+/// Moves a module that is the last call of its parent up to the parent's caller, everywhere in the
+/// recording.
 pub(super) fn move_module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

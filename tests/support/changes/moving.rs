@@ -1,11 +1,11 @@
-//! A recording → the same calls at another time, in another order, or on another thread.
+//! Moves the calls of a recording to a different time, order or thread.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Lane};
 use crate::support::score::{contents, without_addresses};
 use std::collections::BTreeMap;
 
-/// Swaps ops and frames with their next sibling, as many as `percent` of the ops.
+/// Swaps ops and frames with their next sibling. The number of swaps is `percent` of the ops.
 pub(super) fn neighbours(
     recording: &Recording,
     percent: f64,
@@ -17,8 +17,8 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     let contents = contents(events, &forest, without_addresses);
-    // Instances of one module class and calls of one function are numbered in their order, so swapping two
-    // of them only renumbers them. Equal ops cannot be distinguished at all.
+    // Instances of one module class, and calls of one function, are numbered in order, so swapping
+    // two of them only renumbers them. Equal ops cannot be distinguished at all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
         Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {
@@ -53,8 +53,8 @@ pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording
     changed
 }
 
-/// Moves about the later half of the busiest thread's calls to a new thread. The cut is at the level of the
-/// call stack at which most of the work branches.
+/// Moves about the later half of the busiest thread's calls to a new thread. The cut is made at the
+/// level of the call stack at which most of the work branches.
 pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let weight = |list: &[usize]| list.iter().map(|&at| forest.sizes[at]).sum::<u32>();
@@ -79,7 +79,7 @@ fn without_digits(name: &str) -> String {
     name.replace(|c: char| c.is_ascii_digit(), "")
 }
 
-/// Moves each event by the sum of its own move and those of its ancestors.
+/// Moves each event by the sum of its own move and the moves of its ancestors.
 pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recording {
     let mut changed = recording.clone();
     for &at in &forest.preorder {

@@ -1,4 +1,4 @@
-//! A recording → the same program on a larger batch, or in another precision.
+//! Changes a recording as if the program had run on a larger batch, or in a different precision.
 
 use super::renaming::other_kernel;
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 /// The factor by which the batch grows.
 const BATCH: i64 = 4;
-/// Duration of a cast in ns, and the spans of the events inside it, relative to its start.
+/// Duration of a cast in ns, and the spans of its inner events relative to its start.
 const CAST: i64 = 40_000;
 const INSIDE: [(i64, i64); 4] =
     [(2_000, 38_000), (4_000, 36_000), (8_000, 13_000), (16_000, 19_000)];
-/// The ops of a cast, outermost first.
+/// The nested ops of a cast, outermost first.
 const CASTS: [&str; 3] = ["aten::to", "aten::_to_copy", "aten::copy_"];
 
-/// Multiplies the first dimension of each op's first input by [`BATCH`], and that of its other inputs if it
-/// is equal.
+/// Multiplies the first dimension of each op's first input by [`BATCH`], and the first dimension of
+/// all other inputs that is equal to it.
 pub(super) fn batch(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     let mut any = false;
@@ -42,8 +42,8 @@ fn lengthen(dims: &mut Value) -> bool {
     true
 }
 
-/// Runs in bfloat16 instead of float: other types, other kernels, and casts before `percent` of the ops that
-/// launch GPU work.
+/// Switches from float to bfloat16: different types and kernels, and casts before `percent` of the
+/// ops that launch GPU work.
 pub(super) fn bfloat16(
     recording: &Recording,
     percent: f64,
@@ -85,7 +85,7 @@ fn in_bfloat16(event: &mut Event) {
     }
 }
 
-/// A cast before an op: three ops, a launch and a kernel.
+/// The events of a cast before an op: three ops, a launch and a kernel.
 fn cast(op: &Event, (launch, kernel): (&Event, &Event), start: i64, id: i64) -> Vec<Event> {
     let span = |(from, until): (i64, i64)| (start + from, start + until);
     let spans = [(0, CAST), INSIDE[0], INSIDE[1]];

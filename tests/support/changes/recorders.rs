@@ -1,4 +1,4 @@
-//! A recording → the same calls as recorded by another recorder, machine or checkout.
+//! Changes a recording as if a different profiler, machine or checkout had recorded the same calls.
 
 use super::{Forest, Recording, SplitMix};
 use crate::support::recording::{Event, Kind, Lane};
@@ -10,17 +10,17 @@ use std::sync::Arc;
 const LINES: u32 = 7;
 /// The offset added to device and stream numbers.
 const OTHER_GPU: i64 = 3;
-/// An op that contains more than one in this many of the recording's host calls is the range of a whole phase, and
-/// the ops in it are at the top level.
+/// Minimum fraction of the recording's host calls, as one part in this many, for an op to count as
+/// the range of a whole phase. Ops inside such an op are top-level.
 const LARGEST_OP: usize = 20;
 
-/// Recorded without Python stacks, as without `with_stack`.
+/// Removes Python stacks, as if the trace was recorded without `with_stack`.
 pub(super) fn without_stacks(recording: &Recording) -> Option<Recording> {
     recording.has_python().then(|| recording.without_python())
 }
 
-/// Recorded with the ops of the top level only. The ops inside them are missing, and their launches are directly
-/// below the outermost op. Python frames are kept. `None` if no op contains another one.
+/// Keeps only top-level ops. Nested ops are missing, and their launches are directly below the
+/// outermost op. Python frames are kept. Returns `None` if no op contains another op.
 pub(super) fn top_level(recording: &Recording) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -42,7 +42,8 @@ pub(super) fn top_level(recording: &Recording) -> Option<Recording> {
     missing.contains(&true).then_some(changed)
 }
 
-/// The scripts are in another folder, Python has another version, and line numbers have shifted.
+/// Moves the scripts to a different folder, with a different Python version and shifted line
+/// numbers.
 pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let shift = 1 + random.below(LINES as usize) as u32;
     let mut changed = recording.clone();
@@ -54,7 +55,7 @@ pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<R
     recording.has_python().then_some(changed)
 }
 
-/// `run/train.py(12): step` → `run_v2/train.py(15): step`; packages stay in their folder.
+/// `run/train.py(12): step` → `run_v2/train.py(15): step`; files of packages stay in their folder.
 fn elsewhere(name: &str, shift: u32) -> Option<String> {
     let (place, function) = name.split_once("): ")?;
     let (path, line) = place.rsplit_once('(')?;
@@ -72,7 +73,7 @@ fn is_package(path: &str) -> bool {
     path.starts_with("torch/") || path.contains("-packages/")
 }
 
-/// Gives threads, devices and streams other numbers; those of threads are also in another order.
+/// Gives threads, devices and streams different numbers; threads also get a different order.
 pub(super) fn numbers(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut threads: BTreeMap<Lane, Lane> = BTreeMap::new();
     let on_host = recording.events.iter().filter(|event| event.kind.is_host());

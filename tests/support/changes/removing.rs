@@ -1,9 +1,10 @@
-//! A recording → one without some of its calls, with or without everything below them.
+//! Removes some calls of a recording, with or without everything below them.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use std::collections::BTreeSet;
 
-/// An op is only removed if its subtree is at most one in this many of the recording's host calls.
+/// An op is removed only if its subtree is at most one part in this many of the recording's host
+/// calls.
 const LARGEST_SUBTREE: usize = 20;
 
 /// Removes the first op of the busiest thread that is small enough, with everything below it.
@@ -37,8 +38,8 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     (!small.is_empty()).then(|| without(recording, &marked))
 }
 
-/// Removes ops that have calls below them, `percent` of all ops, and keeps those calls. The ops that mark steps
-/// are kept, because the calls of a step without a counterpart are not compared.
+/// Removes `percent` of all ops, chosen among ops with calls below, and keeps these calls. Ops that
+/// mark steps are kept, because the calls of a step without a counterpart are not compared.
 pub(super) fn only_calls(
     recording: &Recording,
     percent: f64,

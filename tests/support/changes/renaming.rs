@@ -1,4 +1,4 @@
-//! A recording → the same calls under other names: other ops, another platform, another run.
+//! Renames the calls of a recording: different ops, a different platform, or a second run.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Rooms};
@@ -6,10 +6,10 @@ use serde_json::json;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Longest pause inserted between two events of another run, in ns.
+/// Longest pause inserted between two events of a second run, in ns.
 const LONGEST_PAUSE: usize = 9_000;
 
-/// Gives `percent` of the ops another name.
+/// Renames `percent` of the ops.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let all = ops_of(recording, &Forest::of(&recording.events));
     let mut changed = recording.clone();
@@ -21,7 +21,8 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     (!all.is_empty()).then_some(changed)
 }
 
-/// Gives kernels names of another library, and runtime calls those of the other platform.
+/// Gives kernels the names of a different library, and runtime calls the names of the other
+/// platform.
 pub(super) fn platform(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     for event in &mut changed.events {
@@ -30,13 +31,14 @@ pub(super) fn platform(recording: &Recording) -> Option<Recording> {
             Kind::Gpu if !event.name.starts_with("Mem") => other_kernel(&event.name).into(),
             Kind::Gpu | Kind::Op | Kind::Frame | Kind::Annotation | Kind::Other => continue,
         };
-        // hipLaunchKernel names its kernel among its arguments.
+        // hipLaunchKernel has the name of its kernel among its arguments.
         Arc::make_mut(&mut event.args).remove("kernel");
     }
     recording.has_gpu().then_some(changed)
 }
 
-/// The same program run again: other addresses, other process and correlation ids, and pauses.
+/// Simulates a second run of the same program: different addresses, process ids and correlation
+/// ids, and pauses.
 pub(super) fn other_run(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let calls = recording.events.iter().filter(|event| event.kind.is_host());
@@ -64,7 +66,8 @@ fn give_other_ids(event: &mut Event, shift: i64) {
     }
 }
 
-/// Shifts a process or thread id. Text and numbers below 100, such as the ids of GPUs, stay.
+/// Shifts a process or thread id. Text and numbers below 100, such as the ids of GPUs, stay the
+/// same.
 fn other_number(id: &Arc<str>, shift: i64) -> Arc<str> {
     match id.parse::<i64>() {
         Ok(number) if number > 99 => (number + shift).to_string().into(),
@@ -88,8 +91,8 @@ fn with_other_addresses(name: &str, shift: u64) -> String {
     renamed
 }
 
-/// The name of the corresponding API of the other platform: for launches from a table, otherwise by
-/// exchanging the prefix.
+/// The name of the corresponding API on the other platform. For launches, a table contains the
+/// name; for other APIs, only the prefix is exchanged.
 fn other_api(name: &str) -> String {
     match name {
         "hipExtModuleLaunchKernel" => return "cuLaunchKernel".to_owned(),
@@ -106,8 +109,8 @@ fn other_api(name: &str) -> String {
     }
 }
 
-/// The name of another kernel. It is derived from a hash of `name`, so that equal kernels keep equal names,
-/// but nothing in it resembles the old one.
+/// The name of a different kernel. The name is derived from a hash of `name`, so equal kernels keep
+/// equal names, but nothing in it resembles the old name.
 pub(super) fn other_kernel(name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

@@ -1,13 +1,14 @@
-//! A recording → one in which a module or a recorded step runs once more, or steps are missing.
+//! Repeats a module or recorded steps, or removes recorded steps.
 
 use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::{Event, Rooms};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The prefixes of the names of modules and of steps.
+/// The name prefixes of modules and of steps.
 pub(super) const MODULE: &str = "nn.Module: ";
 const STEP: &str = "ProfilerStep#";
-/// A module is only repeated if it contains at most one in this many of the recording's host calls.
+/// A module is repeated only if it contains at most one part in this many of the recording's host
+/// calls.
 const LARGEST_MODULE: usize = 10;
 
 /// Repeats a module after each of its calls, as a separate instance.
@@ -17,7 +18,7 @@ pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Rec
     Some(module_again(recording, &forest, &places))
 }
 
-/// Like [`module`], but with a layer among equal ones.
+/// Repeats one of several equal layers after each of its calls, as a separate instance.
 pub(super) fn layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let mut layers = super::modules::layers(recording, &forest);
@@ -87,7 +88,7 @@ fn drop_step(recording: &Recording, which: usize) -> Option<Recording> {
     Some(changed)
 }
 
-/// Repeats `more` of each `among` recorded steps, each after itself, on all threads.
+/// Repeats `more` of every `among` recorded steps, each directly after itself, on all threads.
 pub(super) fn steps(
     recording: &Recording,
     (more, among): (usize, usize),
@@ -128,15 +129,15 @@ fn repeat_step(recording: &Recording, which: usize) -> Option<Recording> {
     Some(changed)
 }
 
-/// The span of the calls of a step, and where a copy of them can start, in ns.
+/// The time span of a step's calls, and the time at which a copy of them can start, in ns.
 pub(super) struct Place {
     pub(super) from: i64,
     pub(super) until: i64,
     at: i64,
 }
 
-/// The span of the calls of a step: those that start during it, on its thread, directly below the innermost
-/// call (the training loop) that contains all steps.
+/// The span of a step's calls. These calls start during the step on its thread, directly below the
+/// innermost call (the training loop) that contains all steps.
 pub(super) fn place_of_step(
     recording: &Recording,
     steps: &[&Event],
@@ -168,7 +169,7 @@ fn holds_start(step: &Event, start: i64) -> bool {
     step.start <= start && start < step.end
 }
 
-/// Whether an event belongs to the step whose calls span `span`.
+/// Whether an event belongs to the step whose calls have the span `span`.
 fn is_inside(
     recording: &Recording,
     forest: &Forest,
@@ -187,7 +188,8 @@ fn is_inside(
     }
 }
 
-/// Modules that can run twice: the positions of the calls of each, none nested in another of them.
+/// Modules that can run twice, each as the positions of its calls. No call is nested in another
+/// call of the same module.
 fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -206,7 +208,7 @@ fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>>
     found
 }
 
-/// Instance numbers by class of the modules among these events.
+/// The instance numbers of the modules among these events, by class.
 pub(super) fn numbers_of<'a>(
     recording: &Recording,
     among: impl Iterator<Item = &'a usize>,
@@ -218,7 +220,7 @@ pub(super) fn numbers_of<'a>(
     numbers
 }
 
-/// The number of a copied instance: the copies come right after the instances they copy.
+/// The number of a copied instance; copies come directly after the instances they copy.
 fn new_number(numbers: &BTreeMap<String, BTreeSet<u32>>, class: &str, number: u32) -> u32 {
     let Some(inside) = numbers.get(class) else {
         return number;

@@ -1,4 +1,5 @@
-//! Rows of equal modules, such as layers or experts: a row gets longer, or its modules run in another order.
+//! Changes rows of equal modules, such as layers or experts: a row gets longer, or its modules run
+//! in a different order.
 
 use super::modules::{class_of, number_by_order};
 use super::repeating::{has_room, module_again, module_number};
@@ -7,14 +8,14 @@ use crate::support::score::contents;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Minimum number of modules in a row of layers, and in a row of experts.
+/// Minimum number of modules in a row of layers or experts.
 const LAYERS: usize = 3;
 const EXPERTS: usize = 4;
-/// A row grows by one module for this many modules.
+/// A row grows by one module for every this many modules.
 const GROWTH: usize = 3;
 
-/// Appends copies of the last layer to the largest row of equal layers, as separate instances, and then drops
-/// `percent` of the ops. `None` if there is no row.
+/// Appends copies of the last layer to the largest row of equal layers, as separate instances, and
+/// then drops `percent` of the ops. Returns `None` if there is no row of layers.
 pub(super) fn more_layers(
     recording: &Recording,
     percent: f64,
@@ -25,7 +26,7 @@ pub(super) fn more_layers(
     })?;
     let mut changed = recording.clone();
     for _ in 0..(names.len() / GROWTH).max(1) {
-        // A copy is directly after the last layer, and earlier copies get higher numbers.
+        // A copy comes directly after the last layer, so earlier copies get higher numbers.
         let forest = Forest::of(&changed.events);
         let places = places_of(&changed, &forest, names.last()?);
         changed = module_again(&changed, &forest, &places);
@@ -33,8 +34,8 @@ pub(super) fn more_layers(
     super::removing::ops(&changed, percent, random)
 }
 
-/// The names of the modules in the row of equal layers that contains the most calls, in the order in which
-/// they run. `usable` gets the positions of the calls of the last layer.
+/// The names of the modules in the row of equal layers that contains the most calls, in the order
+/// in which they run. `usable` receives the positions of the last layer's calls.
 pub(super) fn largest(
     recording: &Recording,
     forest: &Forest,
@@ -56,14 +57,14 @@ pub(super) fn largest(
     rows.max_by_key(|(size, _)| *size).map(|(_, names)| names)
 }
 
-/// All calls of a module.
+/// The positions of all calls of a module.
 pub(super) fn places_of(recording: &Recording, forest: &Forest, name: &str) -> Vec<usize> {
     let named = |at: &usize| &*recording.events[*at].name == name;
     forest.preorder.iter().copied().filter(named).collect()
 }
 
-/// The modules of one class under one parent, in time order, for each class and parent with at least
-/// [`LAYERS`] of them.
+/// The modules of one class under one parent, in time order. Only classes with at least [`LAYERS`]
+/// modules under a parent are included.
 fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     for (_, list) in forest.sibling_lists() {
@@ -78,11 +79,12 @@ fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     found
 }
 
-/// Rotates the order in which the modules of a row run, everywhere. The profiler numbers instances in the order
-/// in which they run, so the numbers stay in place. Calls between the modules also stay in place.
+/// Rotates the order in which the modules of a row run, everywhere in the recording. Instance
+/// numbers stay in place, because the profiler numbers instances in the order in which they run.
+/// Calls between the modules also stay in place.
 ///
-/// At least three quarters of the modules must have contents that no other module of the row has, such as other
-/// shapes. Otherwise nothing shows the rotation.
+/// At least three quarters of the modules must have contents, such as shapes, that no other module
+/// of the row has. With fewer distinct modules, nothing would show the rotation.
 pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -109,7 +111,7 @@ pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Re
     Some(changed)
 }
 
-/// Moves each module of a row by `by` positions to the front, and those at the front to the end.
+/// Moves each module of a row by `by` positions to the front, and the front modules to the end.
 fn rotate(recording: &Recording, forest: &Forest, row: &[usize], by: usize, moves: &mut [i64]) {
     let event = |at: usize| &recording.events[at];
     let mut free = event(row[0]).start;
@@ -128,7 +130,7 @@ fn rotate(recording: &Recording, forest: &Forest, row: &[usize], by: usize, move
     }
 }
 
-/// The list that contains a call.
+/// The list of siblings that contains a call.
 fn siblings(forest: &Forest, at: usize) -> &[usize] {
     let top = || forest.threads.iter().find(|roots| roots.contains(&at));
     match forest.parents[at] {

@@ -1,4 +1,4 @@
-//! A recording → one that starts in the middle of a step, or whose steps run in another order.
+//! Starts a recording in the middle of a step, or reorders its steps.
 
 use super::repeating::{place_of_step, step_number};
 use super::{Forest, Kind, Recording, SplitMix};
@@ -6,10 +6,11 @@ use crate::support::recording::Event;
 use crate::support::score::{likeness, without_addresses};
 use std::collections::BTreeMap;
 
-/// Starts the recording at a random point in the middle half of the first step. Calls that end before it are
-/// missing on all threads, with the GPU events of their launches. Calls that span it start there: each a
-/// nanosecond after the call above it, so that the order in the file does not matter. Without recorded steps, the
-/// whole recording is one step.
+/// Starts the recording at a random point in the middle half of the first step. Calls that end
+/// before this point are missing on all threads, and so are the GPU events of their launches. Calls
+/// that span this point start there. Each such call starts one nanosecond after its parent, so the
+/// order in the file does not matter. Without recorded steps, the whole recording is treated as one
+/// step.
 pub(super) fn start_in_the_middle(
     recording: &Recording,
     random: &mut SplitMix,
@@ -27,7 +28,7 @@ pub(super) fn start_in_the_middle(
         marked[at] = forest.parents[at].is_some_and(|launch| marked[launch]);
     }
     let mut changed = recording.clone();
-    // Calls above a call that spans the point also span it, and come earlier in preorder.
+    // Ancestors of a call that spans the cut also span it, and come earlier in preorder.
     let spans = |at: &usize| events[*at].start < cut && !marked[*at];
     let on_host = |at: &usize| events[*at].kind.is_host() && spans(at);
     let mut open: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -49,7 +50,8 @@ pub(super) fn start_in_the_middle(
     changed.events.iter().any(|event| event.kind.is_host()).then_some(changed)
 }
 
-/// Whether an event is missing if the recording starts at `cut`. A linked GPU event depends on its launch.
+/// Whether an event is missing if the recording starts at `cut`. A linked GPU event is missing if
+/// its launch is.
 fn is_before(event: &Event, cut: i64) -> bool {
     match event.kind {
         Kind::Op | Kind::Frame | Kind::Runtime | Kind::Annotation => event.end <= cut,
@@ -58,12 +60,12 @@ fn is_before(event: &Event, cut: i64) -> bool {
     }
 }
 
-/// Swaps two adjacent recorded steps, on all threads, with the GPU events of their launches. The profiler numbers
-/// steps in the order in which they run, so the numbers stay in place.
+/// Swaps two adjacent recorded steps, on all threads, with the GPU events of their launches. Step
+/// numbers stay in place, because the profiler numbers steps in the order in which they run.
 ///
-/// The steps must differ in the name or the arguments of an op. Otherwise nothing shows that they were swapped.
-/// `None` if there are fewer than three steps, no two adjacent ones differ, or calls of some thread span the
-/// border between two steps.
+/// The two steps must differ in the name or the arguments of an op. If the steps were equal,
+/// nothing would show that they were swapped. Returns `None` if there are fewer than three steps,
+/// if no two adjacent steps differ, or if calls of some thread span the boundary between two steps.
 pub(super) fn reorder(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let mut steps: Vec<&Event> =
@@ -96,7 +98,7 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     let by = [cuts[2] - cuts[1], cuts[0] - cuts[1]];
     let mut changed = recording.clone();
     for (event, step) in changed.events.iter_mut().zip(&step_of) {
-        // The range of a step on the GPU starts later than the step, so its name decides.
+        // On the GPU, the range of a step starts later than the step itself, so the name decides.
         let named =
             numbers.iter().position(|name| event.kind == Kind::Annotation && event.name == *name);
         if let Some(step) = named.or(*step) {
@@ -109,7 +111,8 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     Some(changed)
 }
 
-/// A point in time in each of the ranges at which no call is open, except calls that contain both steps.
+/// For each of the ranges, a point in time at which no call is open, except calls that contain both
+/// steps.
 fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
     let (from, until) = (ranges[0].0, ranges[2].1);
     let inner: Vec<&Event> = recording
@@ -130,12 +133,12 @@ fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
     Some([cut(ranges[0])?, cut(ranges[1])?, cut(ranges[2])?])
 }
 
-/// Whether an event is the range of a step on the host.
+/// Whether an event is the host range of a step.
 fn is_step(event: &Event) -> bool {
     step_number(event).is_some()
 }
 
-/// The step (0 or 1) that an event moves with, if any.
+/// The step (0 or 1) with which an event moves, if any.
 fn step_of(recording: &Recording, forest: &Forest, at: usize, cuts: [i64; 3]) -> Option<usize> {
     let event = match recording.events[at].kind {
         Kind::Gpu => &recording.events[forest.parents[at].unwrap_or(at)],

@@ -1,4 +1,5 @@
-//! GPU work in unusual positions: outside the tree, without an op, overlapping, or absent.
+//! Phenomena with GPU work in unusual positions: outside the tree, without an op, overlapping, or
+//! absent.
 
 use super::pair;
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -58,7 +59,7 @@ pub(super) fn overlapping_kernels() -> PerSide<String> {
     )
 }
 
-/// No GPU at all: the time of the ops themselves is compared.
+/// Neither trace has a GPU, so the time of the ops themselves is compared.
 pub(super) fn cpu_only() -> PerSide<String> {
     let program = |pause: f64| {
         TraceBuilder::cuda().header("deviceProperties", json!([])).thread("main", move |t| {

@@ -1,4 +1,5 @@
-//! One op, two back ends: the calls below the op have different names, depths and launches.
+//! Phenomena with one op and two back ends: the calls below the op have different names, depths and
+//! launches.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -11,7 +12,7 @@ const FLASH: &str =
     "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)";
 const EFFICIENT: &str = "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(AttentionKernel::Params)";
 
-/// Attention uses another back end: the op below it does the same work under another name.
+/// Attention uses a different back end: the op below it does the same work under a different name.
 pub(super) fn rename() -> PerSide<String> {
     let attention = |backend: &'static str, kernel: &'static str, micros: f64| {
         TraceBuilder::cuda().thread("main", move |t| {
@@ -31,7 +32,7 @@ pub(super) fn rename() -> PerSide<String> {
     )
 }
 
-/// MIOpen adds the bias inside its op, cuDNN leaves it to `aten::_convolution`.
+/// MIOpen adds the bias inside its op, while cuDNN leaves it to `aten::_convolution`.
 pub(super) fn bias_add() -> PerSide<String> {
     pair(TraceBuilder::rocm().thread("main", miopen), TraceBuilder::cuda().thread("main", cudnn))
 }
@@ -72,7 +73,7 @@ fn add_bias(t: &mut HostThread<'_>, micros: f64) {
     });
 }
 
-/// cuBLAS clears a workspace before its kernel, hipBLASLt does not.
+/// cuBLAS clears a workspace before its kernel, while hipBLASLt does not.
 pub(super) fn memset_on_one_side() -> PerSide<String> {
     let linear = Op::new("aten::addmm").dims(&[&[64], &[32, 128], &[128, 64]]);
     let other = linear.clone();
@@ -89,7 +90,7 @@ pub(super) fn memset_on_one_side() -> PerSide<String> {
     )
 }
 
-/// A captured step: all its kernels are below one graph launch. The candidate has one more kernel.
+/// All kernels of a captured step are below one graph launch. The candidate has one more kernel.
 pub(super) fn graph_launch() -> PerSide<String> {
     let replay = |trace: TraceBuilder, api: &'static str, last: &'static [&'static str]| {
         trace.thread("main", move |t| {

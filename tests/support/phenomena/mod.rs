@@ -1,7 +1,7 @@
-//! Differences found in real pairs of traces, each as two traces that are as small as possible.
+//! Phenomena found in real pairs of traces, each as two traces that are as small as possible.
 //!
-//! Each phenomenon has a folder in `tests/fixtures` with a README that describes it and the two traces,
-//! which the example `make_fixtures` writes from the closures here.
+//! Each phenomenon has a folder in `tests/fixtures` with a README and the two traces. The example
+//! `make_fixtures` writes these traces from the closures here.
 
 mod gpu_work;
 mod lowering;
@@ -19,12 +19,12 @@ use tracetree::PerSide;
 /// One way in which two traces differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Phenomenon {
-    /// Name of its folder and of its snapshot.
+    /// Name of the phenomenon's folder and of its snapshot.
     pub name: &'static str,
     build: fn() -> PerSide<String>,
 }
 
-/// All phenomena, by name.
+/// All phenomena, sorted by name.
 pub const ALL: [Phenomenon; 22] = [
     Phenomenon { name: "backward_thread", build: threads::backward_thread },
     Phenomenon { name: "bias_add", build: lowering::bias_add },
@@ -51,10 +51,10 @@ pub const ALL: [Phenomenon; 22] = [
 ];
 
 impl Phenomenon {
-    /// The phenomenon of this name.
+    /// The phenomenon with this name.
     ///
     /// # Panics
-    /// If there is none, because a test misspells the name.
+    /// Panics if there is no such phenomenon, because a test misspells the name.
     pub fn of(name: &str) -> Phenomenon {
         *ALL.iter().find(|known| known.name == name).expect("the name of a phenomenon")
     }
@@ -64,12 +64,12 @@ impl Phenomenon {
         (self.build)().map(|json| one_event_a_line(&json))
     }
 
-    /// Its folder.
+    /// The folder of the phenomenon.
     pub fn folder(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(self.name)
     }
 
-    /// The files of its folder.
+    /// The two trace files of the phenomenon.
     pub fn files(&self) -> PerSide<PathBuf> {
         PerSide::new("baseline.json", "candidate.json").map(|file| self.folder().join(file))
     }
@@ -80,7 +80,7 @@ fn pair(baseline: TraceBuilder, candidate: TraceBuilder) -> PerSide<String> {
     PerSide::new(baseline.json(), candidate.json())
 }
 
-/// The trace with one event per line, so that a diff of the file is readable.
+/// Writes a trace with one event per line, so that a diff of the file is readable.
 fn one_event_a_line(json: &str) -> String {
     let mut trace: Value = serde_json::from_str(json).expect("the builder writes JSON");
     let fields = trace.as_object_mut().expect("a trace is an object");

@@ -1,4 +1,4 @@
-//! Siblings that are dropped, inserted, swapped or renumbered.
+//! Phenomena with siblings that are dropped, inserted, swapped or renumbered.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -11,7 +11,7 @@ fn pointwise(t: &mut HostThread<'_>, name: &str, micros: f64) {
     });
 }
 
-/// A block whose ops are below one common op, as in an autograd function.
+/// A block whose ops are below a common op, as in an autograd function.
 fn block(names: &[&str]) -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.op("MyBlock", |t| {
@@ -22,7 +22,7 @@ fn block(names: &[&str]) -> TraceBuilder {
     })
 }
 
-/// The candidate has lost its `aten::mul`.
+/// The candidate lacks the op `aten::mul`.
 pub(super) fn dropped_op() -> PerSide<String> {
     pair(block(&["aten::mul", "aten::exp", "aten::sum"]), block(&["aten::exp", "aten::sum"]))
 }
@@ -64,7 +64,7 @@ pub(super) fn module_numbers() -> PerSide<String> {
     )
 }
 
-/// The same steps, recorded after a longer warm-up.
+/// The candidate has the same steps, recorded after a longer warm-up.
 pub(super) fn step_numbers() -> PerSide<String> {
     let steps = |first: u32, micros: f64| {
         TraceBuilder::cuda().thread("main", move |t| {

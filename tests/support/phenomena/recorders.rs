@@ -1,15 +1,16 @@
-//! The same program as recorders of different years wrote it, and the effect of their clocks on nesting.
+//! Phenomena of recording the same program with profilers of different years, and the effect of
+//! their clocks on nesting.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::{Map, Value, json};
 use tracetree::PerSide;
 
-/// 2021-11-20 in µs since the epoch. Recorders wrote such times before traces had a base time.
+/// 2021-11-20 in µs since the epoch. Profilers wrote such times before traces had a base time.
 const EPOCH: i64 = 1_637_400_000_000_000;
 
-/// Two ops with one launch each. There are no Python frames because old recorders wrote none. The query in
-/// front makes the correlation ids differ from the external ids of the ops.
+/// Two ops with one launch each. The program has no Python frames, because old profilers recorded
+/// none. The query at the start makes the correlation ids differ from the external ids of the ops.
 fn program() -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.call("cudaStreamIsCapturing");
@@ -23,17 +24,18 @@ fn launching(t: &mut HostThread<'_>, op: &str, kernel: &str, micros: f64) {
     t.op(Op::new(op).dims(&[&[8, 64]]).types(&["float"]), |t| t.kernel(kernel, micros));
 }
 
-/// The profiler of 2021, compared with today's.
+/// A trace in the format of 2021, compared with one in the current format.
 pub(super) fn format_2021() -> PerSide<String> {
     PerSide::new(rewritten(&program().json(), to_2021), program().json())
 }
 
-/// torch 1.12 to 2.2: the `External id` of a GPU event repeats its correlation id, so it names a wrong op.
+/// In traces of torch 1.12 to 2.2, the `External id` of a GPU event repeats its correlation id, so
+/// it names the wrong op.
 pub(super) fn external_id_era() -> PerSide<String> {
     PerSide::new(rewritten(&program().json(), to_external_id_era), program().json())
 }
 
-/// Applies `change` to each event, and converts all times to whole µs since the epoch.
+/// Applies `change` to each event of a trace, and converts all times to whole µs since the epoch.
 fn rewritten(json: &str, change: fn(&mut Map<String, Value>)) -> String {
     let mut trace: Value = serde_json::from_str(json).expect("the builder writes JSON");
     let fields = trace.as_object_mut().expect("a trace is an object");
@@ -48,7 +50,7 @@ fn rewritten(json: &str, change: fn(&mut Map<String, Value>)) -> String {
     trace.to_string()
 }
 
-/// Truncates start and end to whole µs, as those recorders did.
+/// Truncates start and end to whole µs, as the profilers of 2021 did.
 fn whole_micros(event: &mut Map<String, Value>) {
     let number = |event: &Map<String, Value>, key: &str| event.get(key).and_then(Value::as_f64);
     let Some(start) = number(event, "ts") else { return };
@@ -87,7 +89,8 @@ fn to_external_id_era(event: &mut Map<String, Value>) {
     }
 }
 
-/// Clocks that disagree. An overlap of up to 1 µs is noise; a larger one is an artefact that is counted.
+/// The clocks of two calls disagree. An overlap of up to 1 µs is noise; a larger overlap is counted
+/// as an artifact.
 pub(super) fn bleeding_calls() -> PerSide<String> {
     let ops = |starts: [f64; 4]| {
         let [relu, sum, exp, copy] = starts;
@@ -99,7 +102,7 @@ pub(super) fn bleeding_calls() -> PerSide<String> {
             .event(call("cuda_runtime", "cudaLaunchKernel", copy + 12.0, 4.0, Some(1)))
             .event(kernel("copy_kernel", copy + 18.0, 9.0, 1))
     };
-    // Candidate: sum starts 0.4 us before relu ends, copy_ 14 us before exp ends.
+    // In the candidate, sum starts 0.4 µs before relu ends, and copy_ starts 14 µs before exp ends.
     pair(ops([100.0, 120.0, 140.0, 160.0]), ops([100.0, 119.6, 140.0, 146.0]))
 }
 

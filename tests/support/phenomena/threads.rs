@@ -1,10 +1,10 @@
-//! Work on several host threads, whose numbers and roles differ between runs.
+//! Phenomena with several host threads, whose numbers and roles differ between runs.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::PerSide;
 
-/// In the candidate, two threads start in reverse order, so each has the other's number.
+/// In the candidate, two threads start in reverse order, so their numbers are swapped.
 pub(super) fn threads_exchanged() -> PerSide<String> {
     let start = TraceBuilder::cuda;
     pair(
@@ -28,12 +28,13 @@ fn compute(t: &mut HostThread<'_>) {
     });
 }
 
-/// Forward on the main thread, backward on the autograd thread. The candidate has a second layer.
+/// The forward pass is on the main thread, the backward pass on the autograd thread. The candidate
+/// has a second layer.
 pub(super) fn backward_thread() -> PerSide<String> {
     pair(training(&[1]), training(&[1, 2]))
 }
 
-/// A layer for each sequence number, and its backward in reverse.
+/// A trace with a layer for each sequence number, and the backward pass in reverse order.
 fn training(sequences: &[i64]) -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.frame("train.py(8): forward", |t| {
@@ -64,7 +65,7 @@ fn backward(t: &mut HostThread<'_>, sequence: i64) {
     });
 }
 
-/// The width of a layer depends on its number, so all layers differ in their shapes.
+/// A linear op whose width depends on the layer, so that all layers have different shapes.
 fn linear(name: &str, layer: i64) -> Op {
     Op::new(name).dims(&[&[32, 64 * layer], &[64 * layer, 64]])
 }

@@ -1,4 +1,5 @@
-//! Calls that enclose other calls on one side only, and calls that have no counterpart at all.
+//! Phenomena with calls that enclose other calls on one side only, and calls without any
+//! counterpart.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -7,7 +8,7 @@ use tracetree::PerSide;
 const GEMM: &str = "gemm_bf16_128x64";
 const NORM: &str = "layer_norm_kernel";
 
-/// A linear layer. Both sides contain it, as well as [`norm`].
+/// A linear layer. Both sides contain this layer, and also [`norm`].
 fn linear(t: &mut HostThread<'_>) {
     t.op(Op::new("aten::linear").dims(&[&[32, 128], &[64, 128]]), |t| {
         t.op("aten::addmm", |t| t.kernel(GEMM, 20.0));
@@ -24,7 +25,7 @@ fn trace(body: impl FnOnce(&mut HostThread<'_>)) -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| t.frame("model.py(5): forward", body))
 }
 
-/// A decorator puts one frame around a layer.
+/// In the candidate, a decorator adds a frame around a layer.
 pub(super) fn wrapper() -> PerSide<String> {
     pair(
         trace(|t| {
@@ -38,7 +39,7 @@ pub(super) fn wrapper() -> PerSide<String> {
     )
 }
 
-/// A compiler puts a frame, an op and another frame around a layer.
+/// In the candidate, a compiler adds a frame, an op and a second frame around a layer.
 pub(super) fn wrappers_in_wrappers() -> PerSide<String> {
     pair(
         trace(|t| {
@@ -56,7 +57,7 @@ pub(super) fn wrappers_in_wrappers() -> PerSide<String> {
     )
 }
 
-/// Each side has its own wrapper, around a different layer.
+/// Each side has a wrapper around a different layer.
 pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     pair(
         trace(|t| {
@@ -70,7 +71,7 @@ pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     )
 }
 
-/// An op on one side only, without a common op above it.
+/// One side has an op without a common op above it.
 pub(super) fn nothing_in_common() -> PerSide<String> {
     pair(
         trace(|t| {

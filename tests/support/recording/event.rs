@@ -1,11 +1,11 @@
-//! One JSON event ↔ an [`Event`] with times in ns.
+//! Converts a JSON event to and from an [`Event`] with times in ns.
 
 use super::Args;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The kind of an event, as changes distinguish it.
+/// The kind of an event, as far as changes distinguish kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// `cpu_op`.
@@ -18,17 +18,17 @@ pub enum Kind {
     Gpu,
     /// A user annotation, on the host or on the GPU.
     Annotation,
-    /// Metadata: it has no time and never changes.
+    /// Metadata, which has no time and never changes.
     Other,
 }
 
 impl Kind {
-    /// Whether it is a call on a host thread.
+    /// Whether events of this kind are calls on a host thread.
     pub fn is_host(self) -> bool {
         matches!(self, Kind::Op | Kind::Frame | Kind::Runtime)
     }
 
-    /// The kind of a complete event of this category, by its old and new names.
+    /// The kind of a complete event with this category, by old and new category names.
     fn of(category: &str) -> Option<Kind> {
         match category {
             "cpu_op" | "Operator" => Some(Kind::Op),
@@ -51,9 +51,9 @@ pub type Lane = (Arc<str>, Arc<str>);
 /// An event of a [`super::Recording`].
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Number of this event in the recording that was read; none for an event that was added.
+    /// Number of this event in the recording that was read; `None` for an event that was added.
     pub origin: Option<u32>,
-    /// What it is.
+    /// The kind of the event.
     pub kind: Kind,
     /// `cat`.
     pub category: Arc<str>,
@@ -61,9 +61,9 @@ pub struct Event {
     pub name: Arc<str>,
     /// `pid` and `tid`.
     pub lane: Lane,
-    /// When it starts, in ns after the earliest event.
+    /// Start time, in ns after the earliest event.
     pub start: i64,
-    /// When it ends (exclusive), in ns.
+    /// End time (exclusive), in ns after the earliest event.
     pub end: i64,
     /// `args.correlation`, unless it links nothing (0, -1).
     pub correlation: Option<i64>,
@@ -110,7 +110,7 @@ impl Event {
         }
     }
 
-    /// Gives it another correlation id.
+    /// Sets the correlation id of the event.
     #[must_use]
     pub fn correlated(mut self, id: i64) -> Event {
         self.correlation = Some(id);
@@ -118,7 +118,7 @@ impl Event {
         self
     }
 
-    /// Moves it in time, in ns.
+    /// Moves the event in time, in ns.
     #[must_use]
     pub fn moved(mut self, by: i64) -> Event {
         self.start += by;
@@ -142,7 +142,7 @@ impl Event {
     }
 }
 
-/// ns, displayed as µs with three decimals.
+/// A time in ns, displayed as µs with three decimals.
 struct Micros(i64);
 
 impl std::fmt::Display for Micros {
@@ -151,7 +151,8 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// ns from a field in µs, which is a number or text. Whole numbers are exact even if a double is not.
+/// Reads a time in ns from a field in µs, which is a number or text. Whole numbers are converted
+/// exactly, even if a double could not represent them.
 pub(super) fn nanos(value: Option<&Value>) -> Option<i64> {
     if let Some(micros) = whole(value) {
         return micros.checked_mul(1000);

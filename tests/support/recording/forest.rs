@@ -1,4 +1,4 @@
-//! The events of a recording → their nesting: host calls by time, GPU events by correlation.
+//! Nests the events of a recording: host calls by time, GPU events by correlation.
 
 use super::event::{Event, Kind};
 use std::cmp::Reverse;
@@ -7,17 +7,17 @@ use std::collections::HashMap;
 /// Parents and children of all events of a recording, by position.
 #[derive(Debug)]
 pub struct Forest {
-    /// The call above, or the launch of a GPU event.
+    /// The caller of each host call, and the launch of each GPU event.
     pub parents: Vec<Option<usize>>,
-    /// The events directly below, in time order.
+    /// The children of each event, in time order.
     pub children: Vec<Vec<usize>>,
-    /// Host calls without a parent, by time; one list per thread.
+    /// Host calls without a parent in time order, as one list per thread.
     pub threads: Vec<Vec<usize>>,
     /// Host calls and linked GPU events, each after its parent.
     pub preorder: Vec<usize>,
-    /// The number of host calls in the subtree, including the event itself.
+    /// Number of host calls in each event's subtree, including the event itself.
     pub sizes: Vec<u32>,
-    /// Whether a GPU event is in the subtree.
+    /// Whether each event's subtree contains a GPU event.
     pub on_gpu_path: Vec<bool>,
 }
 
@@ -39,7 +39,7 @@ impl Forest {
         forest
     }
 
-    /// All positions in the subtree of `root`, `root` first.
+    /// All positions in the subtree of `root`, starting with `root`.
     pub fn subtree(&self, root: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let mut open = vec![root];
@@ -50,7 +50,7 @@ impl Forest {
         found
     }
 
-    /// All lists of siblings, each with the call above them.
+    /// All lists of siblings, each with its parent.
     pub fn sibling_lists(&self) -> impl Iterator<Item = (Option<usize>, &[usize])> {
         let tops = self.threads.iter().map(|roots| (None, roots.as_slice()));
         let below = self.children.iter().enumerate().map(|(at, list)| (Some(at), list.as_slice()));
@@ -115,7 +115,8 @@ impl Forest {
     }
 }
 
-/// Positions of the wanted events: thread by thread, by start, the longer first, then file order.
+/// Positions of the wanted events, sorted by thread, then start, then length (longer first), then
+/// file order.
 pub(super) fn by_lane_and_time(events: &[Event], wanted: impl Fn(&Event) -> bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..events.len()).filter(|&at| wanted(&events[at])).collect();
     order.sort_by_cached_key(|&at| {

@@ -1,4 +1,4 @@
-//! Host calls as recorded → the same calls, none of which ends after its parent.
+//! Clips recorded host calls so that none of them ends after its parent.
 //!
 //! ```text
 //! parent |--------|          parent |--------|
@@ -9,7 +9,7 @@
 use super::event::{Event, Lane};
 use super::forest::by_lane_and_time;
 
-/// An overlap of up to this many ns with an earlier call that ends first is timer noise.
+/// An overlap of at most this many ns with an earlier call that ends first is timer noise.
 const NOISE: i64 = 1_000;
 
 /// Clips the spans of host calls so that any two on one thread are nested or disjoint.

@@ -1,8 +1,8 @@
-//! The JSON of any trace → its host calls, GPU events and annotations, which can then be changed and written
-//! again. Each event remembers its number in the trace that was read.
+//! Reads the host calls, GPU events and annotations of any trace from JSON, so that they can be
+//! changed and written again. Each event remembers its number in the trace that was read.
 //!
-//! Spans that end after their parent are clipped when reading, so that changes of a recording preserve its
-//! nesting. Flow arrows and counters are left out.
+//! Spans that end after their parent are clipped when reading, so changes of a recording preserve
+//! its nesting. Flow arrows and counters are omitted.
 
 mod event;
 mod forest;
@@ -23,7 +23,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads a trace: an object with `traceEvents`, or a bare array; `None` if it is neither.
+    /// Reads a trace, which is an object with `traceEvents` or a bare array; `None` if it is
+    /// neither.
     pub fn read(json: &[u8]) -> Option<Recording> {
         let (header, events) = split(serde_json::from_slice(json).ok()?)?;
         let origin = earliest(&events);
@@ -36,7 +37,7 @@ impl Recording {
         Some(recording)
     }
 
-    /// The trace as JSON text; the uid of an event is its position in [`Recording::events`].
+    /// The trace as JSON text. The uid of an event is its position in [`Recording::events`].
     pub fn write(&self) -> Vec<u8> {
         let mut text = String::from("{");
         for (key, value) in &self.header {
@@ -92,7 +93,8 @@ impl Recording {
         self.events = events;
     }
 
-    /// Inserts the `rooms` into the timeline: later events move, and events that span a room grow.
+    /// Inserts the `rooms` (time intervals) into the timeline: later events move, and events that
+    /// span a room grow.
     pub fn make_room(&mut self, rooms: &Rooms) {
         for event in self.events.iter_mut().filter(|event| event.kind != Kind::Other) {
             let start = event.start + rooms.until(event.start);
@@ -107,17 +109,18 @@ impl Recording {
     }
 }
 
-/// Stretches of time to be inserted, in ns.
+/// Time intervals ("rooms") to be inserted, in ns.
 #[derive(Debug)]
 pub struct Rooms {
-    /// The times at which the stretches are inserted, in ascending order.
+    /// The times at which the rooms are inserted, in ascending order.
     at: Vec<i64>,
-    /// For each room, the total length of the rooms before it; at the end, that of all rooms.
+    /// For each room, the total length of the rooms before it. The last entry is the total length
+    /// of all rooms.
     sums: Vec<i64>,
 }
 
 impl Rooms {
-    /// Rooms from (when, how long), in any order.
+    /// Rooms from (time, length), in any order.
     pub fn new(mut rooms: Vec<(i64, i64)>) -> Self {
         rooms.sort_unstable();
         let mut sums = vec![0];
@@ -127,18 +130,20 @@ impl Rooms {
         Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
     }
 
-    /// By how much an event that starts at `time` moves.
+    /// The time by which an event that starts at `time` moves, in ns.
     pub fn until(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// By how much an event that ends at `time` moves. A room at `time` begins at `time` plus this.
+    /// The time by which an event that ends at `time` moves, in ns. A room at `time` begins at
+    /// `time` plus this distance.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }
 }
 
-/// The other fields, and the events. The `metadata` block is left out because it may contain secrets.
+/// Splits a trace into its events and its other fields. The `metadata` block is omitted because it
+/// may contain secrets.
 fn split(trace: Value) -> Option<(Map<String, Value>, Vec<Value>)> {
     match trace {
         Value::Array(events) => Some((Map::new(), events)),

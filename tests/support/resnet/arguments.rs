@@ -1,13 +1,13 @@
-//! A name and arguments → an op with the shapes, strides, types and values that PyTorch records.
+//! Builds ops with the shapes, strides, types and values that PyTorch records.
 
 use crate::support::trace_builder::Op;
 
 /// One argument of an op.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Arg<'a> {
-    /// A contiguous tensor of `float`.
+    /// A contiguous tensor of type `float`.
     Tensor(&'a [i64]),
-    /// A contiguous tensor of `long int`.
+    /// A contiguous tensor of type `long int`.
     Index(&'a [i64]),
     /// A list, as text.
     List(&'a str),

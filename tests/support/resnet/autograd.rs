@@ -1,11 +1,11 @@
-//! What the forward pass saved → the ops of the backward pass, on the autograd thread.
+//! Runs the ops of the backward pass on the autograd thread, from what the forward pass saved.
 
 use super::arguments::{Arg, op};
 use super::lowering::{Conv, elements};
 use super::{BATCH, CLASSES, Script, kernels};
 use crate::support::trace_builder::HostThread;
 
-/// What a forward op saved for its backward op.
+/// The data that a forward op saved for its backward op.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Saved {
     Conv(Conv),
@@ -44,7 +44,7 @@ impl Tape {
         self.saved.push((sequence, saved));
     }
 
-    /// Records the two ops of the loss.
+    /// Records the two ops that compute the loss.
     pub(super) fn loss(&mut self, softmax: i64, loss: i64) {
         self.push(softmax, Saved::Softmax);
         self.push(loss, Saved::Loss);
@@ -52,7 +52,7 @@ impl Tape {
 }
 
 impl Script {
-    /// Runs the backward ops, the last forward op first.
+    /// Runs the backward ops, starting with that of the last forward op.
     pub(super) fn run_tape(&mut self, t: &mut HostThread<'_>) {
         while let Some((sequence, saved)) = self.tape.saved.pop() {
             self.node(t, sequence, saved);
@@ -162,7 +162,7 @@ impl Script {
         t.leaf(op("aten::view", &[Arg::Tensor(&[1, CLASSES]), Arg::List("[10]")]));
     }
 
-    /// `aten::t` of a matrix, with a sequence number if it is a forward op.
+    /// Runs `aten::t` on a matrix, with a sequence number if it is a forward op.
     pub(super) fn transpose(&self, t: &mut HostThread<'_>, dims: &[i64], forward: Option<i64>) {
         let matrix = [Arg::Tensor(dims), Arg::Scalar("0"), Arg::Scalar("1")];
         let outer = op("aten::t", &matrix[..1]);
@@ -175,7 +175,7 @@ impl Script {
     }
 }
 
-/// Shapes of the parameters whose gradients a node produces.
+/// Shapes of the parameters whose gradients an autograd node produces.
 fn parameters_of(saved: Saved) -> Vec<Vec<i64>> {
     match saved {
         Saved::Conv(conv) => vec![conv.weight.to_vec(), vec![conv.weight[0]]],

@@ -1,4 +1,4 @@
-//! Bytes or operations → the duration of a kernel on a GPU, with realistic scatter.
+//! Computes the durations of kernels on a GPU from bytes or operations, with realistic scatter.
 
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
@@ -10,12 +10,12 @@ pub(super) struct Gpu {
 }
 
 impl Gpu {
-    /// The GPU of a platform; the scatter is the same in every run.
+    /// The GPU of a platform. The scatter is the same in every run.
     pub(super) fn new(platform: Platform) -> Self {
         Gpu { platform, random: SplitMix::new(20_260_101) }
     }
 
-    /// µs of a kernel that moves this many bytes.
+    /// Duration in µs of a kernel that moves this many bytes.
     pub(super) fn stream(&mut self, bytes: i64) -> f64 {
         let (floor, bytes_per_micro) = match self.platform {
             Platform::Cuda => (1.7, 1_900_000.0),
@@ -24,7 +24,7 @@ impl Gpu {
         self.scatter(floor + bytes as f64 / bytes_per_micro)
     }
 
-    /// µs of a kernel that does this many multiplications of a convolution or matrix product.
+    /// Duration in µs of a convolution or matrix product with this many multiplications.
     pub(super) fn product(&mut self, multiplications: i64) -> f64 {
         let (floor, per_micro) = match self.platform {
             Platform::Cuda => (4.1, 88_000_000.0),
@@ -33,12 +33,12 @@ impl Gpu {
         self.scatter(floor + multiplications as f64 / per_micro)
     }
 
-    /// µs of a copy between host and GPU.
+    /// Duration in µs of a copy between host and GPU.
     pub(super) fn transfer(&mut self, bytes: i64) -> f64 {
         self.scatter(1.6 + bytes as f64 / 21_000.0)
     }
 
-    /// Adds or subtracts up to 3%, in whole ns.
+    /// Adds or subtracts up to 3%, rounded to whole ns.
     fn scatter(&mut self, micros: f64) -> f64 {
         let factor = 0.97 + self.random.below(601) as f64 / 10_000.0;
         (micros * factor * 1000.0).round() / 1000.0

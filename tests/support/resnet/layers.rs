@@ -1,4 +1,4 @@
-//! The network, module by module → the forward pass, which records on the tape what backward needs.
+//! Runs the forward pass module by module, and records on the tape what backward needs.
 
 use super::arguments::{Arg, op};
 use super::autograd::Saved;
@@ -7,10 +7,10 @@ use super::{CLASSES, IMAGE, Script, kernels};
 use crate::support::trace_builder::{HostThread, Platform};
 use std::collections::BTreeMap;
 
-/// Channels and stride of the stages; each has two blocks.
+/// Channels and stride of each stage; a stage has two blocks.
 const STAGES: [(i64, i64); 3] = [(32, 1), (64, 2), (128, 2)];
 
-/// One forward pass: it numbers the modules as PyTorch does, by class.
+/// One forward pass, which numbers modules by class as PyTorch does.
 pub(super) struct Layers<'s> {
     script: &'s mut Script,
     instances: BTreeMap<&'static str, u32>,
@@ -22,7 +22,7 @@ impl<'s> Layers<'s> {
         Layers { script, instances: BTreeMap::new() }
     }
 
-    /// Stem, stages, pooling and the classifier.
+    /// Runs the stem, the stages, pooling and the classifier.
     pub(super) fn network(&mut self, t: &mut HostThread<'_>) {
         self.module(t, "ResNet", "train.py(41): forward", |layers, t| {
             let stem = Conv { input: IMAGE, weight: [STAGES[0].0, 3, 3, 3], stride: 1 };
@@ -196,7 +196,7 @@ impl<'s> Layers<'s> {
         self.linear(t, &features);
     }
 
-    /// An op that only this platform's branch of the script has.
+    /// Runs an op that only this platform's branch of the script has.
     fn copy_features(&mut self, t: &mut HostThread<'_>, features: &[i64; 2]) {
         let args = [Arg::Tensor(features), Arg::Nothing];
         t.op(op("aten::clone", &args), |t| {

@@ -1,4 +1,5 @@
-//! A convolution, batch norm or matrix product → the backend's op and launches on each platform.
+//! Lowers convolutions, batch norms and matrix products to the backend's op and launches on each
+//! platform.
 
 use super::arguments::{Arg, op};
 use super::{Script, kernels};
@@ -13,13 +14,13 @@ pub(super) struct Conv {
 }
 
 impl Conv {
-    /// Shape of the result. Only the stride changes the size of the image.
+    /// Shape of the convolution's result. Only the stride changes the size of the image.
     pub(super) fn output(&self) -> [i64; 4] {
         let [batch, _, height, width] = self.input;
         [batch, self.weight[0], height / self.stride, width / self.stride]
     }
 
-    /// The arguments, which own the texts that the lists borrow.
+    /// The arguments of the convolution, which own the texts that the lists borrow.
     pub(super) fn arguments(&self) -> ConvArguments {
         ConvArguments {
             conv: *self,
@@ -51,8 +52,9 @@ pub(super) struct ConvArguments {
 }
 
 impl ConvArguments {
-    /// As `aten::_convolution` takes them: image, weight, bias, stride, padding, dilation, transposed,
-    /// output padding, groups, four flags of the backends. `aten::convolution` takes the first nine.
+    /// The arguments as `aten::_convolution` takes them: image, weight, bias, stride, padding,
+    /// dilation, transposed, output padding, groups, four flags of the backends.
+    /// `aten::convolution` takes the first nine of these arguments.
     pub(super) fn list(&self) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -70,8 +72,9 @@ impl ConvArguments {
         list
     }
 
-    /// As `aten::convolution_backward` takes them after the gradient: image, weight, sizes of the bias,
-    /// stride, padding, dilation, transposed, output padding, groups, and which gradients are wanted.
+    /// The arguments as `aten::convolution_backward` takes them after the gradient: image, weight,
+    /// sizes of the bias, stride, padding, dilation, transposed, output padding, groups, and which
+    /// gradients are wanted.
     pub(super) fn of_backward(&self) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -81,7 +84,7 @@ impl ConvArguments {
         list
     }
 
-    /// The arguments as the backends take them: the padding before the stride, and no bias for cuDNN.
+    /// The arguments as the backends take them: padding before stride, and no bias for cuDNN.
     fn of_backend(&self, platform: Platform) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -109,7 +112,8 @@ impl ConvArguments {
 }
 
 impl Script {
-    /// The calls below `aten::_convolution`: on ROCm, the bias is added inside the backend's op.
+    /// Runs the calls below `aten::_convolution`. On ROCm, the bias is added inside the backend's
+    /// op.
     pub(super) fn convolve(&mut self, t: &mut HostThread<'_>, conv: &Conv) {
         let arguments = conv.arguments();
         let args = arguments.of_backend(self.platform);
@@ -146,7 +150,7 @@ impl Script {
         );
     }
 
-    /// The calls below `aten::convolution_backward`.
+    /// Runs the calls below `aten::convolution_backward`.
     pub(super) fn convolve_backward(&mut self, t: &mut HostThread<'_>, conv: &Conv) {
         let (output, weight) = (conv.output(), Arg::Tensor(&conv.weight));
         match self.platform {
@@ -172,7 +176,7 @@ impl Script {
         });
     }
 
-    /// MIOpen's implicit matrix product, between transposing copies.
+    /// Runs MIOpen's implicit matrix product, between transposing copies.
     fn igemm(&mut self, t: &mut HostThread<'_>, direction: &str, conv: &Conv) {
         let tile = conv.tile();
         let product = format!(
@@ -189,7 +193,7 @@ impl Script {
         t.launch(api).kernel("batched_transpose_32x16_dword", back);
     }
 
-    /// cuDNN's implicit matrix product, between copies that change the layout.
+    /// Runs cuDNN's implicit matrix product, between copies that change the layout.
     fn xmma(&mut self, t: &mut HostThread<'_>, direction: &str, conv: &Conv) {
         let tile = conv.tile();
         let product = format!(
@@ -207,7 +211,7 @@ impl Script {
         t.launch("cudaLaunchKernel").kernel(back, micros);
     }
 
-    /// The backend's batch norm, forward.
+    /// Runs the backend's forward batch norm.
     pub(super) fn normalize(&mut self, t: &mut HostThread<'_>, input: &[i64; 4], sequence: i64) {
         let channels = [input[1]];
         let mut args = vec![Arg::Tensor(input)];
@@ -232,7 +236,7 @@ impl Script {
         });
     }
 
-    /// The backend's batch norm, backward.
+    /// Runs the backend's backward batch norm.
     pub(super) fn normalize_backward(&mut self, t: &mut HostThread<'_>, input: &[i64; 4]) {
         let channels = [input[1]];
         let args = [Arg::Tensor(input), Arg::Tensor(input), Arg::Tensor(&channels)];
@@ -270,7 +274,7 @@ impl Script {
         }
     }
 
-    /// The calls below `aten::addmm` or `aten::mm` for (rows, inner, columns).
+    /// Runs the calls below `aten::addmm` or `aten::mm` for a product of (rows, inner, columns).
     pub(super) fn multiply(&mut self, t: &mut HostThread<'_>, [rows, inner, columns]: [i64; 3]) {
         let micros = self.gpu.product(rows * inner * columns);
         match self.platform {
@@ -288,14 +292,14 @@ impl Script {
     }
 }
 
-/// The queries that cuDNN makes before it launches.
+/// Runs the queries that cuDNN makes before it launches.
 fn ask_stream(t: &mut HostThread<'_>) {
     for api in ["cudaEventRecord", "cudaStreamIsCapturing", "cudaStreamGetPriority"] {
         t.call(api);
     }
 }
 
-/// Number of elements.
+/// Number of elements in a tensor.
 pub(super) fn elements(dims: &[i64]) -> i64 {
     dims.iter().product()
 }

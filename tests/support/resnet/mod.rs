@@ -1,7 +1,7 @@
-//! A platform → the trace of some training steps of a small ResNet on it.
+//! Generates a trace of some training steps of a small ResNet on a given platform.
 //!
-//! One script, two lowerings. PyTorch does the same on both sides, and the differences are those that
-//! recordings show:
+//! The script is the same on both platforms, and only the lowering differs. PyTorch makes the same
+//! calls on both sides, and the differences are those seen in recordings:
 //!
 //! ```text
 //! aten::_convolution                       aten::_convolution
@@ -9,7 +9,8 @@
 //!     ├── hipExtModuleLaunchKernel …       │   ├── cudaLaunchKernelExC …
 //!     └── aten::add_   (the bias)          └── aten::add_   (the bias)
 //! ```
-//! The same goes for batch norm, matrix products, memsets, launch APIs, streams, line numbers and steps.
+//! Similar differences exist in batch norm, matrix products, memsets, launch APIs, streams, line
+//! numbers and steps.
 
 mod arguments;
 mod autograd;
@@ -25,14 +26,14 @@ use gpu::Gpu;
 use layers::Layers;
 use serde_json::json;
 
-/// Images in a batch, their channels, height and width; and classes.
+/// Number of images in a batch, their channels, height and width; and number of classes.
 const BATCH: i64 = 128;
 const IMAGE: [i64; 4] = [BATCH, 3, 32, 32];
 const CLASSES: i64 = 10;
-/// Parameters of the network, as the optimizer sees them: tensors and numbers.
+/// Parameters of the network, as the optimizer sees them: number of tensors and of values.
 const PARAMETERS: (usize, i64) = (62, 697_738);
 
-/// The recording of `steps` training steps.
+/// The recording of `steps` training steps on a platform.
 pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
     let first = match platform {
         Platform::Cuda => 10,
@@ -41,7 +42,8 @@ pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
     let mut script = Script { platform, gpu: Gpu::new(platform), tape: Tape::new() };
     let mut trace = TraceBuilder::on(platform).with_flows();
     if platform == Platform::Rocm {
-        // The queue on this side is long, so the end of an earlier step runs in the profiled window.
+        // The queue on this side is long, so the end of an earlier step runs in the profiled
+        // window.
         for _ in 0..3 {
             trace = trace.unlinked_kernel(kernels::MUL_LIST, 11.2);
         }
@@ -81,7 +83,7 @@ impl Script {
         t.frame(&profiler, |t| t.idle(9.0));
     }
 
-    /// A frame of a library file, whose line differs between the two installed versions.
+    /// A frame in a library file, whose line number differs between the two installed versions.
     fn line(&self, file: &str, rocm: u32, cuda: u32, function: &str) -> String {
         let line = match self.platform {
             Platform::Rocm => rocm,
@@ -191,7 +193,8 @@ impl Script {
         });
     }
 
-    /// Momentum, then the step: each a handful of kernels over lists of tensors.
+    /// Runs the momentum update, then the optimizer step, each as a handful of kernels over lists
+    /// of tensors.
     fn update_parameters(&mut self, t: &mut HostThread<'_>) {
         let bytes = PARAMETERS.1 * 4;
         for (name, kernel, passes) in [

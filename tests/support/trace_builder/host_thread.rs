@@ -1,9 +1,9 @@
-//! What one host thread does: frames, ops, runtime calls and waiting, each a method.
+//! Generates the activity of a host thread: frames, ops, runtime calls and waiting.
 
 use super::{Launch, Op, TraceBuilder, micros, nanos};
 use serde_json::{Map, Value, json};
 
-/// Host time of a call before its first child and after its last, in ns.
+/// Host time of a call before its first child and after its last child, in ns.
 const FRAME: (i64, i64) = (640, 410);
 const OP: (i64, i64) = (1_830, 1_120);
 const ANNOTATION: (i64, i64) = (900, 300);
@@ -20,7 +20,7 @@ pub struct HostThread<'a> {
 }
 
 impl HostThread<'_> {
-    /// A Python frame, such as `train.py(3): step`, around the calls of `body`.
+    /// Adds a Python frame, such as `train.py(3): step`, around the calls of `body`.
     pub fn frame(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
         self.trace.last_python_id += 1;
         let id = self.trace.last_python_id;
@@ -38,12 +38,12 @@ impl HostThread<'_> {
         self.close(slot, FRAME.1);
     }
 
-    /// A call of an `nn.Module`: `module("Linear_3", …)` is the frame `nn.Module: Linear_3`.
+    /// Adds a call of an `nn.Module`: `module("Linear_3", …)` is the frame `nn.Module: Linear_3`.
     pub fn module(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
         self.frame(&format!("nn.Module: {name}"), body);
     }
 
-    /// An op around the calls of `body`.
+    /// Adds an op around the calls of `body`.
     pub fn op(&mut self, op: impl Into<Op>, body: impl FnOnce(&mut Self)) {
         let Op { name, mut args } = op.into();
         self.trace.last_external_id += 1;
@@ -56,12 +56,13 @@ impl HostThread<'_> {
         self.close(slot, OP.1);
     }
 
-    /// An op with nothing below it.
+    /// Adds an op without any calls below it.
     pub fn leaf(&mut self, op: impl Into<Op>) {
         self.op(op, |_| {});
     }
 
-    /// A `user_annotation` around the calls of `body`; it is an interval and not a call.
+    /// Adds a `user_annotation` around the calls of `body`. An annotation is an interval, not a
+    /// call.
     pub fn annotation(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
         self.trace.last_external_id += 1;
         let id = self.trace.last_external_id;
@@ -71,17 +72,17 @@ impl HostThread<'_> {
         self.close(slot, ANNOTATION.1);
     }
 
-    /// The recorded step `ProfilerStep#number`.
+    /// Adds the recorded step `ProfilerStep#number` around the calls of `body`.
     pub fn step(&mut self, number: u32, body: impl FnOnce(&mut Self)) {
         self.annotation(&format!("ProfilerStep#{number}"), body);
     }
 
-    /// A runtime call that starts nothing on the GPU, such as `cudaEventRecord`.
+    /// Adds a runtime call that starts nothing on the GPU, such as `cudaEventRecord`.
     pub fn call(&mut self, api: &str) {
         self.call_for(api, QUERY as f64 / 1000.0);
     }
 
-    /// A runtime call without GPU work that takes this many µs, such as a synchronisation.
+    /// Adds a runtime call without GPU work that takes this many µs, such as a synchronization.
     pub fn call_for(&mut self, api: &str, micros: f64) {
         let correlation = self.trace.next_correlation();
         let args = self.runtime_args(correlation);
@@ -89,30 +90,31 @@ impl HostThread<'_> {
         self.close(slot, 0);
     }
 
-    /// Begins a launch with this API. A method of the result says what runs on the GPU.
+    /// Begins a launch with this API. A method of the returned value specifies what runs on the
+    /// GPU.
     pub fn launch(&mut self, api: &str) -> Launch<'_> {
         Launch::new(self.trace, self.index, api)
     }
 
-    /// A kernel with the launch API of ATen's own kernels.
+    /// Adds a kernel, launched by the API that ATen uses for its own kernels.
     pub fn kernel(&mut self, name: &str, micros: f64) {
         let api = self.trace.platform.launch_api();
         self.launch(api).kernel(name, micros);
     }
 
-    /// A copy, such as `Memcpy HtoD (Host -> Device)`.
+    /// Adds a copy, such as `Memcpy HtoD (Host -> Device)`.
     pub fn memcpy(&mut self, name: &str, bytes: u64, micros: f64) {
         let api = self.trace.platform.memcpy_api();
         self.launch(api).memcpy(name, bytes, micros);
     }
 
-    /// A memset with its GPU event.
+    /// Adds a memset call with its GPU event.
     pub fn memset(&mut self, bytes: u64, micros: f64) {
         let api = self.trace.platform.memset_api();
         self.launch(api).memset(bytes, micros);
     }
 
-    /// Lets this thread wait while another one works.
+    /// Makes this thread wait while another thread runs `body`.
     pub fn wait_for(&mut self, thread: &str, body: impl FnOnce(&mut HostThread<'_>)) {
         let now = self.clock().now;
         let index = self.trace.thread_index(thread);
@@ -123,7 +125,7 @@ impl HostThread<'_> {
         self.clock().now = done;
     }
 
-    /// Lets this thread wait until the stream that it launches on has done its work.
+    /// Makes this thread wait until the stream that it launches on has finished its work.
     pub fn synchronize(&mut self, api: &str) {
         let stream = self.clock().stream;
         let at = self.trace.stream_index(stream);
@@ -138,7 +140,7 @@ impl HostThread<'_> {
         self.clock().stream = before;
     }
 
-    /// Host time in which nothing is recorded, in µs.
+    /// Adds host time in which nothing is recorded, in µs.
     pub fn idle(&mut self, micros: f64) {
         self.clock().now += nanos(micros);
     }

@@ -1,4 +1,4 @@
-//! A launch call → the GPU events that it starts: one kernel, a copy, a memset, or a whole graph.
+//! Adds the GPU events that a launch call starts: one kernel, a copy, a memset, or a whole graph.
 
 use super::host_thread::{HostThread, Slot};
 use super::{Flows, GpuWork, TraceBuilder, micros, nanos};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// Host time of a launch, in ns.
 const LAUNCH: i64 = 4_700;
 
-/// A launch whose GPU work is still to be specified.
+/// A launch call whose GPU work is still to be specified.
 #[derive(Debug)]
 pub struct Launch<'a> {
     host: HostThread<'a>,
@@ -30,7 +30,7 @@ impl<'a> Launch<'a> {
         Launch { host, slot, begun, correlation, external_id, details: Map::new() }
     }
 
-    /// Grid and block of the kernel.
+    /// Sets grid and block of the kernel.
     #[must_use]
     pub fn grid(mut self, grid: [u32; 3], block: [u32; 3]) -> Self {
         self.details.insert("grid".to_owned(), json!(grid));
@@ -38,33 +38,33 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// One kernel, of this many µs.
+    /// Starts one kernel that takes this many µs.
     pub fn kernel(mut self, name: &str, micros: f64) {
         let details = std::mem::take(&mut self.details);
         self.run("kernel", name, micros, details);
         self.end();
     }
 
-    /// One copy, of this many µs.
+    /// Starts one copy that takes this many µs.
     pub fn memcpy(mut self, name: &str, bytes: u64, micros: f64) {
         self.run("gpu_memcpy", name, micros, Map::from_iter([("bytes".to_owned(), json!(bytes))]));
         self.end();
     }
 
-    /// One memset, of this many µs.
+    /// Starts one memset that takes this many µs.
     pub fn memset(mut self, bytes: u64, micros: f64) {
         let details = Map::from_iter([("bytes".to_owned(), json!(bytes))]);
         self.run("gpu_memset", "Memset (Device)", micros, details);
         self.end();
     }
 
-    /// Many kernels under this one launch, as a captured graph has them.
+    /// Starts many kernels with this single launch, like a captured graph.
     pub fn graph(mut self, body: impl FnOnce(&mut Graph<'_, 'a>)) {
         body(&mut Graph { launch: &mut self });
         self.end();
     }
 
-    /// Nothing on the GPU: only the call is recorded.
+    /// Starts nothing on the GPU: only the call is recorded.
     pub fn nothing(self) {
         self.end();
     }
@@ -116,18 +116,18 @@ pub struct Graph<'l, 'a> {
 }
 
 impl Graph<'_, '_> {
-    /// The next kernel of the graph, of this many µs.
+    /// Adds a kernel to the graph that takes this many µs.
     pub fn kernel(&mut self, name: &str, micros: f64) {
         self.launch.run("kernel", name, micros, Map::new());
     }
 
-    /// The next kernel of the graph, with additional arguments, which must be an object.
+    /// Adds a kernel to the graph with additional arguments, which must be an object.
     pub fn annotated(&mut self, name: &str, micros: f64, arguments: &Value) {
         let details = arguments.as_object().expect("arguments are an object").clone();
         self.launch.run("kernel", name, micros, details);
     }
 
-    /// The next memset of the graph, of this many µs.
+    /// Adds a memset to the graph that takes this many µs.
     pub fn memset(&mut self, bytes: u64, micros: f64) {
         let details = Map::from_iter([("bytes".to_owned(), json!(bytes))]);
         self.launch.run("gpu_memset", "Memset (Device)", micros, details);

@@ -1,4 +1,5 @@
-//! Nested closures → the JSON text of a Kineto trace, so that a test reads like its trace.
+//! Writes the JSON text of a Kineto trace from nested closures, so that a test reads like its
+//! trace.
 //!
 //! ```ignore
 //! let json = TraceBuilder::cuda()
@@ -9,8 +10,8 @@
 //!     })
 //!     .json();
 //! ```
-//! Each call takes a fixed host time, and each kernel starts as soon as its launch and its stream allow, so
-//! the same closures give the same bytes.
+//! Each call takes a fixed host time, and each kernel starts as soon as its launch and its stream
+//! allow, so equal closures produce equal bytes.
 
 mod host_thread;
 mod launch;
@@ -24,7 +25,7 @@ pub use platform::Platform;
 
 use serde_json::{Map, Value, json};
 
-/// Where the clocks start, in ns after the trace's base time.
+/// Start time of the clocks, in ns after the trace's base time.
 const START: i64 = 1_000_000;
 
 /// A trace under construction.
@@ -46,22 +47,22 @@ pub struct TraceBuilder {
 struct ThreadClock {
     name: String,
     now: i64,
-    /// `External id` of the ops that are open, outermost first.
+    /// `External id` of the currently open ops, outermost first.
     open_ops: Vec<i64>,
-    /// `Python id` of the frames that are open, outermost first.
+    /// `Python id` of the currently open frames, outermost first.
     open_frames: Vec<i64>,
-    /// The stream to which launches currently go.
+    /// The stream that launches currently use.
     stream: i64,
 }
 
-/// A stream of the GPU and when it is free, in ns.
+/// A GPU stream, and the time at which it becomes free, in ns.
 #[derive(Debug)]
 struct StreamClock {
     stream: i64,
     free: i64,
 }
 
-/// Work for a stream; times in ns.
+/// GPU work for a stream, with times in ns.
 #[derive(Debug)]
 struct GpuWork<'a> {
     category: &'a str,
@@ -73,7 +74,7 @@ struct GpuWork<'a> {
     args: Map<String, Value>,
 }
 
-/// Whether the flow arrows from launches to GPU events are written.
+/// Whether flow arrows from launches to GPU events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flows {
     Absent,
@@ -91,7 +92,7 @@ impl TraceBuilder {
         Self::on(Platform::Rocm)
     }
 
-    /// An empty trace of this platform.
+    /// An empty trace of a given platform.
     pub fn on(platform: Platform) -> Self {
         TraceBuilder {
             platform,
@@ -120,7 +121,7 @@ impl TraceBuilder {
         self
     }
 
-    /// Lets the host thread of this name run `body`. A new name adds a thread.
+    /// Makes the host thread with this name run `body`. A new name adds a thread.
     #[must_use]
     pub fn thread(mut self, name: &str, body: impl FnOnce(&mut HostThread<'_>)) -> Self {
         let index = self.thread_index(name);
@@ -128,7 +129,7 @@ impl TraceBuilder {
         self
     }
 
-    /// A kernel that was launched before the trace began: its launch is not in the trace.
+    /// Adds a kernel that was launched before the trace began, so its launch is not in the trace.
     #[must_use]
     pub fn unlinked_kernel(mut self, name: &str, micros: f64) -> Self {
         let stream = self.platform.default_stream();
@@ -145,15 +146,15 @@ impl TraceBuilder {
         self
     }
 
-    /// Adds an event unchanged, for events that no method writes.
+    /// Adds an arbitrary event unchanged, for events that no method writes.
     #[must_use]
     pub fn event(mut self, event: Value) -> Self {
         self.events.push(event);
         self
     }
 
-    /// The whole trace as JSON text, with one event per line. Events are in the order in which they were
-    /// begun, so a host call comes before the calls below it. Names of threads come last.
+    /// The whole trace as JSON text, with one event per line. Events are in the order in which they
+    /// begin, so a host call comes before the calls below it. Thread names come last.
     pub fn json(mut self) -> String {
         self.name_threads();
         let fields = self.header.iter().map(|(key, value)| format!("{}: {value},\n", json!(key)));
@@ -191,7 +192,7 @@ impl TraceBuilder {
         self.threads.len() - 1
     }
 
-    /// The first thread is the main one: its tid is the pid.
+    /// The tid of a thread. The first thread is the main thread, whose tid is the pid.
     fn tid(&self, thread: usize) -> i64 {
         self.platform.pid() + 97 * thread as i64
     }
@@ -201,7 +202,8 @@ impl TraceBuilder {
         self.last_correlation
     }
 
-    /// Queues work on its stream and returns its start: as soon as it is ready and the stream is free.
+    /// Queues work on its stream and returns its start time, which is as soon as the work is ready
+    /// and the stream is free.
     fn run_on_gpu(&mut self, mut work: GpuWork<'_>) -> i64 {
         let clock = self.stream_index(work.stream);
         let start = work.ready.max(self.streams[clock].free);
@@ -232,12 +234,12 @@ fn metadata(kind: &str, pid: i64, tid: i64, name: &str) -> Value {
     json!({"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": 0.0, "args": {"name": name}})
 }
 
-/// µs as the trace writes them, from ns.
+/// Converts ns to µs, as traces write them.
 fn micros(nanos: i64) -> f64 {
     nanos as f64 / 1000.0
 }
 
-/// ns from µs.
+/// Converts µs to ns.
 fn nanos(micros: f64) -> i64 {
     (micros * 1000.0).round() as i64
 }

@@ -1,8 +1,8 @@
-//! A name → an op with its arguments and its position in the autograd graph.
+//! Describes an op with its arguments and its position in the autograd graph.
 
 use serde_json::{Map, Value, json};
 
-/// A `cpu_op` to be written; a plain name is an op without arguments.
+/// A `cpu_op` to be written. A plain name is an op without arguments.
 #[derive(Debug, Clone)]
 pub struct Op {
     pub(super) name: String,
@@ -15,43 +15,43 @@ impl Op {
         Op { name: name.to_owned(), args: Map::new() }
     }
 
-    /// Shapes of the inputs; `&[]` for a scalar or a list.
+    /// Sets the shapes of the inputs; `&[]` for a scalar or a list.
     #[must_use]
     pub fn dims(self, dims: &[&[i64]]) -> Self {
         self.arg("Input Dims", json!(dims))
     }
 
-    /// Strides of the inputs.
+    /// Sets the strides of the inputs.
     #[must_use]
     pub fn strides(self, strides: &[&[i64]]) -> Self {
         self.arg("Input Strides", json!(strides))
     }
 
-    /// Types of the inputs, as PyTorch names them (`float`, `Scalar`, `ScalarList`).
+    /// Sets the types of the inputs, as PyTorch names them (`float`, `Scalar`, `ScalarList`).
     #[must_use]
     pub fn types(self, types: &[&str]) -> Self {
         self.arg("Input type", json!(types))
     }
 
-    /// Values of the inputs that are not tensors; `""` for the others.
+    /// Sets the values of the inputs that are not tensors; `""` for all other inputs.
     #[must_use]
     pub fn concrete(self, values: &[&str]) -> Self {
         self.arg("Concrete Inputs", json!(values))
     }
 
-    /// Makes it a forward op of this sequence number.
+    /// Makes the op a forward op with this sequence number.
     #[must_use]
     pub fn forward(self, sequence: i64) -> Self {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(0))
     }
 
-    /// Makes it a backward op of the forward op with this sequence number on thread 1.
+    /// Makes the op a backward op of the forward op with this sequence number on thread 1.
     #[must_use]
     pub fn backward(self, sequence: i64) -> Self {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(1))
     }
 
-    /// Any other argument.
+    /// Sets any other argument of the op.
     #[must_use]
     pub fn arg(mut self, key: &str, value: Value) -> Self {
         self.args.insert(key.to_owned(), value);

@@ -1,4 +1,4 @@
-//! A GPU platform → the names, numbers and header fields that a trace of it has.
+//! The names, numbers and header fields that a trace of each GPU platform has.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// How ATen launches its own kernels.
+    /// The API that launches ATen's own kernels.
     pub fn launch_api(self) -> &'static str {
         match self {
             Platform::Cuda => "cudaLaunchKernel",
@@ -20,7 +20,7 @@ impl Platform {
         }
     }
 
-    /// How a captured graph is launched.
+    /// The API that launches a captured graph.
     pub fn graph_api(self) -> &'static str {
         match self {
             Platform::Cuda => "cudaGraphLaunch",
@@ -28,7 +28,7 @@ impl Platform {
         }
     }
 
-    /// How memory is copied.
+    /// The API that copies memory.
     pub fn memcpy_api(self) -> &'static str {
         match self {
             Platform::Cuda => "cudaMemcpyAsync",
@@ -36,7 +36,7 @@ impl Platform {
         }
     }
 
-    /// How memory is set.
+    /// The API that sets memory.
     pub fn memset_api(self) -> &'static str {
         match self {
             Platform::Cuda => "cudaMemsetAsync",
@@ -52,7 +52,7 @@ impl Platform {
         }
     }
 
-    /// The category of a launch API: functions of the CUDA driver have their own.
+    /// The category of a launch API. Functions of the CUDA driver have a separate category.
     pub fn category_of(self, api: &str) -> &'static str {
         if api.starts_with("cuda") || api.starts_with("hip") {
             "cuda_runtime"
@@ -69,7 +69,7 @@ impl Platform {
         }
     }
 
-    /// Number of the GPU, which is the pid of its events.
+    /// Number of the GPU, which is also the pid of its events.
     pub fn device(self) -> i64 {
         match self {
             Platform::Cuda => 0,
@@ -77,7 +77,7 @@ impl Platform {
         }
     }
 
-    /// The stream of PyTorch's default work.
+    /// The stream that PyTorch uses by default.
     pub fn default_stream(self) -> i64 {
         match self {
             Platform::Cuda => 7,
@@ -85,7 +85,7 @@ impl Platform {
         }
     }
 
-    /// ns from a launch to the earliest start of its kernel.
+    /// Time in ns from a launch to the earliest start of its kernel.
     pub fn launch_latency(self) -> i64 {
         match self {
             Platform::Cuda => 5_400,
@@ -93,7 +93,7 @@ impl Platform {
         }
     }
 
-    /// ns between two kernels of one stream.
+    /// Time in ns between two kernels on one stream.
     pub fn kernel_gap(self) -> i64 {
         match self {
             Platform::Cuda => 960,
@@ -101,7 +101,7 @@ impl Platform {
         }
     }
 
-    /// The fields next to `traceEvents`.
+    /// The header fields next to `traceEvents`.
     pub(super) fn header(self) -> Map<String, Value> {
         let fields = match self {
             Platform::Cuda => json!({

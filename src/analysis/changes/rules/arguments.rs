@@ -1,4 +1,5 @@
-//! Matched ops with other arguments → precision, shapes, memory format, optional tensors, other values.
+//! Classifies matched ops with different arguments: precision, shapes, memory format, optional tensors,
+//! other values.
 
 use super::parameters;
 use crate::analysis::Analysis;
@@ -13,11 +14,11 @@ use crate::trace::Argument;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Subject of facts in the optimizer, which usually follow from other parameters.
+/// Subject of optimizer facts, which usually follow from a change of the model's parameters.
 pub(super) const OPTIMIZER: &str = "optimizer";
 
-/// Ops that allocate tensors or show them in another arrangement, without the `_` of ops that work in
-/// place. Their values follow from the sizes around them.
+/// Ops that allocate or rearrange tensors, without the `_` suffix of in-place variants; their
+/// argument values follow from the sizes of the tensors around them.
 const ARRANGING: [&str; 26] = [
     "aten::_reshape_alias",
     "aten::_unsafe_view",
@@ -47,7 +48,7 @@ const ARRANGING: [&str; 26] = [
     "aten::zeros",
 ];
 
-/// Subject of optional tensors that ops of one side get.
+/// Subject of optional tensors that only one side passes.
 pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
@@ -63,7 +64,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
             return;
         }
     }
-    // Some parameters of a model are the cause of other sizes, such as those of weights.
+    // Some model parameters, such as the number of layers, explain different sizes.
     let explains_sizes = |value: &&Value| {
         value.parameter().is_some_and(|parameter| parameters::OF_WEIGHTS.contains(&parameter))
     };
@@ -79,7 +80,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
     other.for_each(|value| claim_value(drafts, node, value));
 }
 
-/// Claims an op whose tensors have other types, shapes or formats.
+/// Assigns an op whose tensors have different types, shapes or formats to a change.
 fn claim_tensors(
     drafts: &mut Drafts<'_>,
     node: MergedId,
@@ -139,7 +140,7 @@ fn claim_value(drafts: &mut Drafts<'_>, node: MergedId, value: &Value) {
     draft.switched = value.switched();
 }
 
-/// The side on which an op gets an optional tensor that the other side does not pass.
+/// The side that passes an optional tensor that the other side does not pass.
 fn other_tensor(texts: &PerSide<&str>) -> Option<Side> {
     let [one, two] =
         Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
@@ -159,7 +160,7 @@ fn op_name(analysis: &Analysis, node: MergedId) -> String {
     analysis.tree(side).name(call).to_owned()
 }
 
-/// A value that an op takes, on both sides.
+/// An argument value of an op that differs between the sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Value {
     op: String,
@@ -169,8 +170,8 @@ pub(super) struct Value {
     two: String,
 }
 
-/// Values that differ, and the steps in which they do. Many values differ from step to step, or by chance:
-/// only those that differ in the same way in each compared step are a change of the program.
+/// Values that differ, and the steps in which they differ. Many values vary from step to step or by
+/// chance, so only values that differ in the same way in each compared step are a change of the program.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     of_nodes: BTreeMap<MergedId, Vec<Value>>,
@@ -190,7 +191,7 @@ impl Values {
             let call = analysis.diff().merged().node(*node).call(Side::Baseline);
             let step = call.and_then(|call| analysis.steps(Side::Baseline).step(call));
             let mut other = Values::all(analysis, *node);
-            // Other sizes and types explain values of which it is not known that they describe the model.
+            // Different sizes and types explain all values except those known to describe the model.
             other.retain(|value| is_like || value.parameter().is_some());
             for value in &other {
                 values.steps.entry(value.clone()).or_default().insert(step);
@@ -215,8 +216,8 @@ impl Values {
         other.map(|(position, (one, two))| Value { op: op.clone(), position, one, two }).collect()
     }
 
-    /// The values of an op that differ in each compared step. With one step it is not known which numbers
-    /// vary, so only other values count.
+    /// The values of an op that differ in each compared step. With a single step it is unknown which
+    /// numbers vary, so only values that are not numbers count.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
@@ -230,12 +231,11 @@ impl Values {
 }
 
 impl Value {
-    /// The name of the parameter, if it is known.
     fn parameter(&self) -> Option<&'static str> {
         parameters::name(&self.op, self.position)
     }
 
-    /// The setting of a library that this value comes from: a convolution records what it was.
+    /// The library setting that determines this value; convolutions record such settings as arguments.
     fn switched(&self) -> Option<Switched> {
         let name = match (self.op.as_str(), self.position) {
             ("aten::_convolution", 9) | ("aten::cudnn_convolution", 6) => "cudnn.benchmark",
@@ -267,7 +267,7 @@ fn text(analysis: &Analysis, node: MergedId, side: Side, which: Argument) -> &st
     arguments.map_or("", |arguments| tree.trace().text(arguments.text(which)))
 }
 
-/// The first pair of floating-point types that differ.
+/// The first argument whose floating-point types differ, as the pair of its types.
 fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
     let [one, two] =
         Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
@@ -289,17 +289,17 @@ fn plain_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The dimensions of tensors of equal rank whose sizes differ: dimension, and both sizes.
+/// The dimensions in which tensors of equal rank differ, with the sizes of both sides.
 fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
     let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
     let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());
     let sizes = same_rank.flat_map(|(a, b)| a.iter().zip(b).enumerate());
-    // A size of 0 is that of a tensor without elements, which means none.
+    // A size of 0 means an empty tensor, which stands for none.
     let other = sizes.filter(|(_, (a, b))| a != b && **a > 0 && **b > 0);
     other.map(|(at, (&a, &b))| (at, a as u64, b as u64)).collect()
 }
 
-/// The contents of each list of numbers, also of those in lists of tensors.
+/// The contents of each list of numbers, including lists of tensors.
 fn tensors(text: &str) -> Vec<Vec<i64>> {
     fn collect(value: &Json, all: &mut Vec<Vec<i64>>) {
         let Some(list) = value.as_array() else { return };
@@ -313,7 +313,7 @@ fn tensors(text: &str) -> Vec<Vec<i64>> {
     all
 }
 
-/// The formats of the first tensor of at least three dimensions whose strides are in another order.
+/// The formats of the first tensor with at least three dimensions whose strides are ordered differently.
 fn other_format(
     shapes: &PerSide<&str>,
     strides: &PerSide<&str>,

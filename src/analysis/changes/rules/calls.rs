@@ -1,5 +1,5 @@
-//! Outermost calls without a counterpart of the same name → layers, ops, optimizer, attention, reads of the
-//! device, data loading, collectives, Python code.
+//! Classifies outermost calls without a counterpart of the same name: layers, ops, optimizer, attention,
+//! device reads, data loading, collectives, Python code.
 
 use crate::analysis::Analysis;
 use crate::analysis::categories::AUTOGRAD_PREFIX;
@@ -17,29 +17,29 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Ops with which the host reads a value of a tensor.
+/// Ops by which the host reads a value of a tensor.
 const READS: [&str; 5] =
     ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
 
-/// First word of the subject of changes in Python code that blocks, such as a sleep. Other Python changes
-/// are folded into a change of another kind at the same position; these are not.
+/// First word of the subject of changes in Python code that blocks, such as a sleep. Unlike other Python
+/// changes, they are not folded into a change of another kind at the same position.
 pub(super) const BLOCKING: &str = "blocking";
 
-/// First words of the subject of calls of `torch.no_grad`, `torch.inference_mode` and the like.
+/// First words of the subject of calls to `torch.no_grad`, `torch.inference_mode` and the like.
 pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 
-/// First word of the subject of calls of a learning rate schedule.
+/// First word of the subject of calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
-/// Last word of the subject of ops that repeat the op inside them with other inputs. `autocast` adds them.
+/// Last word of the subject of ops that repeat the op inside them with other inputs, as `autocast` does.
 pub(super) const REPEATED: &str = "repeated";
 
-/// Ops that convert an element type.
+/// Ops that convert the element type.
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
-/// End of the subject of ops that only convert the type or format of a tensor. They are part of the change
-/// at the same position, unless the types or formats are the change.
+/// End of the subject of ops that only convert the type or format of a tensor. Such ops belong to the
+/// change at the same position, unless the type or format is what changed.
 pub(super) const CASTING: &str = " casts";
 
 /// End of the subject of kernels that are launched outside of ops.
@@ -48,7 +48,8 @@ pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of op
 /// Subject of layers that only one of the recordings contains.
 pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
-/// Names of the implementations of scaled dot product attention, with the words in the names of their ops.
+/// Words in the names of attention ops, and the implementation of scaled dot product attention that each
+/// identifies.
 const ATTENTION: [(&str, &str); 5] = [
     ("cudnn_attention", "cuDNN"),
     ("flash_attention", "Flash"),
@@ -57,7 +58,7 @@ const ATTENTION: [(&str, &str); 5] = [
     ("attention_math", "math"),
 ];
 
-/// Claims a point of difference.
+/// Assigns the outermost call of a difference to a change.
 pub(super) fn claim(
     drafts: &mut Drafts<'_>,
     surveyor: &mut Surveyor<'_>,
@@ -97,8 +98,8 @@ pub(super) fn claim(
     }
 }
 
-/// Claims the unmatched nodes of the backward pass below a call, each for the change of its forward op.
-/// Returns the change of most of them.
+/// Assigns the unmatched nodes of the backward pass below a call to the changes of their forward
+/// ops. Returns the change of most of these nodes.
 fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -131,7 +132,7 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
 }
 
 /// Finds the added or removed layer that contains a forward op, by module class. If one of several equal
-/// layers is gone, the forward pass and the backward pass may disagree on which one it was.
+/// layers was removed, the forward and backward pass may disagree on which one it was.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);
@@ -187,7 +188,8 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function of a frame; if it only wraps another function, the function of the largest call in it.
+/// The function of a frame. If it only wraps another function, returns the function of the largest call
+/// inside.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {
@@ -198,7 +200,7 @@ fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     frames.find_map(|call| function(tree.name(call)))
 }
 
-/// The classes of the outermost modules that run again in the backward pass, with how often each does.
+/// The classes of the outermost modules that run again in the backward pass, with their counts.
 fn recomputed(analysis: &Analysis, side: Side) -> BTreeMap<String, u64> {
     let tree = analysis.tree(side);
     let mut counts = BTreeMap::new();
@@ -296,7 +298,7 @@ fn kind(
     }
 }
 
-/// Whether an unmatched op is directly in an op of the same name, or contains a matched one.
+/// Whether an unmatched op is directly inside an op with the same name, or contains a matched one.
 fn repeats(analysis: &Analysis, root: MergedId) -> bool {
     let diff = analysis.diff();
     diff.merged().node(root).calls().all(|(side, call)| {
@@ -311,7 +313,6 @@ fn repeats(analysis: &Analysis, root: MergedId) -> bool {
     })
 }
 
-/// Whether an op reads a value of a tensor.
 pub(in crate::analysis::changes) fn is_read(op: &str) -> bool {
     READS.contains(&op)
 }
@@ -328,7 +329,6 @@ fn blocks(analysis: &Analysis, root: MergedId) -> bool {
     })
 }
 
-/// Plain names of a node and of the calls above it.
 fn names_around(analysis: &Analysis, node: MergedId) -> Vec<&str> {
     let calls = analysis.diff().merged().node(node).calls();
     let names = calls.flat_map(|(side, call)| {

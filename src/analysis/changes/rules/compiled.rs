@@ -1,4 +1,4 @@
-//! Folds what follows from compiled code, and from compiling it, into that change.
+//! Folds the consequences of compiled code, and of compiling it, into the compilation change.
 
 use super::arguments::OPTIMIZER;
 use super::folding::{first, fold_where, names};
@@ -11,17 +11,17 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
 
-/// Subject of compiled code that both sides run, divided into other functions.
+/// Subject of code that both sides compile but divide into different functions.
 pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
 
-/// End of the frames of generated code.
+/// End of the names of frames of generated code.
 const GENERATED: &str = ".py: call";
 
-/// Texts in the names of ops and frames with which compilers trace a program.
+/// Substrings in the names of ops and frames that occur while a compiler traces a program.
 const COMPILER: [&str; 4] = ["PythonDispatchMode", "FakeTensor", "_dynamo/", "_inductor/"];
 
-/// Folds consequences of compilation into it. Compiled code has its own wrappers, and returns gradients
-/// with other memory layouts.
+/// Folds the consequences of compilation into the compilation change. Compiled code has its own wrappers,
+/// and returns gradients with other memory layouts.
 pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let Some(region) = first(drafts, &[ChangeKind::Graphs, ChangeKind::Compilation]) else {
         return;
@@ -31,16 +31,16 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
     let kinds = [ChangeKind::Ops, ChangeKind::Python, ChangeKind::Optimizer, ChangeKind::Layers];
     fold_where(drafts, region, &kinds, |draft| {
-        // `torch.compile` also wraps an optimizer that it does not compile.
+        // `torch.compile` also wraps optimizers that it does not compile.
         let is_other_optimizer =
             draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
-        // The whole model may be called more often, and compiled.
+        // A model may be compiled and also be called more often; the second change stays separate.
         let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
         Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
             || draft.position.module == COMPILED_MODULE
     });
-    // What compiled code replaced in the module that calls it.
+    // Compiled code replaced the other ops at its position.
     let drafts_of_ops = drafts.find(ChangeKind::Ops).into_iter().map(|at| &drafts.all()[at]);
     let positions: BTreeSet<Position> = drafts_of_ops
         .filter(|draft| Side::BOTH.into_iter().any(|side| draft.marks[side].compiled))
@@ -48,17 +48,17 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         .filter(|position| !position.module.is_empty())
         .collect();
     fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
-    // Compiled code that was divided in another way takes other inputs.
+    // Compiled code that is divided differently takes different inputs.
     if drafts.all()[region].subject == DIVIDED {
         let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
         fold_where(drafts, region, &kinds, |_| true);
-        // Modules are calls only outside of compiled code.
+        // Module calls are recorded only outside of compiled code.
         fold_where(drafts, region, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
             draft.position.frame.ends_with(GENERATED)
                 || names(draft).any(|name| !name.contains("::"))
         });
     }
-    // Ops in compiled code may be matched with ops outside of it.
+    // Ops in compiled code may be matched with ops outside of compiled code.
     let analysis = drafts.analysis;
     let is_of_both = |node: &MergedId| {
         let node = analysis.diff().merged().node(*node);
@@ -78,7 +78,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         let kinds = [ChangeKind::Ops, ChangeKind::Layers, ChangeKind::Python, ChangeKind::HostRead];
         fold_where(drafts, graph, &kinds, |draft| draft.position == position);
     }
-    // Regions that replaced calls describe the change best.
+    // Regions that replaced calls describe the change best, so they come first.
     let mut all = drafts.find(ChangeKind::Graphs);
     all.sort_by_key(|&at| drafts.all()[at].subject.is_empty());
     all.extend(drafts.find(ChangeKind::Compilation));
@@ -87,8 +87,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// The calls of compiled code, and those of the modules that only the other side calls, are what a region
-/// that was not matched with the calls that it replaced consists of.
+/// Merges into an unmatched region the calls of its compiled code, and the calls of modules that only the
+/// other side runs: the region replaced them.
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
     let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
     let Some(side) = found else { return };
@@ -116,7 +116,8 @@ fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
     above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
 }
 
-/// Code that is compiled calls ops to find out what they return.
+/// Folds ops that run during compilation into the warm-up: the compiler calls them to find out what they
+/// return.
 pub(super) fn into_warm_up(drafts: &mut Drafts<'_>) {
     let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
     for at in drafts.find(ChangeKind::Compilation) {

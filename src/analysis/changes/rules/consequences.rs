@@ -1,10 +1,11 @@
-//! Folds changes that follow from another one into it.
+//! Folds changes that are consequences of another change into that change.
 
 use super::arguments::OPTIMIZER;
 use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, backend};
 use super::compiled::{into_regions, into_warm_up};
 use super::folding::{first, fold_where, functions, names};
 use super::parameters;
+use super::replaced;
 use crate::analysis::Analysis;
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
@@ -21,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const COPIES: [&str; 5] =
     ["aten::contiguous", "aten::clone", "aten::copy_", "CloneBackward0", "aten::empty_like"];
 
-/// Ops that show the elements of a tensor in another arrangement.
+/// Ops that rearrange a tensor without copying it.
 const VIEWS: [&str; 8] = [
     "aten::view",
     "aten::clone",
@@ -44,15 +45,15 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     casts_into_ops(drafts);
     into_attention(drafts);
     into_layers(drafts, modules);
-    into_replaced_ops(drafts);
+    replaced::fold(drafts, modules);
     optimizer_into_structure(drafts);
     backward_into_forward(drafts);
     into_any(drafts);
     streams_and_python(drafts);
 }
 
-/// Folds facts that do not count as changes next to another one: the same calls in another arrangement, ops
-/// that cut gradients where the host reads a value, and values that are sizes.
+/// Folds facts that count as changes only if nothing else changed: the same calls in another
+/// arrangement, ops that cut gradients where the host reads a value, and values that are sizes.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
@@ -65,7 +66,7 @@ fn into_any(drafts: &mut Drafts<'_>) {
     if let Some(cause) = first(drafts, &structure) {
         fold_where(drafts, cause, &[ChangeKind::Ops], is_rearranged);
     }
-    // Ops choose other implementations for other tensors.
+    // Ops choose different implementations for different tensors.
     let tensors = [ChangeKind::Precision, ChangeKind::Shapes, ChangeKind::MemoryFormat];
     if let Some(cause) = first(drafts, &tensors) {
         fold_where(drafts, cause, &[ChangeKind::Ops], |draft| {
@@ -89,14 +90,14 @@ fn into_any(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// A parameter of a model may change the sizes and layouts of the tensors that later ops take. A model that
-/// is not trained does not count its batches.
+/// Folds size, layout and batch counting changes into a parameter change. A model parameter may change the
+/// sizes and layouts of the tensors of later ops, and a model in evaluation mode does not count its batches.
 fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let draft = &drafts.all()[arguments];
     let Some(parameter) = draft.parameter else { return };
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
-        // A kernel of another size has another padding.
+        // A kernel of another size needs other padding.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();
@@ -117,7 +118,7 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     }
 }
 
-/// Folds other kernels and other math modes into a change of the device or of the software versions, which
+/// Folds kernel selection and math mode changes into a change of the device or of software versions, which
 /// explains them.
 fn into_environment(drafts: &mut Drafts<'_>) {
     let notes = &drafts.analysis.comparability().both;
@@ -147,7 +148,7 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// The setting of a library is the cause of the other kernels that its ops run.
+/// Merges a library setting into the change of the kernels that it causes.
 fn switches_into_kernels(drafts: &mut Drafts<'_>) {
     for at in drafts.find(ChangeKind::Arguments) {
         let Some(switched) = drafts.all()[at].switched.clone() else { continue };
@@ -164,9 +165,9 @@ fn switches_into_kernels(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds changes of the math mode and of the kernel selection into each other. A switch of the math mode
-/// makes libraries select other kernels, and an autotuner may select kernels of another mode. Among the ops
-/// of one family, the change that covers more ops is the cause.
+/// Merges math mode and kernel selection changes of the same family of ops. A switch of the math mode
+/// makes libraries select other kernels, and an autotuner may select kernels of another mode. Whichever
+/// change covers more ops is the cause.
 fn modes_and_selection(drafts: &mut Drafts<'_>) {
     for selection in drafts.find(ChangeKind::KernelSelection) {
         let family = drafts.all()[selection].subject.clone();
@@ -181,10 +182,10 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Casts belong to the precision that they convert to.
+/// Folds casts into the change of the precision that they convert to.
 fn into_precision(drafts: &mut Drafts<'_>) {
     let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
-    // A function with casts and other work, such as the clipping of gradients, is a change of its own.
+    // A function that does more than cast, such as gradient clipping, is a separate change.
     fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
         let has_cast = names(draft).any(|name| name == "aten::to" || name == "aten::_to_copy");
         let is_in_function = functions(draft).next().is_some();
@@ -207,7 +208,7 @@ fn into_format(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Conversions that do not follow from another type or format are part of the other ops at their position.
+/// Merges conversions that no type or format change explains into the other ops at their position.
 fn casts_into_ops(drafts: &mut Drafts<'_>) {
     for casts in drafts.find(ChangeKind::Ops) {
         let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };
@@ -218,7 +219,7 @@ fn casts_into_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Whether a call is `Tensor.to` with a memory format, which is the last of its arguments.
+/// Whether a call is `Tensor.to` with a memory format, which is its last argument.
 fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
     const PRESERVED: &str = "1";
     analysis.diff().merged().node(node).calls().all(|(side, call)| {
@@ -235,10 +236,10 @@ fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
     })
 }
 
-/// The implementations of attention return tensors of other layouts.
+/// Folds the consequences of another attention implementation, such as different layouts, into that change.
 fn into_attention(drafts: &mut Drafts<'_>) {
     let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
-    // Attention that is written out is a softmax between two products.
+    // Written-out attention is a softmax between two matrix products.
     for ops in drafts.find(ChangeKind::Ops) {
         let (one, two) = (&drafts.all()[attention], &drafts.all()[ops]);
         let is_written_out = one.position == two.position
@@ -259,8 +260,8 @@ fn into_attention(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Folds what follows from another number of modules into it: another number of the modules inside them,
-/// and ops that only seem to be added or removed because they were matched in another module.
+/// Folds the consequences of a different number of modules: a different number of nested modules, and ops
+/// that only seem to be added or removed because they were matched in another module.
 fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
     let Some(cause) = first(drafts, &causes) else { return };
@@ -280,7 +281,7 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     fold_where(drafts, cause, &kinds, |draft| {
         let class = draft.position.module.as_str();
         let calls = modules.calls(class);
-        // Python functions say nothing that the ops and modules in them do not say.
+        // Python functions add no information beyond the ops and modules that they call.
         let is_elsewhere = |name: &str| {
             let of = |side: Side| draft.names[side].get(name).copied().unwrap_or_default();
             let here = of(Side::Candidate).cmp(&of(Side::Baseline));
@@ -305,41 +306,6 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// The ops that replace others may return tensors of other layouts, and may be matched with ops of other
-/// sizes.
-fn into_replaced_ops(drafts: &mut Drafts<'_>) {
-    let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
-    for at in causes {
-        let (position, nodes, replaced, from) = {
-            let draft = &drafts.all()[at];
-            let names: BTreeSet<String> = names(draft).map(str::to_owned).collect();
-            (draft.position.clone(), draft.nodes.len(), names, draft.nodes.first().copied())
-        };
-        let is_cause = drafts.resolve(at) == at && position != Position::default();
-        if !is_cause || !drafts.all()[at].has_forward {
-            continue;
-        }
-        let is_here = |other: &Position| match position.module.is_empty() {
-            true => *other == position,
-            false => other.module == position.module,
-        };
-        fold_where(drafts, at, &[ChangeKind::MemoryFormat], |draft| {
-            let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
-            replaced.contains(&draft.position.module)
-                || is_here(&draft.position) && formats.all(|format| format != "channels_last")
-        });
-        let is_replacement =
-            Side::BOTH.iter().all(|&side| !drafts.all()[at].names[side].is_empty());
-        if is_replacement {
-            fold_where(drafts, at, &[ChangeKind::Shapes], |draft| {
-                (is_here(&draft.position) || replaced.contains(&draft.position.module))
-                    && draft.nodes.len() <= nodes
-                    && draft.nodes.first().copied() > from
-            });
-        }
-    }
-}
-
 /// The names of the ops that a side calls in its optimizer.
 pub(in crate::analysis::changes) fn optimizer_ops(
     analysis: &Analysis,
@@ -360,7 +326,8 @@ pub(in crate::analysis::changes) fn optimizer_ops(
     names
 }
 
-/// The optimizer has other tensors to update if parameters were added or removed.
+/// Folds optimizer changes into changes that add or remove parameters, so the optimizer updates
+/// different tensors.
 fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
     for optimizer in drafts.find(ChangeKind::Optimizer) {
@@ -371,7 +338,7 @@ fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
         }) else {
             continue;
         };
-        // More or fewer of the same updates.
+        // The optimizer makes more or fewer of the same updates.
         let known = PerSide::from_fn(|side| optimizer_ops(drafts.analysis, side));
         let is_more_of_the_same = names(&drafts.all()[optimizer])
             .filter(|name| name.contains("::"))
@@ -389,13 +356,13 @@ fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Whether an op adds a gradient to that of a parameter.
+/// Whether an op accumulates the gradient of a parameter.
 pub(in crate::analysis::changes) fn is_accumulation(name: &str) -> bool {
     name.ends_with("AccumulateGrad")
 }
 
-/// Folds changes that only affect the backward pass, such as the accumulation of gradients, into a change
-/// of the forward pass.
+/// Folds changes that only affect the backward pass, such as gradient accumulation, into a change of the
+/// forward pass.
 fn backward_into_forward(drafts: &mut Drafts<'_>) {
     let is_forward = |draft: &Draft| draft.has_forward;
     let causes = [
@@ -431,7 +398,7 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Ops that are added or removed may be so together with a `torch.no_grad` around them.
+/// Folds a `torch.no_grad` into the ops that were added or removed with it.
 fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     for ops in drafts.find(ChangeKind::Ops) {
         let (position, names) =

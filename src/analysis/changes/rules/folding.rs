@@ -1,15 +1,16 @@
-//! What the rules about consequences have in common: finding drafts, and folding them into their cause.
+//! Helpers shared by the rules about consequences, which find changes and fold them into their cause.
 
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::side::Side;
 
-/// The first draft of the first of these kinds that has one.
+/// The first change of the first of these kinds that has any.
 pub(super) fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> {
     kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
 }
 
-/// Folds the drafts of these kinds that `follows` into `cause`, unless they already have another cause.
+/// Folds the changes of these kinds for which `follows` is true into `cause`, unless they already
+/// have another cause.
 pub(super) fn fold_where(
     drafts: &mut Drafts<'_>,
     cause: usize,
@@ -23,12 +24,12 @@ pub(super) fn fold_where(
     }
 }
 
-/// The names in a draft, of both sides.
+/// The names that a change mentions, on both sides.
 pub(super) fn names(draft: &Draft) -> impl Iterator<Item = &str> {
     Side::BOTH.into_iter().flat_map(|side| draft.names[side].keys()).map(String::as_str)
 }
 
-/// The functions in a draft, of both sides.
+/// The functions that a change mentions, on both sides.
 pub(super) fn functions(draft: &Draft) -> impl Iterator<Item = &str> {
     let all = Side::BOTH.into_iter().flat_map(|side| draft.functions[side].keys());
     all.map(String::as_str).filter(|function| !function.is_empty())

@@ -1,4 +1,5 @@
-//! Ops with the same arguments that run other kernels → math mode, kernel selection, pinned memory.
+//! Classifies ops that run different kernels on the same arguments: math mode, kernel selection, pinned
+//! memory.
 
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -9,7 +10,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Assigns rows that run other kernels to changes. Returns each row with its draft.
+/// Assigns rows that run different kernels to changes, and returns each row with its change.
 pub(in crate::analysis::changes) fn claim(
     drafts: &mut Drafts<'_>,
     rows: &[usize],
@@ -40,8 +41,8 @@ pub(in crate::analysis::changes) fn claim(
         }
     }
     for ((draft, _), found) in with_other_arguments {
-        // A switch of the math mode applies to all ops of a family. If few of them run another mode, the
-        // library selected it for their new sizes or layouts.
+        // A switch of the math mode applies to all ops of a family. If few of these ops run in
+        // another mode, the library selected it for their new sizes or layouts.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -54,15 +55,15 @@ pub(in crate::analysis::changes) fn claim(
     of_rows
 }
 
-/// A row with other kernels whose op has other arguments.
+/// A row with different kernels whose op has different arguments.
 struct ByArguments {
     row: usize,
     node: MergedId,
     has_other_mode: bool,
 }
 
-/// Whether a row runs another math mode that its other arguments do not explain: sizes and layouts do not,
-/// element types do.
+/// Whether a row runs in another math mode that its changed arguments do not explain. Different element
+/// types explain another mode; different sizes and layouts do not.
 fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
     let kind = drafts.all()[arguments].kind;
     matches!(kind, ChangeKind::Shapes | ChangeKind::MemoryFormat)
@@ -78,7 +79,7 @@ pub(in crate::analysis::changes) fn node_of(analysis: &Analysis, row: &Row) -> O
     Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
 }
 
-/// The draft of unmatched calls below the row that launch some of its kernels.
+/// The change of an unmatched call below the row's op that launches one of the row's kernels.
 fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usize> {
     let merged = drafts.analysis.diff().merged();
     let events = Side::BOTH
@@ -97,7 +98,7 @@ fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usiz
     })
 }
 
-/// The draft of the op itself, or of an op around it, that has other arguments.
+/// The change of the nearest op at or around a node that has different arguments.
 pub(in crate::analysis::changes) fn by_arguments(
     drafts: &Drafts<'_>,
     node: MergedId,
@@ -140,7 +141,7 @@ fn claim_row(drafts: &mut Drafts<'_>, row: &Row, node: MergedId) -> usize {
     at
 }
 
-/// `Convolutions`, `Matrix products`, `Attention`, or the name of the op.
+/// The family of a row's op: `Convolutions`, `Matrix products`, `Attention`, or the name of the op.
 fn family(analysis: &Analysis, row: &Row) -> String {
     let event = Side::BOTH.into_iter().find_map(|side| Some((side, *row.events[side].first()?)));
     let category = event.map_or("", |(side, event)| analysis.category_name(side, event));
@@ -153,7 +154,7 @@ fn family(analysis: &Analysis, row: &Row) -> String {
     }
 }
 
-/// Whether copies between host and device use pinned memory on one side only.
+/// The kinds of host memory that copies use on each side, if only one side uses pinned memory.
 fn other_copy(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static str)> {
     let of = |side: Side| {
         let mut only = names[side].difference(&names[side.other()]);
@@ -166,7 +167,7 @@ fn other_copy(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     (pair.0 != pair.1).then_some(pair)
 }
 
-/// The internal precisions of products, if the kernels that only one side runs name TF32 on one side only.
+/// The internal precision of matrix products on each side, if only one side uses TF32.
 fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static str)> {
     let uses = PerSide::from_fn(|side: Side| {
         names[side].difference(&names[side.other()]).any(|name| is_tf32(name))
@@ -180,7 +181,8 @@ fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     }
 }
 
-/// Names of kernels that multiply in TF32. `s1688` is the size of its instruction.
+/// Whether the name of a kernel shows that it multiplies in TF32; `s1688` is the size of the TF32
+/// instruction.
 fn is_tf32(name: &str) -> bool {
     name.contains("tf32") || name.contains("s1688")
 }

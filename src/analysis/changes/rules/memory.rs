@@ -1,4 +1,4 @@
-//! Memory that grows from step to step on one side, or grows faster there.
+//! Reports memory that grows from step to step on one side only, or faster on one side.
 
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -8,13 +8,13 @@ use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 
-/// Calls that a sentence names.
+/// Maximum number of calls that a sentence names.
 const NAMED: usize = 3;
 
-/// Growths that differ by less than one part in this many are the same: sizes of batches vary.
+/// Growths that differ by less than one part in this many count as equal, since batch sizes vary.
 const SAME: i64 = 100;
 
-/// Reports leaks of devices on which both sides would show one.
+/// Reports memory leaks on devices where a leak would be visible on both sides.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     let analysis = drafts.analysis;
     let mut found: BTreeMap<MemoryPlace, PerSide<Option<Leak>>> = BTreeMap::new();
@@ -37,7 +37,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     drafts.at(at).position = Position::above(analysis, first);
 }
 
-/// How the growth of a device differs, in words, and the leak of the side that grows faster.
+/// Describes how the memory growth of a device differs; also returns the leak of the side that grows faster.
 fn growth<'l>(
     analysis: &Analysis,
     place: MemoryPlace,
@@ -70,7 +70,7 @@ fn growth<'l>(
     Some((format!("Live memory of {place} {grows}: {}{more}", calls.join(", ")), leak))
 }
 
-/// `275.6 MB`
+/// Formats a byte count such as `275.6 MB`.
 fn bytes(count: i64) -> String {
     const UNITS: [(i64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     let unit = UNITS.into_iter().find(|(size, _)| count >= *size);

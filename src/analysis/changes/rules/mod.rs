@@ -1,5 +1,5 @@
-//! The rules that turn facts into changes. Each decides for one call, never by a share of the trace, so that
-//! two changes made at once are both found.
+//! The rules that turn facts into changes. Each rule looks at a single call, never at a share of the
+//! trace, so two simultaneous changes are both found.
 
 pub(super) mod arguments;
 pub(super) mod calls;
@@ -12,6 +12,7 @@ pub(super) mod order;
 mod parameters;
 pub(super) mod recording;
 pub(super) mod regions;
+mod replaced;
 pub(super) mod runtime;
 
 use super::draft::Drafts;
@@ -19,8 +20,8 @@ use super::facts::Facts;
 use super::survey::{Modules, Surveyor, autograd_node};
 use crate::diff::MergedId;
 
-/// Assigns the facts about calls and arguments to changes. Outer calls come before inner ones, and the
-/// forward pass before the backward pass, so that the cause exists before its consequences are assigned.
+/// Assigns the facts about calls and arguments to changes. Outer calls come before inner calls, and the
+/// forward pass before the backward pass: a cause must exist before its consequences are assigned.
 pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules<'_>) {
     let values = arguments::Values::of(drafts.analysis, &facts.arguments);
     let mut surveyor = Surveyor::new(drafts.analysis);

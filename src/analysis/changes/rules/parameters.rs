@@ -1,5 +1,5 @@
-//! Names of parameters of ops, and of their values, by position among the arguments. Traces record only
-//! the positions. Ops with several overloads, whose positions differ, are not listed.
+//! Names of op parameters and of their values, by position among the arguments. Traces record only the
+//! positions, so ops whose overloads differ in these positions are not listed.
 
 const NORM: &[(usize, &str)] = &[(5, "training"), (6, "momentum"), (7, "eps")];
 const CONVOLUTION: &[(usize, &str)] =
@@ -14,7 +14,7 @@ const RECURRENT: &[(usize, &str)] = &[
     (8, "batch_first"),
 ];
 
-/// Parameters of ops whose values describe the model, by op.
+/// Op parameters whose values describe the model, by op.
 const PARAMETERS: [(&str, &[(usize, &str)]); 24] = [
     ("aten::alpha_dropout", DROPOUT),
     ("aten::avg_pool2d", &[(1, "kernel_size"), (2, "stride"), (3, "padding"), (4, "ceil_mode")]),
@@ -51,10 +51,10 @@ const PARAMETERS: [(&str, &[(usize, &str)]); 24] = [
     ),
 ];
 
-/// Parameters that change the sizes of the weights or states that an op takes.
+/// Parameters that determine the sizes of an op's weights or states.
 pub(super) const OF_WEIGHTS: [&str; 4] = ["batch_first", "bidirectional", "groups", "num_layers"];
 
-/// Parameters that change the sizes or layouts of what an op returns.
+/// Parameters that determine the sizes or layouts of an op's results.
 pub(super) const RESIZING: [&str; 9] = [
     "batch_first",
     "bidirectional",
@@ -67,13 +67,12 @@ pub(super) const RESIZING: [&str; 9] = [
     "stride",
 ];
 
-/// The name of a parameter, if it is known.
 pub(super) fn name(op: &str, position: usize) -> Option<&'static str> {
     let (_, parameters) = PARAMETERS.iter().find(|(known, _)| *known == op)?;
     parameters.iter().find(|(at, _)| *at == position).map(|(_, name)| *name)
 }
 
-/// The name of a value that is recorded as a number: `mean` for the reduction `1`.
+/// The name of a value that is recorded as a number: `mean` for reduction `1`.
 pub(super) fn value<'a>(op: &str, parameter: &str, value: &'a str) -> &'a str {
     let names = match (op, parameter) {
         ("aten::cross_entropy_loss", "reduction") => ["none", "mean", "sum"],

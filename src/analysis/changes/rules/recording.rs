@@ -1,11 +1,11 @@
-//! What the profiler recorded on one side only: Python stacks and input shapes.
+//! Reports Python stacks and input shapes that the profiler recorded on one side only.
 
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 
-/// What a recording may contain, by the note about a side that lacks it.
+/// The code of the note about a missing part of a recording, and the name of that part.
 const PARTS: [(&str, &str); 2] =
     [("NO_PYTHON_STACKS", "Python stacks"), ("NO_SHAPES", "input shapes")];
 

@@ -47,8 +47,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     divided(drafts);
 }
 
-/// Reports compiled code that both sides run, divided into other numbers of functions, and marks the side on
-/// which code is compiled in the compared steps.
+/// Reports compiled code that the two sides divide into different numbers of functions. Also marks the
+/// side that compiles code in the compared steps.
 fn divided(drafts: &mut Drafts<'_>) {
     let code = PerSide::from_fn(|side| Compiled::of(drafts.analysis, side));
     let count = code.as_ref().map(|code| code.functions);
@@ -58,7 +58,7 @@ fn divided(drafts: &mut Drafts<'_>) {
         let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
         drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
     }
-    // Compiled code that was not matched with the calls that it replaced.
+    // Only one side runs compiled code, which was not matched with the calls that it replaced.
     let has_region = [ChangeKind::Compilation, ChangeKind::Graphs]
         .into_iter()
         .any(|kind| !drafts.find(kind).is_empty());
@@ -75,17 +75,17 @@ fn divided(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// The side with a count, if the other side has none.
+/// The side with a positive count, if the other side's count is zero.
 fn only(count: PerSide<u64>) -> Option<Side> {
     Side::BOTH.into_iter().find(|&side| count[side] > 0 && count[side.other()] == 0)
 }
 
-/// The compiled code of the compared steps of one side.
+/// The compiled code in the compared steps of one side.
 struct Compiled {
-    /// Number of calls of compiled functions: differentiable functions if there are any, otherwise compiled
-    /// regions.
+    /// Number of calls to compiled functions: to differentiable functions if there are any, otherwise to
+    /// compiled regions.
     functions: u64,
-    /// Whether code is compiled in these steps.
+    /// Whether code is compiled in the compared steps.
     is_compiled_now: bool,
 }
 
@@ -97,7 +97,7 @@ impl Compiled {
         let mut counts = [0, 0, 0];
         let is_event = |call: &CallId| matches!(tree.kind(*call), CallKind::Op | CallKind::Frame);
         for call in tree.calls().filter(is_event) {
-            let name = trace.name_id(tree.event(call).expect("ops and frames are events"));
+            let name = trace.name_id(tree.event(call).expect("every op and frame has an event"));
             let kind = known.get(name, || match trace.text(name) {
                 "CompiledFunction" => Some(0),
                 name if name.starts_with("Torch-Compiled Region: ") => Some(1),

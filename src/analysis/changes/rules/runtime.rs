@@ -1,5 +1,5 @@
-//! Calls of the runtime → memory taken from the driver, GPU code that is loaded, waits for the GPU, and the
-//! number of streams.
+//! Classifies runtime calls that differ: driver allocations, loading of GPU code, waits for the GPU, and
+//! the number of streams.
 
 use crate::analysis::Row;
 use crate::analysis::changes::draft::Drafts;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Runtime calls that take memory from the driver or return it.
 const ALLOCATIONS: [&str; 4] = ["cudaMalloc", "cudaFree", "hipMalloc", "hipFree"];
-/// Runtime calls that load GPU code, which happens when a kernel runs for the first time.
+/// Runtime calls that load GPU code, as happens when a kernel runs for the first time.
 const LOADS: [&str; 7] = [
     "cuLibraryLoadData",
     "cuModuleLoad",
@@ -23,7 +23,8 @@ const LOADS: [&str; 7] = [
     "hipModuleLoadDataEx",
 ];
 
-/// Reports memory allocations, loaded GPU code and streams. `of_rows` lists the rows that run other kernels.
+/// Reports memory allocations, loaded GPU code and streams. The rows that run different kernels are in
+/// `of_rows`.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     if drafts.analysis.measure() == Measure::GpuTime {
         only_on_one_side(drafts, ChangeKind::Allocator, &ALLOCATIONS);
@@ -33,7 +34,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(u
     }
 }
 
-/// Reports runtime calls that only one side makes. A single allocation may be chance, so only those of each
+/// Reports runtime calls that only one side makes. A single call may be chance, so only calls in every
 /// step count.
 fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
     let analysis = drafts.analysis;
@@ -62,8 +63,8 @@ fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
     }
 }
 
-/// Reports calls with which the host waits for the GPU and that have no counterpart, unless an unmatched op or
-/// one with other arguments makes them. A single one may be chance, so only those of each step count.
+/// Reports unmatched calls that wait for the GPU, unless they are made by an op that is unmatched or has
+/// different arguments. A single wait may be chance, so only waits in every step count.
 fn synchronizations(drafts: &mut Drafts<'_>) {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -101,7 +102,8 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// A library chooses the streams of its kernels, so other kernels may run on other streams.
+/// Reports a different number of streams. Libraries choose the streams of their kernels, so rows with
+/// different kernels are ignored.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     let analysis = drafts.analysis;
     let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();

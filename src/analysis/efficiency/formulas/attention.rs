@@ -1,10 +1,11 @@
-//! Attention: two products over `queries × keys` pairs forward, five backward.
+//! Attention consists of two products over `queries × keys` pairs in the forward pass, and five in the
+//! backward pass.
 //!
-//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` forward, and 2.5
-//! times as much backward, where the scores are recomputed. With a causal mask only the pairs below it
-//! count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i + 1, keys)` from the
-//! bottom right. The softmax is ignored, as usual. Grouped heads need no special case: the
-//! products are those of the query's heads, the bytes those of the existing keys.
+//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and
+//! 2.5 times as many backward, where the scores are recomputed. With a causal mask only the pairs below
+//! the mask count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i + 1, keys)` from the
+//! bottom right. The softmax is ignored, as usual. Grouped heads need no special case: the products depend
+//! on the query's heads, and the bytes on the stored keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
@@ -15,13 +16,14 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Layout {
-    /// Batch, heads, sequence, head size.
+    /// Dimensions: batch, heads, sequence, head size.
     Bhsd,
-    /// Batch, sequence, heads, head size; without a batch, the tokens of several consecutive sequences.
+    /// Dimensions: batch, sequence, heads, head size. Without a batch, the sequence dimension packs
+    /// several sequences.
     Bshd,
 }
 
-/// Corner at which a causal mask starts if the numbers of keys and queries differ.
+/// Corner in which a causal mask starts if keys and queries differ in number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 enum Corner {
@@ -38,13 +40,13 @@ pub(in crate::analysis::efficiency) struct Attention {
     key: usize,
     value: usize,
     layout: Layout,
-    /// Flag for a causal mask.
+    /// Flag that enables a causal mask.
     causal: Option<usize>,
     #[serde(default)]
     corner: Corner,
-    /// An added mask or bias, which is read.
+    /// An added mask or bias, which the kernel reads.
     bias: Option<usize>,
-    /// For packed sequences: offsets of the sequences of queries and keys, and the longest of each.
+    /// For packed sequences: the offsets of the query and key sequences, and the longest sequence of each.
     packed: Option<Packed>,
 }
 
@@ -55,7 +57,7 @@ struct Packed {
     longest: [usize; 2],
 }
 
-/// Sizes of an attention.
+/// Sizes of the tensors of an attention op.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Sizes {
     batch: f64,
@@ -123,8 +125,8 @@ fn all(sizes: Sizes) -> f64 {
 }
 
 impl Packed {
-    /// Batch and lengths if all sequences are as long as the longest. Otherwise only the sum of
-    /// the lengths is recorded, while the pairs need the sum of their squares.
+    /// Batch and lengths if all sequences are as long as the longest one. Otherwise only the sum of the
+    /// lengths is recorded, but the number of pairs depends on the sum of their squares.
     fn even(self, inputs: &Inputs, tokens: [u64; 2]) -> Option<(u64, [u64; 2])> {
         let batch = inputs.tensor(self.offsets[0])?.dims.first()?.checked_sub(1)?;
         let mut longest = [0; 2];
@@ -141,9 +143,9 @@ impl Packed {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct AttentionBackward {
-    /// Gradient of the result.
+    /// Gradient of the attention result.
     grad: usize,
-    /// Result of the forward pass.
+    /// Attention result of the forward pass.
     out: usize,
     forward: Attention,
 }
@@ -159,13 +161,13 @@ impl AttentionBackward {
     }
 }
 
-/// Attention over a paged cache: the lengths are in an annotation, not in the shapes.
+/// Attention over a paged cache, where the lengths are in an annotation rather than in the shapes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct PagedAttention {
-    /// `[tokens, heads, head size]`.
+    /// Query tensor with dimensions `[tokens, heads, head size]`.
     query: usize,
-    /// `[…, heads, head size]`: the cache.
+    /// Cache tensor with dimensions `[…, heads, head size]`.
     key: usize,
     value: usize,
 }
@@ -188,13 +190,14 @@ impl PagedAttention {
     }
 }
 
-/// Bytes of one token in a cache.
+/// Bytes that a cache stores per token.
 fn token_bytes(cache: &Tensor) -> Option<f64> {
     let [.., heads, size] = cache.dims.as_slice() else { return None };
     Some(*heads as f64 * *size as f64 * f64::from(cache.dtype?.bytes))
 }
 
-/// Pairs of query and key: a prompt token sees the tokens before it, a generated token sees all.
+/// Number of query-key pairs. A prompt token attends to the tokens before it, a generated token to all
+/// tokens.
 fn pairs(lengths: Lengths) -> f64 {
     let [prompts, generated] = lengths.products.map(|products| products as f64);
     let masked = (lengths.queries_squared[0] as f64 - lengths.queries[0] as f64) / 2.0;

@@ -1,9 +1,9 @@
-//! A convolution of any rank: two operations for each weight applied to each output element.
+//! A convolution of any rank takes two operations for each weight applied to each output element.
 //!
-//! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. A
-//! transposed convolution is the same with input and output exchanged. Each gradient of a backward
-//! pass is another convolution with as many operations. In every library it is a separate kernel,
-//! so each reads the gradient of the output again.
+//! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In
+//! a transposed convolution, input and output are exchanged. Each gradient of a backward pass is
+//! another convolution with as many operations. Every library runs each gradient as a separate
+//! kernel, which reads the gradient of the output again.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
@@ -12,19 +12,19 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Convolution {
-    /// `[N, C, …]`.
+    /// Input with dimensions `[N, C, …]`.
     input: usize,
-    /// `[C_out, C_in / groups, …]`; transposed `[C_in, C_out / groups, …]`.
+    /// Weight with dimensions `[C_out, C_in / groups, …]`, or `[C_in, C_out / groups, …]` if transposed.
     weight: usize,
     bias: Option<usize>,
     stride: usize,
     padding: usize,
     dilation: Option<usize>,
     groups: Option<usize>,
-    /// Flag for a transposed convolution.
+    /// Flag that selects a transposed convolution.
     transposed: Option<usize>,
     output_padding: Option<usize>,
-    /// Whether it is always transposed.
+    /// Whether the op is always a transposed convolution.
     #[serde(default)]
     is_transposed: bool,
 }
@@ -91,10 +91,10 @@ pub(in crate::analysis::efficiency) struct ConvolutionBackward {
     grad: usize,
     input: Option<usize>,
     weight: Option<usize>,
-    /// Flag for a transposed convolution.
+    /// Flag that selects a transposed convolution.
     transposed: Option<usize>,
-    /// Which gradients are requested: input, weight, bias. If not recorded, those of input and
-    /// weight are assumed.
+    /// Which of the gradients of input, weight and bias are requested. Without a recorded mask, the
+    /// gradients of input and weight are assumed.
     mask: Option<usize>,
 }
 
@@ -105,7 +105,7 @@ impl ConvolutionBackward {
             (Some(input), Some(weight)) => {
                 self.both(inputs, grad, inputs.tensor(input)?, inputs.tensor(weight)?)
             }
-            // The shape of the input's gradient is not recorded, but its channels are those of the weight.
+            // The shape of the input gradient is not recorded, but its channels match the weight.
             (None, Some(weight)) => {
                 let flops = grad.elements() * per_element(inputs.tensor(weight)?)?;
                 Some(Demand::matrix(flops, None, grad.dtype))
@@ -138,8 +138,8 @@ impl ConvolutionBackward {
             bytes = sum([bytes, grad.read(), input.read(), weight.written()]);
         }
         if for_bias {
-            // The bytes of the bias gradient are too few to count, and the kernel for the weight already
-            // reads the output gradient.
+            // The bytes of the bias gradient are negligible, and the weight gradient already reads the
+            // output gradient.
             flops += grad.elements();
         }
         Some(Demand::matrix(flops, bytes, grad.dtype))
@@ -147,7 +147,8 @@ impl ConvolutionBackward {
 
     fn mask(&self, inputs: &Inputs) -> Option<[bool; 3]> {
         let recorded = self.mask.map_or("", |at| inputs.concrete(at));
-        // Traces from before 2023 have no values. Both products are assumed, as in all layers but the first.
+        // Traces from before 2023 record no scalar values, so the gradients of input and weight are
+        // assumed, as in every layer but the first.
         if recorded.is_empty() {
             return Some([true, true, false]);
         }
@@ -157,8 +158,8 @@ impl ConvolutionBackward {
     }
 }
 
-/// Decides from the channels if the flag was not recorded: the first dimension of a weight is the channels
-/// of the output, or of the input if transposed. `None` if that is ambiguous and it matters.
+/// Decides by the channels if the flag was not recorded: the first dimension of a weight is the channels of
+/// the output, or of the input if transposed. Returns `None` if this is ambiguous and affects the result.
 fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
     let first = weight.dims.first()?;
     match (grad.dims.get(1)? == first, input.dims.get(1)? == first) {
@@ -177,12 +178,12 @@ fn flag_of(text: &str) -> Option<bool> {
     }
 }
 
-/// Operations for each element that the weight is applied to: two for each of the weight's other dimensions.
+/// Operations per element that the weight is applied to: twice the product of the weight's other dimensions.
 fn per_element(weight: &Tensor) -> Option<f64> {
     Some(2.0 * product(weight.dims.get(1..)?))
 }
 
-/// Sizes of input and kernel, axis by axis.
+/// Pairs of input size and kernel size for each axis.
 fn axes<'a>(
     input: &'a Tensor,
     weight: &'a Tensor,
@@ -191,7 +192,7 @@ fn axes<'a>(
     same.then(|| input.dims[2..].iter().zip(&weight.dims[2..]))
 }
 
-/// The value for an axis; a single value applies to all axes.
+/// The value of an argument for one axis; a single value applies to all axes.
 fn value(inputs: &Inputs, at: usize, axis: usize) -> Option<u64> {
     let values = inputs.integers(at)?;
     let value = values.get(axis).or_else(|| values.first().filter(|_| values.len() == 1))?;

@@ -1,4 +1,4 @@
-//! Work over lists of tensors: `cat`, `_foreach_*`, fused optimizers.
+//! Work of ops on lists of tensors: `cat`, `_foreach_*`, fused optimizers.
 
 use super::super::demand::{Demand, sum};
 use super::super::dtype::Dtype;
@@ -8,12 +8,12 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Lists {
-    /// Operations for each element of the first list that is read.
+    /// Operations per element of the first list that is read.
     #[serde(default)]
     flops: f64,
     /// Lists that are read; absent arguments are ignored.
     reads: Vec<usize>,
-    /// Lists that are overwritten, or that new tensors have the shape of.
+    /// Lists that are overwritten, or whose shapes new tensors have.
     writes: Vec<usize>,
 }
 

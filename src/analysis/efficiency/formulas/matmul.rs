@@ -1,4 +1,4 @@
-//! A matrix product: `2·B·M·N·K` operations, plus `B·M·N` if something is added.
+//! A matrix product takes `2·B·M·N·K` operations, plus `B·M·N` if an addend is added.
 //!
 //! Source: each of the `B·M·N` elements of the result is a sum of `K` products.
 
@@ -10,21 +10,21 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Matmul {
-    /// `[…, M, K]`, or `[K]`.
+    /// First factor with dimensions `[…, M, K]` or `[K]`.
     a: usize,
-    /// `[…, K, N]`, or `[K]`; `[…, N, K]` if it is passed transposed.
+    /// Second factor with dimensions `[…, K, N]` or `[K]`, or `[…, N, K]` if it is passed transposed.
     b: usize,
     #[serde(default)]
     b_transposed: bool,
     /// The addend.
     add: Option<usize>,
-    /// A tensor that the result is written to.
+    /// A tensor that receives the result.
     out: Option<usize>,
-    /// A scalar for the type of the result; without it and `out`, the type of `a`.
+    /// A scalar that selects the type of the result; without it and `out`, the result has the type of `a`.
     out_dtype: Option<usize>,
 }
 
-/// Sizes of a product.
+/// Sizes of a matrix product.
 #[derive(Debug, PartialEq)]
 struct Sizes {
     batch: f64,

@@ -1,7 +1,7 @@
-//! Computes the minimum work of an op from its arguments: floating-point operations, and bytes moved.
+//! Computes the minimum work of an op from its arguments: floating-point operations and bytes moved.
 //!
-//! Bytes are a minimum: every input read once, every output written once, regardless of caches and of
-//! copies in libraries. A formula returns nothing rather than guess.
+//! Bytes are a minimum: every input is read once and every output written once, ignoring caches and copies
+//! in libraries. A formula returns nothing rather than guess.
 
 mod attention;
 mod convolution;
@@ -22,21 +22,21 @@ use super::inputs::Inputs;
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// How much of the work below an op its model covers. An op is not counted if its work is done by an op below
-/// it whose model has the same or a greater weight.
+/// How much of the work below an op is covered by the op's model. An op is not counted if its work is done
+/// by an op below it whose model has the same or a greater weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::analysis::efficiency) enum Weight {
     /// Copies and fills.
     Move,
     /// Pointwise work.
     Light,
-    /// Reductions, normalisation, indexing.
+    /// Reductions, normalization, indexing.
     Medium,
-    /// Products, convolutions, attention.
+    /// Matrix products, convolutions, attention.
     Heavy,
 }
 
-/// How to compute the demand of an op from its arguments. The numbers are positions of arguments.
+/// The formula that computes the minimum work of an op. The numbers in formulas are argument positions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Formula {
@@ -56,13 +56,13 @@ pub(super) enum Formula {
     Triton(triton::Triton),
 }
 
-/// The input of a formula.
+/// The op that a formula is applied to.
 pub(super) struct Op<'a> {
     pub(super) name: &'a str,
     pub(super) inputs: &'a Inputs,
-    /// Element type of tensor lists, from kernel names, because it is not recorded with the op.
+    /// Element type of tensor lists, taken from kernel names because the op does not record it.
     pub(super) list_dtype: Option<Dtype>,
-    /// Lengths of the requests that it works on, if an annotation records them.
+    /// Lengths of the requests that the op processes, if an annotation records them.
     pub(super) lengths: Option<Lengths>,
 }
 
@@ -108,12 +108,12 @@ impl Formula {
         }
     }
 
-    /// Whether the types of its tensors may only be available from the names of its kernels.
+    /// Whether tensor types may only be available from kernel names.
     pub(super) fn takes_lists(&self) -> bool {
         matches!(self, Formula::Lists(_))
     }
 
-    /// Whether it depends on the lengths of requests, which annotations record.
+    /// Whether the minimum work depends on the lengths of requests, which annotations record.
     pub(super) fn takes_lengths(&self) -> bool {
         matches!(self, Formula::PagedAttention(_))
     }

@@ -1,4 +1,4 @@
-//! Pointwise work: every element of the result is computed from one element of each input.
+//! Pointwise work computes every element of the result from one element of each input.
 
 use super::super::demand::{Demand, broadcast, sum};
 use super::super::dtype::{Class, Dtype};
@@ -8,20 +8,20 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Pointwise {
-    /// Operations for each element of the result.
+    /// Operations per element of the result.
     #[serde(default = "one")]
     pub(super) flops: f64,
-    /// Tensors that are read; all if `None`.
+    /// Tensors that are read; all of them if `None`.
     reads: Option<Vec<usize>>,
-    /// The tensor that is overwritten; if `None`, a new one is created.
+    /// The tensor that is overwritten; if `None`, a new tensor is created.
     into: Option<usize>,
-    /// A tensor that the result is written to, if passed: `out=`.
+    /// A tensor passed as `out=`, which receives the result.
     out: Option<usize>,
-    /// Type of a new result; if `None`, the type that the inputs promote to.
+    /// Type of a new result; if `None`, the inputs are promoted to a common type.
     result: Option<ResultType>,
-    /// A flag or type number; if set, the new result is 32 bits wide.
+    /// A flag or type number which, if set, makes the new result 32 bits wide.
     widens: Option<usize>,
-    /// Additional bytes written for each element of the result, such as a mask.
+    /// Additional bytes written per element of the result, for example for a mask.
     #[serde(default)]
     extra_bytes: f64,
 }
@@ -68,7 +68,8 @@ impl Pointwise {
         Some(Demand::vector(self.flops * elements, bytes, dtype))
     }
 
-    /// `None` if a shape is unreadable, or if an argument is a list instead of a tensor.
+    /// The tensors that are read. Returns `None` if a shape is unreadable, or if an argument is a list
+    /// instead of a tensor.
     fn reads<'i>(&self, inputs: &'i Inputs) -> Option<Vec<&'i Tensor>> {
         let positions: Vec<usize> = match &self.reads {
             Some(positions) => positions.clone(),
@@ -91,8 +92,8 @@ impl Pointwise {
     }
 }
 
-/// The type that tensors promote to: tensors with dimensions win over those without, then floats
-/// over integers over booleans, then the wider type.
+/// The common type that tensors are promoted to. Tensors with dimensions win over those without, floats
+/// over integers over booleans, and wider types over narrower ones.
 fn promoted(tensors: &[&Tensor]) -> Option<Dtype> {
     let types: Option<Vec<(bool, Class, u8, Dtype)>> = tensors
         .iter()

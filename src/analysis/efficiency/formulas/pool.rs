@@ -1,10 +1,10 @@
-//! Pooling and resizing: the shape of the result follows from windows, sizes or factors.
+//! Pooling and resizing, where windows, sizes or factors determine the shape of the result.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
 use serde::Deserialize;
 
-/// A window that slides over the last dimensions.
+/// A pooling window that slides over the last dimensions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Pool {
@@ -13,9 +13,9 @@ pub(in crate::analysis::efficiency) struct Pool {
     stride: usize,
     padding: usize,
     dilation: Option<usize>,
-    /// Flag: whether partial windows count.
+    /// Flag that makes partial windows count.
     ceil: Option<usize>,
-    /// Additional bytes written for each element of the result, such as an index.
+    /// Additional bytes written per element of the result, for example for an index.
     #[serde(default)]
     extra_bytes: f64,
 }
@@ -36,7 +36,7 @@ impl Pool {
 
     fn results(&self, inputs: &Inputs, axis: usize, size: i64) -> Option<i64> {
         let kernel = value(inputs, self.kernel, axis)?;
-        // An empty stride means the kernel size.
+        // An empty stride argument means that the stride equals the kernel size.
         let stride = value(inputs, self.stride, axis).unwrap_or(kernel);
         let dilation = self.dilation.and_then(|at| value(inputs, at, axis)).unwrap_or(1);
         let span = dilation.checked_mul(kernel.checked_sub(1)?)?.checked_add(1)?;
@@ -48,7 +48,7 @@ impl Pool {
     }
 }
 
-/// Resizes the last dimensions to given sizes.
+/// Resizes the last dimensions to the given sizes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Resize {

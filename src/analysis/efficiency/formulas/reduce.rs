@@ -1,4 +1,4 @@
-//! A reduction: one operation for each element; all are read, few are written.
+//! A reduction takes one operation per element; it reads all elements and writes few.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Input, Inputs, Tensor};
@@ -9,13 +9,13 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Reduce {
     input: usize,
-    /// The reduced dimensions; all if `None`.
+    /// The reduced dimensions; all dimensions if `None`.
     dims: Option<usize>,
     #[serde(default = "one")]
     flops: f64,
-    /// Type of the result; if `None`, that of the input.
+    /// Type of the result; if `None`, the type of the input.
     result: Option<ResultType>,
-    /// Additional bytes written for each element of the result, such as an index.
+    /// Additional bytes written per element of the result, for example for an index.
     #[serde(default)]
     extra_bytes: f64,
 }
@@ -39,8 +39,8 @@ impl Reduce {
         if matches!(inputs.at(at), Input::Tensor(_)) {
             return None;
         }
-        // If no values were recorded, the remaining dimensions are unknown; an empty list means all are
-        // reduced.
+        // An empty list reduces all dimensions. If no values were recorded, the remaining dimensions are
+        // unknown.
         let gone = match inputs.concrete(at) {
             "" if inputs.positions().len() > at && !inputs.has_values() => return None,
             "" => Vec::new(),

@@ -1,4 +1,4 @@
-//! Selects rows of a table by index: the index is read, and only the selected rows are read and written.
+//! Selects rows of a table by index: the op reads the index and the selected rows, and writes these rows.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, product};
@@ -17,11 +17,11 @@ pub(in crate::analysis::efficiency) struct Select {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Takes {
-    /// Everything after the first dimension.
+    /// All dimensions after the first.
     Row,
-    /// All other dimensions; the selected dimension is the value at this position.
+    /// All dimensions except one, whose number is the value of this argument.
     Along(usize),
-    /// One element.
+    /// A single element.
     Element,
 }
 

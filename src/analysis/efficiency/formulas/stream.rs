@@ -1,4 +1,4 @@
-//! Work that streams over whole tensors: tensors read, tensors written, operations for each element.
+//! Work that streams over whole tensors: the tensors read and written, and the operations per element.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Input, Inputs, Tensor, product};
@@ -7,9 +7,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Stream {
-    /// The tensors whose elements are counted; statistics are over the first.
+    /// The tensors whose elements are counted; statistics are computed over the first of them.
     elements: Vec<usize>,
-    /// Operations for each element.
+    /// Operations per element.
     #[serde(default)]
     flops: f64,
     /// Tensors that are read; absent arguments are ignored.
@@ -18,37 +18,37 @@ pub(in crate::analysis::efficiency) struct Stream {
     /// Tensors that are written.
     #[serde(default)]
     writes: Vec<usize>,
-    /// New tensors are written with the shapes and types of these.
+    /// Tensors whose shapes and types new tensors have.
     #[serde(default)]
     like: Vec<usize>,
-    /// Pairs of tensors. For each, new values are written: as many as the first has elements, with the type
-    /// of the second.
+    /// Pairs of tensors that give the shape and the type of a new tensor: as many elements as the first,
+    /// with the type of the second.
     #[serde(default)]
     as_type: Vec<[usize; 2]>,
-    /// Pairs of tensors. For each, rows of the second are read: as many as the first has elements.
+    /// Pairs of an index and a table: one row of the table is read for each element of the index.
     #[serde(default)]
     rows_of: Vec<[usize; 2]>,
     /// The elements that one statistic covers.
     statistic: Option<Statistic>,
-    /// Operations for each statistic.
+    /// Operations per statistic.
     #[serde(default)]
     statistic_flops: f64,
-    /// 32-bit values written for each statistic.
+    /// Number of 32-bit values written per statistic.
     #[serde(default)]
     statistics_saved: f64,
 }
 
-/// The elements that one statistic covers.
+/// The elements that one statistic, such as a mean, covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Statistic {
-    /// All elements of a channel, the second dimension.
+    /// All elements of a channel (the second dimension).
     Channel,
-    /// The last dimension.
+    /// All elements along the last dimension.
     Row,
-    /// The last dimensions, whose sizes are the value at this position.
+    /// All elements along the last dimensions, whose sizes are the value of this argument.
     Shape(usize),
-    /// A group of channels of one sample; the value at this position is the number of groups.
+    /// A group of channels of one sample; the value of this argument is the number of groups.
     Group(usize),
 }
 
@@ -72,7 +72,7 @@ impl Stream {
             let row = product(table.dims.get(1..).unwrap_or_default());
             Some(inputs.tensor(index)?.elements() * row * bytes_of(table)?)
         });
-        // Statistics are kept in 32 bits, or in the type of the input if it is wider.
+        // Statistics use 32 bits, or the type of the input if that is wider.
         let wide = counted.dtype.map_or(4.0, |dtype| f64::from(dtype.bytes).max(4.0));
         let saved = Some(self.statistics_saved * statistics * wide);
         let bytes = sum(moved.chain(made).chain(typed).chain(rows).chain([saved]));
@@ -90,7 +90,7 @@ impl Stream {
             Some(Statistic::Row) => Some(per(*counted.dims.last()? as f64)),
             Some(Statistic::Shape(at)) => {
                 let sizes = inputs.integers(at).unwrap_or_default();
-                // If values are not recorded, assume the last dimension, as for almost every norm.
+                // If values were not recorded, the last dimension is assumed, as almost every norm uses it.
                 let size = match sizes.is_empty() {
                     true => *counted.dims.last()? as f64,
                     false => sizes.iter().map(|&size| size as f64).product(),

@@ -1,4 +1,4 @@
-//! Compares the built-in models with manually computed counts.
+//! Compares the built-in models with counts computed by hand.
 
 use super::Op;
 use crate::analysis::efficiency::demand::{Demand, Unit};
@@ -7,7 +7,7 @@ use crate::analysis::efficiency::inputs::Inputs;
 use crate::analysis::efficiency::rules::Models;
 use crate::program::Lengths;
 
-/// The demand of an op, without list types and request lengths.
+/// The minimum work of an op without list types and request lengths.
 fn demand(name: &str, dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Demand> {
     with(name, dims, types, strides, concrete, None, None)
 }
@@ -26,7 +26,7 @@ fn with(
     models.formula(name)?.demand(&Op { name, inputs: &inputs, list_dtype, lengths })
 }
 
-/// Operations and bytes.
+/// Operations and bytes of the minimum work.
 fn figures(demand: Option<Demand>) -> (f64, f64) {
     let demand = demand.expect("a model");
     (demand.flops, demand.bytes.expect("known types"))
@@ -37,7 +37,8 @@ const BF16_3: &str = r#"["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"]"#;
 #[test]
 fn a_product_with_a_bias_is_two_operations_for_each_of_mnk_and_one_for_each_result() {
     let found = demand("aten::addmm", "[[5], [3, 4], [4, 5]]", BF16_3, "", "");
-    // 3 × 5 results of 4 products and sums, and the bias; 12 + 20 + 15 + 5 values of 2 bytes.
+    // Operations: 3 × 5 results of 4 products and sums, plus the bias. Bytes: 12 + 20 + 15 + 5 values of 2
+    // bytes.
     assert_eq!(figures(found), (2.0 * 60.0 + 15.0, 2.0 * 52.0));
     let found = found.expect("a model");
     assert_eq!((found.unit, found.precision), (Unit::Matrix, Some(Precision::Bf16)));
@@ -79,15 +80,15 @@ fn convolution(dims: &str, values: &str) -> Option<Demand> {
 
 #[test]
 fn a_convolution_of_any_rank_with_groups_counts_what_each_output_is_a_sum_of() {
-    // 2-d, stride 2: 4 × 4 outputs of 8 channels, each of 3 × 3 × 3 products.
+    // In two dimensions with stride 2: 4 × 4 outputs of 8 channels, each of 3 × 3 × 3 products.
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1""#;
     let (flops, bytes) = figures(convolution("[1, 3, 8, 8], [8, 3, 3, 3], []", values));
     assert_eq!((flops, bytes), (2.0 * 128.0 * 27.0, 4.0 * (192.0 + 216.0 + 128.0)));
-    // 1-d, as many groups as channels, dilated: 10 − 2·2 = 6 outputs of one channel each.
+    // In one dimension, with as many groups as channels, dilated: 10 − 2·2 = 6 outputs of one channel each.
     let values = r#""[1]", "[0]", "[2]", "False", "[0]", "4""#;
     let (flops, _) = figures(convolution("[2, 4, 10], [4, 1, 3], []", values));
     assert_eq!(flops, 2.0 * 48.0 * 3.0);
-    // 3-d.
+    // In three dimensions.
     let values = r#""[1, 1, 1]", "[0, 0, 0]", "[1, 1, 1]", "False", "[0, 0, 0]", "1""#;
     let (flops, _) = figures(convolution("[1, 2, 4, 4, 4], [3, 2, 2, 2, 2], []", values));
     assert_eq!(flops, 2.0 * 81.0 * 16.0);
@@ -97,7 +98,7 @@ fn a_convolution_of_any_rank_with_groups_counts_what_each_output_is_a_sum_of() {
 fn a_transposed_convolution_spreads_each_input_over_the_kernel() {
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "True", "[1, 1]", "1""#;
     let (flops, bytes) = figures(convolution("[1, 6, 5, 5], [6, 4, 3, 3], []", values));
-    // (5 − 1)·2 + 2 + 1 + 1 − 2 = 10 on each side.
+    // Each side of the output has (5 − 1)·2 + 2 + 1 + 1 − 2 = 10 elements.
     assert_eq!((flops, bytes), (2.0 * 150.0 * 36.0, 4.0 * (150.0 + 216.0 + 400.0)));
 }
 
@@ -120,7 +121,8 @@ fn a_backward_convolution_counts_the_gradients_that_are_asked_for() {
     let one = 2.0 * 128.0 * 27.0;
     assert_eq!(of("[True, True, False]"), (2.0 * one, 4.0 * 2.0 * (128.0 + 192.0 + 216.0)));
     assert_eq!(of("[False, True, True]"), (one + 128.0, 4.0 * (128.0 + 192.0 + 216.0)));
-    // Without recorded values: both products, and the channels show that it is not transposed.
+    // Without recorded values, both products count, and the channels show that the convolution is not
+    // transposed.
     let bare = figures(demand("aten::convolution_backward", dims, types, "", ""));
     assert_eq!(bare.0, 2.0 * one);
 }
@@ -188,7 +190,8 @@ fn paged_attention_takes_its_pairs_from_the_lengths_of_the_requests() {
     let types = r#"["c10::Half", "c10::Half", "c10::Half", "c10::Half"]"#;
     let dims = "[[7, 4, 8], [7, 2, 8], [7, 2, 8], [7, 4, 8]]";
     let name = "vllm::unified_attention_with_output";
-    // A prompt of 5 tokens after 1, masked; two single-token requests that attend to 20 tokens each.
+    // One request is a masked prompt of 5 tokens after 1 token, and two single-token requests
+    // attend to 20 tokens each.
     let lengths =
         Lengths { queries: [5, 2], keys: [6, 40], queries_squared: [25, 2], products: [30, 40] };
     let found = figures(with(name, dims, types, "", "", None, Some(lengths)));
@@ -239,7 +242,7 @@ fn a_norms_statistics_are_those_of_its_rows_or_channels() {
         "",
         concrete,
     ));
-    // 6 rows: mean and deviation of each are kept in 32 bits.
+    // Mean and deviation of each of the 6 rows are kept in 32 bits.
     assert_eq!(found, (5.0 * 48.0 + 6.0 * 6.0, 2.0 * (96.0 + 16.0) + 6.0 * 8.0));
     let types = r#"["float", "float", "float", "float", "float"]"#;
     let found = figures(demand(
@@ -279,7 +282,7 @@ fn lists_of_tensors_take_their_type_from_the_kernel() {
     assert_eq!(figures(known), (10.0, 4.0 * 30.0));
     let unknown = demand("aten::_foreach_add_", dims, types, "", "").expect("operations at least");
     assert_eq!((unknown.flops, unknown.bytes), (10.0, None));
-    // If a list was not recorded, nothing is known.
+    // Without a recorded list, nothing is known about the op.
     assert_eq!(demand("aten::_foreach_add_", "[[], [], []]", types, "", ""), None);
 }
 
@@ -298,7 +301,7 @@ fn a_compiled_kernel_counts_the_ops_in_its_name_and_the_tensors_that_it_is_given
     let found =
         figures(demand("triton_poi_fused_add_silu_0", "[[4, 8], [4, 8], []]", types, "", ""));
     assert_eq!(found, (5.0 * 32.0, 4.0 * 64.0));
-    // A product's result read under another shape comes last, so the first tensor is changed in place.
+    // The result of a product read under another shape comes last, so the first tensor is changed in place.
     let found = figures(demand(
         "triton_poi_fused__unsafe_view_mul_1",
         "[[2, 2, 8], [4, 8], []]",
@@ -363,13 +366,13 @@ fn a_compiled_kernel_that_takes_a_part_of_a_tensor_counts_that_part() {
         let concrete = format!(r#"["", "", "{launched}"]"#);
         figures(demand(name, dims, types, "", &concrete))
     };
-    // 32 values of one third are read, and 32 written.
+    // The kernel reads 32 values from a third of a tensor and writes 32 values.
     assert_eq!(found("triton_poi_fused_add_slice_0", "32"), (32.0, 4.0 * 64.0));
-    // Without a slice, a kernel reads all of its arguments, whatever its launch size.
+    // Without a slice, a kernel reads all of its arguments whatever its launch size.
     assert_eq!(found("triton_poi_fused_max_pool2d_0", "32").1, 4.0 * 128.0);
-    // If the launch size is not recorded, it cannot limit the elements.
+    // A launch size that is not recorded cannot limit the elements.
     assert_eq!(found("triton_poi_fused_add_slice_0", "").1, 4.0 * 128.0);
-    // A gate reads both halves.
+    // A gate reads both halves of the tensor.
     let (_, gate) = figures(demand(
         "triton_poi_fused_mul_silu_slice_1",
         "[[4, 16], [4, 8], []]",
@@ -394,7 +397,7 @@ fn the_gradient_of_a_loss_writes_one_value_for_each_target() {
     let dims = "[[], [4096, 8000], [4096], [], [], [], []]";
     let types = r#"["float", "float", "long int", "", "Scalar", "Scalar", "float"]"#;
     let found = demand("aten::nll_loss_backward", dims, types, "", "");
-    // One gradient, plus a target and a value for each of 4096; another op fills in zeros.
+    // The kernel reads one gradient and 4096 targets, and writes 4096 values; another op fills in zeros.
     assert_eq!(figures(found), (4096.0, 4.0 + 4096.0 * (8.0 + 4.0)));
 }
 

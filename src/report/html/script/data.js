@@ -1,4 +1,4 @@
-// The embedded columns -> the tree with sums, and the rows.
+// Turns the embedded columns into the tree with sums, and the rows.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const tree = readTree(page.tree);
@@ -28,19 +28,20 @@ function readTree(columns) {
   return result;
 }
 
-// Differences to the number before -> the numbers.
+// Turns differences between numbers into the numbers.
 function fromSteps(steps, first) {
   let last = first;
   return Float64Array.from(steps, (step) => (last += step));
 }
 
-// The same for uids; 0 is a node without one.
+// Turns differences between uids into the uids; 0 means a node without a uid.
 function uidsOf(steps) {
   let last = -1;
   return Int32Array.from(steps, (step) => (step ? (last += step) : -1));
 }
 
-// When the GPU events of a side start and were launched, in units of 0.1 µs: by node; -1 for no launch.
+// The times at which a side's GPU events start and were launched, in units of 0.1 µs, by node; -1
+// for no launch.
 const gpuTimes = [null, null];
 function gpuTimesOf(side) {
   if (gpuTimes[side - 1]) return gpuTimes[side - 1];
@@ -59,7 +60,7 @@ function gpuTimesOf(side) {
   return gpuTimes[side - 1];
 }
 
-// Depths in preorder -> parents and ends of subtrees.
+// Turns depths in preorder into parents and ends of subtrees.
 function nest(t) {
   const above = [];
   for (let at = 0; at < t.size; at++) {
@@ -85,7 +86,8 @@ function addUp(t) {
   }
 }
 
-// Idle time including the nodes below. It is not GPU time and has a column of its own.
+// Adds up idle time, including the nodes below. Idle time is not GPU time, so it has a separate
+// column.
 function addIdle(t, entries) {
   t.idle1 = new Float64Array(t.size);
   t.idle2 = new Float64Array(t.size);
@@ -99,8 +101,8 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether an unmatched call was replaced by other calls: the nearest call above that both sides have
-// contains unmatched work of both sides.
+// Whether an unmatched call was replaced by other calls. A call was replaced if its nearest
+// ancestor that both sides have contains unmatched work on both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
   let above = at;
@@ -132,7 +134,8 @@ function pathTo(at) {
   return path.reverse();
 }
 
-// The id of a node in the merged tree, and the reverse; -1 if this page does not have the node.
+// The id of a node in the merged tree, and the node of an id; -1 if this page does not contain the
+// node.
 function idOf(at) {
   return tree.id.length ? tree.id[at] : at;
 }

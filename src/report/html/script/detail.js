@@ -1,11 +1,11 @@
-// One group or row of the table -> the details shown below it when it is open.
+// The details of a group or row of the table, shown below it when it is open.
 
 const MEMBERS_SHOWN = 30;
-// Number of names and shapes listed in a comparison.
+// Maximum number of names and shapes listed in a comparison.
 const KERNELS_SHOWN = 12;
 const ARGUMENTS = ["shapes", "concrete inputs", "strides", "types"];
 
-// One comparison of everything in a group, followed by its rows one by one.
+// A comparison of everything in a group, followed by the group's rows one by one.
 function groupDetail(group) {
   const cell = element("td", { colspan: HEADS.length });
   if (group.members.length === 1) {
@@ -23,7 +23,8 @@ function groupDetail(group) {
   return element("tr", { class: "detail" }, cell);
 }
 
-// The kernels of both sides with counts and medians, the modelled work and rate, shapes, lowering.
+// Compares the kernels of both sides with counts and medians, the modeled work and rate, the
+// shapes, and the lowering.
 function aggregate(members) {
   const box = element("div", { class: "detail aggregate" });
   const grid = element("div", { class: "detail-grid" });
@@ -53,7 +54,7 @@ function aggregateSide(members, side) {
     rest > 0 ? element("p", { class: "dim" }, `${rest} more ${rest === 1 ? "name" : "names"}`) : "");
 }
 
-// A count of all steps, per step unless totals are shown.
+// A count over all steps, divided by the number of steps unless totals are shown.
 function countShown(count, side) {
   const shown = scaled(count, side);
   return Number.isInteger(shown) ? String(shown) : shown.toFixed(1);
@@ -66,8 +67,8 @@ function smallTable(titles, lines) {
     element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
 }
 
-// Kernels by name, most time first. A row only has the mean time of its launches of a kernel, so the
-// median treats every launch as taking its row's mean.
+// Kernels grouped by name, most time first. A row contains only the mean time of its launches of a
+// kernel, so the median treats every launch as taking its row's mean.
 function kernelsOf(members, side) {
   const known = new Map();
   for (const row of members) {
@@ -79,14 +80,14 @@ function kernelsOf(members, side) {
       kernel.means.push([ns / count, count]);
     }
   }
-  // The entry `(45 more names)` is not a kernel and comes last.
+  // The entry `(45 more names)` is not a kernel, so it comes last.
   const isRest = (kernel) => /^\(\d+ more names\)$/.test(kernel.text);
   const list = [...known.values()].sort((a, b) => isRest(a) - isRest(b) || b.ns - a.ns || (a.text < b.text ? -1 : 1));
   for (const kernel of list) kernel.median = weightedMedian(kernel.means);
   return list;
 }
 
-// The median of values with the given weights.
+// The weighted median of values.
 function weightedMedian(values) {
   const sorted = [...values].sort((a, b) => a[0] - b[0]);
   const total = sorted.reduce((sum, [, count]) => sum + count, 0);
@@ -97,7 +98,8 @@ function weightedMedian(values) {
   return total === 0 ? 0 : (at(Math.ceil(total / 2) - 1) + at(Math.floor(total / 2))) / 2;
 }
 
-// `, 163 TFLOP/s`: modelled work divided by time; empty unless all rows have a model.
+// Text such as `, 163 TFLOP/s`: modeled work divided by time. The text is empty unless all rows
+// have a model.
 function rateOf(members, side) {
   const sums = [0, 0, 0];
   for (const row of members) {
@@ -115,7 +117,8 @@ function rateOf(members, side) {
   return rate.toFixed(2) === "0.00" ? "" : `, ${rate} ${unit}`;
 }
 
-// The rows by shape, largest difference first; null if the only group has no shape.
+// A table of the rows by shape, largest difference first; null if there is only one group and it
+// has no shape.
 function shapeTable(members) {
   const known = new Map();
   for (const row of members) {
@@ -132,7 +135,7 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
-// The ops below the rows where the traces diverge: [name, times].
+// The ops below the rows where the traces diverge, as [name, times].
 function lowering(members) {
   const known = new Map();
   for (const row of members) {
@@ -152,7 +155,7 @@ function lowering(members) {
   return [...known].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, KERNELS_SHOWN);
 }
 
-// The rows of a group, largest difference first; one of them can be open.
+// The rows of a group, largest difference first, of which one can be open.
 function memberList(group) {
   const size = (row) => Math.abs(rows.time2[row] - rows.time1[row]);
   const members = [...group.members].sort((a, b) => size(b) - size(a) || a - b);
@@ -178,7 +181,7 @@ function memberLine(row, open) {
     drawRows();
     document.querySelector(`#rows [data-row="${id}"]`).focus();
   };
-  // A row is one call, so its times are those of one step.
+  // A row is a single call, so its times belong to one step.
   const [one, two] = [rows.time1[row], rows.time2[row]];
   const how = changeOf(one, two, false);
   const sign = one === two ? "±" : two > one ? "+" : "−";
@@ -191,7 +194,7 @@ function memberLine(row, open) {
     element("span", { class: "dim title" }, folded(text)));
 }
 
-// What distinguishes a row from the others of its name.
+// The properties that distinguish a row from other rows with its name.
 function rowTitle(row) {
   const facets = rows.facets
     .map((facet) => [facet.title, page.texts[facet.value[row]]])

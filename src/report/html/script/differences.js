@@ -1,4 +1,4 @@
-// The rows -> a table of groups of call sites that can be filtered, searched, sorted and expanded.
+// The table of call sites in groups, which can be filtered, searched, sorted and expanded.
 
 const PAGE_OF_GROUPS = 30;
 const COLUMNS = [
@@ -26,7 +26,7 @@ function presence(row) {
   return "both";
 }
 
-// The properties rows can be grouped by: [value, text, key of a row].
+// The properties that rows can be grouped by: [value, text, key of a row].
 function groupings() {
   return [
     ["name", "name", (row) => String(rows.name[row])],
@@ -55,7 +55,8 @@ function passes(row, ofChange, search) {
   return search.words.every((word) => searchText(row).includes(word));
 }
 
-// Name, kernels, shapes and modules of a row in lower case. Rows of one op below one module share the last.
+// Name, kernels, shapes and modules of each row, in lower case. Rows of one op below one module
+// share this text.
 const searchTexts = [];
 const modulesAbove = new Map();
 function searchText(row) {
@@ -98,7 +99,7 @@ function groupRows() {
   return sortGroups([...groups.values()].filter(which ? which[2] : () => true));
 }
 
-// The shapes of a row; one text if both sides agree.
+// The shapes of a row, as a single text if both sides agree.
 function argumentsText(row) {
   const [first, second] = rows.argument_table[rows.arguments[row]].map((text) => page.texts[text]);
   return first === second || !second ? first : !first ? second : `${first} → ${second}`;
@@ -140,11 +141,11 @@ function drawFilters() {
   document.getElementById("filters").replaceChildren(...controls.filter(Boolean));
 }
 
-// Clickable titles. The column `difference` sorts by magnitude and by sign.
+// Clickable column titles. The column `difference` sorts by magnitude and by sign.
 const HEADS = COLUMNS.filter((column) => column.key !== "signed");
 
-// A click reverses the order. On the difference it cycles: by magnitude, largest increase first, largest
-// decrease first.
+// A click on a column title reverses the order. On the difference, clicks cycle through three
+// orders: by magnitude, largest increase first, largest decrease first.
 function nextOrder(column, current, up) {
   if (column.key !== "diff") return { sort: column.key, dir: (current ? !up : column.key === "name") ? "up" : "down" };
   if (!current) return { sort: "diff", dir: "down" };
@@ -152,7 +153,7 @@ function nextOrder(column, current, up) {
   return up ? { sort: "diff", dir: "down" } : { sort: "signed", dir: "up" };
 }
 
-// A change as a choice: its number and sentence.
+// A change as a choice in a list: its number and its sentence.
 function changeName(at) {
   const sentence = document.querySelector(`[data-change="${at}"] .sentence`)?.textContent ?? "a smaller change";
   return `${at + 1}. ${sentence.length > 60 ? sentence.slice(0, 59) + "…" : sentence}`;
@@ -214,7 +215,8 @@ function groupRow(group, open) {
   const button = element("button", {
     type: "button", "aria-expanded": String(open), "data-open": rows.id[group.members[0]], onclick: toggle,
   }, element("span", { class: "open-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), groupLabel(group));
-  // Clicking anywhere on the line opens it; the button is for the keyboard. Selecting text does not open it.
+  // A click anywhere on the line opens it; the button is for the keyboard. Selecting text on the
+  // line does not open it.
   const openLine = (event) => {
     if (!event.target.closest("button, a, summary, details") && getSelection().isCollapsed) toggle();
   };

@@ -1,6 +1,7 @@
-// Values -> text and elements. Names from traces only ever become text nodes.
+// Helpers that turn values into text and page elements. Names from traces only ever become text
+// nodes.
 
-// An element with properties (class, dataset, on…, aria-…) and children (elements or text).
+// Creates an element with properties (class, dataset, on…, aria-…) and children (elements or text).
 function element(tag, properties, ...children) {
   const made = document.createElement(tag);
   for (const [key, value] of Object.entries(properties || {})) {
@@ -16,13 +17,13 @@ function name(text) {
   return element("bdi", { class: "name" }, text);
 }
 
-// The name of a kernel in its short form, with the full one on hover and in copies.
+// The name of a kernel in short form, with the full name on hover and in copies.
 function kernelName(text) {
   const short = shortKernel(text);
   return short === text ? name(text) : element("bdi", { class: "name", title: text, "data-full": text }, short);
 }
 
-// A labelled select; choices are [value, text].
+// A labeled select; choices are [value, text].
 function choice(label, key, choices, preset, changed) {
   const select = element("select", { "data-key": key, onchange: () => changed(select.value) });
   for (const [value, text] of choices) select.append(element("option", { value }, text));
@@ -31,7 +32,7 @@ function choice(label, key, choices, preset, changed) {
   return element("label", {}, label, select);
 }
 
-// A labelled text field; `changed` is called shortly after the last key press.
+// A labeled text field; `changed` is called shortly after the last key press.
 function field(label, key, changed) {
   let waiting = 0;
   const input = element("input", {
@@ -55,7 +56,8 @@ function copyButton(what, text) {
   return button;
 }
 
-// A page opened from a file may have no clipboard; then falls back to a selection and the copy command.
+// A page that was opened from a file may have no clipboard, so it falls back to a selection and the
+// copy command.
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -79,14 +81,14 @@ function folded(text) {
     element("summary", {}, name(text.slice(0, FOLD - 10) + "…")), name(text));
 }
 
-// A checkbox.
+// A labeled checkbox.
 function tick(label, key, changed) {
   const box = element("input", { type: "checkbox", "data-key": key, onchange: () => changed(box.checked ? "1" : "") });
   box.checked = state.get(key) === "1";
   return element("label", { class: "tick" }, box, label);
 }
 
-// A copied selection has the full names of the kernels in it.
+// Copied text contains the full names of kernels.
 document.addEventListener("copy", (event) => {
   const selection = getSelection();
   if (selection.isCollapsed) return;

@@ -1,6 +1,7 @@
-// The merged tree -> icicles: calls with the same stack of names are one frame, and width is time. Two-sided, the
-// baseline is above and the candidate below, in one order and to one scale; differential is one icicle. A frame with
-// a single child of the same time is merged with it, since the stack does not branch there.
+// Draws the merged tree as icicles: calls with the same stack of names are one frame, and width is
+// time. In the two-sided view, the baseline is above and the candidate below, in the same order and
+// scale; the differential view is a single icicle. A frame with a single child of the same time is
+// merged with it, since the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
 const GAP = 30;
@@ -13,7 +14,7 @@ const IDLE = "(idle)";
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");
 
-// What the state asks for, read once per drawing.
+// The view that the state selects, read once per drawing.
 let flame = readFlame();
 function readFlame() {
   const known = VIEWS.some(([value]) => value === state.get("view"));
@@ -28,8 +29,9 @@ function view() {
   return flame.view;
 }
 
-// A frame: pairs of [node, node whose own time counts]. From the thread down the two are the same, and all
-// time below a node counts; from the kernels up the first one walks towards the thread. The root has all.
+// A frame: pairs of [node, node whose own time counts]. From the thread down, the two nodes are the
+// same, and all time below the node counts. From the kernels up, the first node moves toward the
+// thread. The root frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -51,24 +53,25 @@ function rootFrame() {
   return { ...frameOf(flame.up ? "everything that took time" : "all threads", nodes, null), root: true };
 }
 
-// The nodes with time of their own.
+// The nodes that have time of their own.
 function leaves() {
   const list = [];
   for (let at = 0; at < tree.size; at++) if (tree.own1[at] || tree.own2[at]) list.push([at, at]);
   return list;
 }
 
-// The key that calls share to become one frame; with layers merged, instances of one module class share one.
+// The key that calls must share to become one frame. If layers are merged, instances of one module
+// class share a key.
 function keyOf(node) {
   const text = nodeName(node);
   return flame.layers && isModule(node)
     ? text.replace(/nn\.Module: (.*?)_[0-9]+(?= \| |$)/g, "nn.Module: $1_*") : text;
 }
 
-// The frames directly below, in call order.
+// The child frames of a frame, in call order.
 function framesBelow(frame) {
   const groups = new Map();
-  // Numbers of names compare faster than names.
+  // Name ids compare faster than names.
   const key = flame.layers ? keyOf : (node) => tree.name[node];
   const add = (node, leaf) => {
     const known = groups.get(key(node));
@@ -100,12 +103,12 @@ function framesBelow(frame) {
   return frames;
 }
 
-// The frames below, found once.
+// The child frames of a frame, computed once.
 function below(frame) {
   return (frame.below ??= framesBelow(frame));
 }
 
-// Merges a frame with the chain of only children below it that have the same time, when it is drawn.
+// When a frame is drawn, merges it with the chain of only children that have the same time.
 function collapse(frame) {
   if (frame.isCollapsed || flame.whole) return;
   frame.isCollapsed = true;
@@ -125,12 +128,13 @@ function collapse(frame) {
   }
 }
 
-// The time that is the width of a frame in a drawing.
+// The time that determines the width of a frame in a drawing.
 function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
 
-// The frame for a node's stack; from the kernels up, the frame for its name.
+// The frame of a node's stack. In the view from the kernels up, this is the frame with the node's
+// name.
 function frameAt(node) {
   let frame = rootFrame();
   if (flame.up) return below(frame).find((one) => one.key === keyOf(node)) || frame;
@@ -153,8 +157,8 @@ function zoomedFrame() {
 
 // ---- drawing
 
-// The icicles of a view: { top, side, from } with the frames above the zoomed one, which are all drawn to the scale
-// of the largest.
+// The icicles of a view: { top, side, from }, with the frames above the zoomed one. All icicles are
+// drawn to the scale of the largest.
 function drawings() {
   if (view() === "sandwich") return sandwich();
   const top = zoomedFrame();
@@ -186,7 +190,7 @@ function drawFlame() {
   if (whole === 0) flameInfo.textContent = "There is no time here.";
 }
 
-// Draws one icicle from `y` down; the callers of a sandwich grow upwards from the selected op.
+// Draws one icicle from `y` down. In the sandwich view, callers grow upward from the selected op.
 function drawIcicle({ top, side, above, up }, whole, y, made, drawing) {
   const ancestors = [];
   if (above) for (let frame = top.parent; frame; frame = frame.parent) ancestors.unshift(frame);
@@ -207,7 +211,8 @@ function drawIcicle({ top, side, above, up }, whole, y, made, drawing) {
   return first + levels.length * FRAME_HEIGHT;
 }
 
-// The frames below with their position and width as fractions of the whole; those too narrow are left out.
+// The child frames, with position and width as fractions of the whole; frames that are too narrow
+// are omitted.
 function placeBelow(frame, left, whole, side) {
   const placed = [];
   if (frame.isIdle) return placed;
@@ -220,8 +225,9 @@ function placeBelow(frame, left, whole, side) {
   return placed;
 }
 
-// The part of a frame in the change of the frame above: its difference as a share of those of its
-// siblings. So red leads from the top to what became slower, even if everything became slower.
+// A frame's part in the change of its parent: its difference as a fraction of the differences of
+// all siblings. In this view, red leads from the top to whatever became slower, even if everything
+// became slower.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;
@@ -262,14 +268,14 @@ function isKernelFrame(frame) {
   return !frame.root && frame.nodes.length > 0 && tree.kind[frame.nodes[0][0]] === "g";
 }
 
-// ---- sandwich: the callers of an op above it, its callees below
+// ---- sandwich: the callers of an op are above it, its callees below
 
 function sandwich() {
   const key = state.get("of") || biggestOp();
   const nodes = [];
   const fits = flame.layers ? (at) => keyOf(at) === key : (at) => tree.name[at] === number;
   const number = page.texts.indexOf(key);
-  // Of nested calls with this name only the outermost counts.
+  // Among nested calls with this name, only the outermost counts.
   for (let at = 0; at < tree.size; at++) {
     if (!fits(at)) continue;
     nodes.push([at, at]);
@@ -306,8 +312,8 @@ function zoomOf(frame) {
   return frame.root || !frame.nodes.length ? "" : idOf(frame.nodes[0][0]);
 }
 
-// Whether all calls of the frame are unmatched and replace others, or were replaced: new does not mean
-// slower.
+// Whether all calls of the frame replaced other calls or were replaced: a new call is not a slower
+// one.
 function isReplacedFrame(frame) {
   return !frame.root && frame.nodes.length > 0 && frame.nodes.every(([node]) => isReplaced(node));
 }
@@ -317,7 +323,8 @@ function isFound(frame) {
   return wanted !== "" && frame.chain.some((title) => title.toLowerCase().includes(wanted));
 }
 
-// The most informative part of a name: without folders and without the prefix that all modules have.
+// The most informative part of a name: without folders and without the prefix that all modules
+// have.
 function shortName(title) {
   return title.replace(/^nn\.Module: /, "").replace(/^(?:[^\s():]*\/)+(?=[^\s():]+\(\d+\): )/, "");
 }
@@ -331,7 +338,7 @@ function describe(frame, how) {
   flameInfo.replaceChildren(element("span", { class: "line" }, name(names.join(" › "))), element("span", { class: "line" }, `${figures}${factor ? ", " + factor : ""}, ${calls}${replaced}`));
 }
 
-// Both times of the nearest call above that both sides have.
+// Both times of the nearest ancestor that both sides have.
 function bothTimes(frame) {
   let above = frame.nodes[0][0];
   while (above >= 0 && "12".includes(tree.relation[above])) above = tree.parent[above];
@@ -360,7 +367,8 @@ function showSandwich(key) {
   drawFlame();
 }
 
-// Arrow keys move between frames spatially; + and - zoom, Escape zooms out, s shows callers and callees.
+// Handles keys: arrow keys move between frames spatially, + and - zoom, Escape zooms out, s shows
+// callers and callees.
 function flameKey(event) {
   const current = event.target.closest(".frame");
   if (!current || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -372,7 +380,7 @@ function flameKey(event) {
   const beside = at(level);
   const upwards = () => at(level - 1).filter((frame) => left(frame) <= left(current) + 1e-6).pop();
   const downwards = () => at(level + 1).find((frame) => left(frame) >= left(current) - 1e-6 && left(frame) < right(current));
-  // Callers grow upwards.
+  // Callers grow upward.
   const isCallers = view() === "sandwich" && current.dataset.drawing === "0";
   const [goUp, goDown] = isCallers ? [downwards, upwards] : [upwards, downwards];
   const other = current.dataset.drawing === "0" ? "1" : "0";

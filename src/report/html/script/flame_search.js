@@ -1,6 +1,6 @@
-// The controls of the flame graph, and the frames that a search marks.
+// The controls of the flame graph, and the frames that a search highlights.
 
-// Marks the frames whose name matches, and shows their number and total time.
+// Highlights the frames whose name matches, and shows their number and total time.
 function seekInFlame(text) {
   setState({ seek: text });
   markFlame();
@@ -22,7 +22,7 @@ function tellFound(drawn) {
   if (!line) return;
   if (!wanted) return line.replaceChildren();
   const fits = page.texts.map((text) => text.toLowerCase().includes(wanted));
-  // Of nested matches only the outermost counts.
+  // Among nested matches, only the outermost counts.
   let count = 0, one = 0, two = 0;
   for (let at = 0; at < tree.size; at++) {
     if (!fits[tree.name[at]]) continue;
@@ -56,7 +56,7 @@ function drawFlameControls() {
   drawFlameLegend();
 }
 
-// The ops to choose from, and the one that is shown.
+// The ops to choose from, and the op that is shown.
 function opsOf() {
   const ops = new Set();
   for (let at = 0; at < tree.size; at++) if (tree.kind[at] === "o" && tree.events[at]) ops.add(page.texts[tree.name[at]]);

@@ -1,4 +1,5 @@
-// A fleet: its ranks as dots, and heat maps with one row per rank and one column per step or collective.
+// Draws a fleet: its ranks as dots, and heat maps with one row per rank and one column per step or
+// collective.
 const { maps, dots } = JSON.parse(document.getElementById("data").textContent);
 
 // ---- dots
@@ -13,7 +14,7 @@ function svg(tag, properties, text) {
   return made;
 }
 
-// Round distances between marks, so that there are three to six.
+// Round distances between axis marks that result in three to six marks.
 function marks(low, high) {
   const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
@@ -83,7 +84,7 @@ addEventListener("resize", drawDots);
 
 // ---- heat maps
 
-// The 99th percentile sets the scale, so that a single outlier does not hide the other cells.
+// The scale ends at the 99th percentile so that a single outlier does not hide the other cells.
 function scale(values) {
   const sizes = values.filter((value) => value !== null).map(Math.abs).sort((a, b) => a - b);
   return sizes[Math.floor(sizes.length * 0.99)] || sizes[sizes.length - 1] || 1;

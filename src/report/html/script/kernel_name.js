@@ -1,4 +1,4 @@
-// The name of a kernel -> a short form that a person can read. The full name stays in `title` and in copies.
+// Shortens the name of a kernel to a readable form. The full name stays in `title` and in copies.
 //
 //   void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8>(…)
 //   cutlass::Kernel2<bf16, 256×128>
@@ -9,10 +9,10 @@ const TYPES = [
   [/^float$/, "fp32"], [/^double$/, "fp64"], [/^(long|long long)$/, "int64"], [/^int$/, "int32"], [/^bool$/, "bool"],
 ];
 const QUALIFIERS = /^(?:void|static|const|std::enable_if<.*?>::type)\s+/;
-// Parts of namespaces that say nothing.
+// Parts of namespaces that carry no information.
 const ANONYMOUS = "(anonymous namespace)::";
 const NAMESPACES = /\b(?:at::native|at_cuda_detail|at::cuda|c10|detail|impl|[A-Z]+_\d+_NS|ROCPRIM_\d+_NS)::/g;
-// Kernels that run the function that their arguments name.
+// Kernels that run the function named by their arguments.
 const LAUNCHERS = /(?:elementwise\w*|reduce|multi_tensor_apply|trampoline|index\w*|scatter_gather\w*|distribution\w*|CatArray\w*)_?[kK]ernel\w*$|^elementwise|_kernel_with_index$/;
 const WORD = /\b([A-Za-z_]\w*?(?:Functor|Op|Ops|_functor|kernel_cuda|_kernel_impl|kernel_impl|_kernel))\b/g;
 const DULL = /^(?:gpu_kernel_impl(?:_nocast)?|ReduceOp|TensorListOp|func_wrapper_t|BinaryFunctor|AUnaryFunctor|BUnaryFunctor|gpu_index_kernel)$/;
@@ -42,7 +42,8 @@ function shortened(name) {
   return cutShort(kept.length ? `${base}<${kept.join(", ")}>` : base);
 }
 
-// Names that list their type and tile: sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x128x32_…
+// Parses names that list their type and tile:
+// sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x128x32_…
 function tuned(base) {
   const xmma = /^((?:sm\d+|cask\w*)_xmma_\w*?(?:gemm|fprop|dgrad|wgrad)\w*?)_((?:[a-z]*f\d+){2,}_?\w*?)_.*tilesize(\d+)x(\d+)/.exec(base);
   if (xmma) return `${xmma[1]}<${dtypeIn(xmma[2])}, ${xmma[3]}×${xmma[4]}>`;
@@ -67,7 +68,7 @@ function typeOf(text) {
   return TYPES.find(([pattern]) => pattern.test(bare))?.[1] || "";
 }
 
-// a<b>::c<d>(e) -> a::c and its last template arguments; the parameters are left out.
+// Turns a<b>::c<d>(e) into a::c and its last template arguments, without the parameters.
 function splitName(text) {
   let stem = "", inside = null, depth = 0, from = 0;
   for (let at = 0; at < text.length; at++) {
@@ -88,7 +89,7 @@ function splitName(text) {
   return { stem: stem.trim().split(" ").pop(), inside };
 }
 
-// The arguments between two brackets, without what is nested in them.
+// The arguments between two brackets, without anything nested in them.
 function argumentsOf(inside) {
   const list = [];
   let depth = 0, from = 0;
@@ -104,8 +105,9 @@ function argumentsOf(inside) {
   return list;
 }
 
-// _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64E… -> aiter::add_rmsnorm_quant_kernel<DF16b,DF16b>: the nested
-// name, and the simple types among its template arguments.
+// Turns _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64E… into
+// aiter::add_rmsnorm_quant_kernel<DF16b,DF16b>: the nested name, and the simple types among its
+// template arguments.
 function demangled(name) {
   let at = name.startsWith("_ZN") ? 3 : 2;
   const parts = [];
@@ -118,7 +120,7 @@ function demangled(name) {
   if (!parts.length) return name;
   if (name[at] !== "I") return parts.join("::");
   const rest = name.slice(at + 1, at + 400);
-  // The function that ck_tile's entry runs.
+  // The function that the ck_tile entry kernel runs.
   const inner = [...rest.matchAll(/(\d+)([A-Za-z_]\w*)/g)].map(([, length, text]) => text.slice(0, Number(length)));
   const letters = { f: "float", d: "double" };
   const types = [...rest.matchAll(/DF16b|DF16_|(?<=^|I)[fd]/g)].map(([type]) => letters[type] || type);

@@ -1,8 +1,8 @@
-// One call -> its kernels of both sides as two lanes to scale, with the moments of their launches; and how sure its
-// match is.
+// Draws the kernels of a call on both sides as two lanes to scale, with the times of their
+// launches, and says how certain the call's match is.
 //
-//   baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launched   [] ran
-//   candidate  ╷ ╷ [wgrad_alg0            ]
+// baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launched   [] ran candidate  ╷ ╷ [wgrad_alg0
+// ]
 
 const LANE_WIDTH = 1000;
 const LANE_BAR = 16;
@@ -21,7 +21,7 @@ function eventsBelow(at, side) {
   return list.sort((a, b) => a.start - b.start || a.node - b.node);
 }
 
-// Events that overlap are in different rows.
+// Stacks events so that events that overlap are in different rows.
 function stackEvents(events) {
   const ends = [];
   for (const event of events) {
@@ -83,7 +83,7 @@ function kernelLane({ side, events, from, length, rows: count }, longest) {
     events.length ? element("details", {}, element("summary", {}, "kernels, longest first"), list, more > 0 ? element("p", { class: "dim" }, `${more} more`) : "") : "");
 }
 
-// Longer or shorter than the counterpart; neutral without one.
+// Whether an event is longer or shorter than its counterpart; neutral without one.
 function laneStyle(node) {
   if ("12".includes(tree.relation[node])) return "replaced";
   return changeOf(tree.own1[node], tree.own2[node], false).style;
@@ -95,7 +95,7 @@ const CONFIDENCES = {
   interchangeable: ["interchangeable match", "One side has more calls with exactly this content here, and nothing says which of them is the counterpart."],
 };
 
-// `firm`, `likely`, `interchangeable`, or empty without a counterpart.
+// Returns `firm`, `likely`, `interchangeable`, or empty text without a counterpart.
 function confidenceOf(at) {
   if ("12".includes(tree.relation[at])) return "";
   const group = tree.unsure.get(at);

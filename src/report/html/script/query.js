@@ -1,10 +1,10 @@
-// A path query -> the nodes it matches on either side, with the grammar of `tracetree tree --find`.
-// Any other text is a word search.
+// Finds the nodes that a path query matches on either side, with the grammar of `tracetree tree
+// --find`. Any other text is a word search.
 
 const QUERY_WORDS = ["module", "frame", "op", "call", "kernel"];
 const QUERY_BEGINS = /^\s*(module|frame|op|call|kernel)\s*\(/;
 
-// The parts of a query; { error } for a syntax error, null if the text does not start like a query.
+// The parts of a query; { error } for a syntax error; null if the text does not start like a query.
 function parseQuery(text) {
   if (!QUERY_BEGINS.test(text)) return null;
   const parts = [];
@@ -22,13 +22,13 @@ function parseQuery(text) {
   }
 }
 
-// A pattern for whole names: * matches any text, ? one character, | separates alternatives.
+// A pattern for entire names: * matches any text, ? one character, | separates alternatives.
 function globOf(pattern) {
   const choices = pattern.split("|").map((choice) => [...choice.trim()]);
   return (name) => choices.some((choice) => isLike([...name], choice));
 }
 
-// Backtracks to the last * on a mismatch, so it takes at most name × pattern steps.
+// Backtracks to the last * on a mismatch, so it takes at most name length × pattern length steps.
 function isLike(letters, pattern) {
   let at = 0, inPattern = 0, star = null;
   while (at < letters.length) {
@@ -56,7 +56,7 @@ function isModule(at) {
   return tree.kind[at] === "f" && nodeName(at).startsWith(MODULE_PREFIX);
 }
 
-// The name of a node on a side; null if that side does not have it.
+// The name of a node on a side; null if the side does not have the node.
 function sideName(at, side) {
   const relation = tree.relation[at];
   if (relation === (side === 1 ? "2" : "1")) return null;
@@ -118,7 +118,7 @@ function findNodes(parts, sides = [1, 2]) {
   return [...found].sort((a, b) => a - b);
 }
 
-// Whether a node is one of these, above one or below one.
+// Whether a node is in this list, or above or below a node that is.
 function touches(nodes, at) {
   if (at < 0) return false;
   for (let above = at; above >= 0; above = tree.parent[above]) if (nodes.set.has(above)) return true;
@@ -132,7 +132,7 @@ function touches(nodes, at) {
   return low < list.length && list[low] < tree.end[at];
 }
 
-// What a text searches for: { nodes } for a query, { words } for a word search, or { error }.
+// What a search text asks for: { nodes } for a query, { words } for a word search, or { error }.
 let askedText = null, askedAnswer = null;
 function searchOf(text) {
   if (text === askedText) return askedAnswer;
@@ -146,7 +146,7 @@ function searchOf(text) {
   return askedAnswer;
 }
 
-// The path query of a node: the enclosing modules, and the node itself.
+// The path query that selects a node: the enclosing modules, and the node itself.
 function queryOf(at) {
   const side = tree.relation[at] === "2" ? 2 : 1;
   const part = (node) => {

@@ -1,4 +1,4 @@
-// Keys that work everywhere on the page, and the list of all keys.
+// Shortcut keys that work everywhere on the page, and the list of all keys.
 
 const KEYS = [
   ["/", "search in this section"],
@@ -31,7 +31,7 @@ function currentPanel() {
   return panels.find((panel) => !panel.hidden);
 }
 
-// The lines that j and k walk through.
+// The lines that the keys j and k move between.
 function walkable() {
   const list = [...currentPanel().querySelectorAll("#rows tbody tr.line th button, #tree-view [role=treeitem], [data-change], #timeline-list li button, tbody th[scope=row]")];
   return list.filter((line) => line.offsetParent && !(line.matches("th") && line.querySelector("button")));
@@ -47,7 +47,8 @@ function walk(by) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// The next or previous change, in the section that is shown: its row, its call sites, its first call.
+// Goes to the next or previous change, in the section that is shown: its row, its call sites, or
+// its first call.
 function goToChange(by) {
   if (!page.changes.length) return;
   const now = stateNumber("change");

@@ -1,9 +1,11 @@
-// Shows one section at a time, draws it when it is first seen, and follows the fragment of the address.
+// Shows one section at a time, draws it when it first becomes visible, and follows the address
+// fragment.
 
 const panels = [...document.querySelectorAll(".panel")];
 const links = [...document.querySelectorAll("nav a")];
 
-// What each panel draws; a panel is drawn when it is shown and what it shows has changed.
+// The drawing function of each panel. A panel is drawn when it is shown and its content has
+// changed.
 const DRAWINGS = {
   differences: () => { groupsShown = PAGE_OF_GROUPS; drawFilters(); drawRows(); },
   tree: () => { drawTreeControls(); drawTree(); },
@@ -16,7 +18,7 @@ function panelOf(id) {
   return document.getElementById(id)?.closest(".panel") ?? panels[0];
 }
 
-// Opens the panel of a section; Back returns to the one before.
+// Opens the panel of a section; the Back button returns to the previous one.
 function openPanel(id, changes = {}) {
   goTo({ at: id, y: "", ...changes });
   if (panelOf(id).hidden) scrollTo({ top: 0, behavior: "instant" });
@@ -55,7 +57,7 @@ function drawAll() {
   else showPlace(id);
 }
 
-// Scrolls to the section of a link, or to the offset in it that was saved.
+// Scrolls to the section of a link, or to the saved offset in it.
 function showPlace(id) {
   const part = document.getElementById(id);
   const below = Number(state.get("y"));
@@ -63,7 +65,7 @@ function showPlace(id) {
   else part.scrollIntoView();
 }
 
-// Saves the offset in the address, shortly after scrolling stops.
+// Saves the scroll offset in the address, shortly after scrolling stops.
 let scrolling = 0;
 function keepPlace() {
   clearTimeout(scrolling);
@@ -72,7 +74,7 @@ function keepPlace() {
   }, 150);
 }
 
-// A link to a section opens its panel; one with a node also selects it.
+// A link to a section opens its panel. If the link names a node, the node is selected as well.
 function followLink(event) {
   const link = event.target.closest('a[href^="#"]');
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
@@ -92,7 +94,7 @@ function followLink(event) {
   part.querySelector("h2")?.focus({ preventScroll: true });
 }
 
-// The links of a change: its call sites, the timeline, a copy.
+// Adds the links of a change: its call sites, the timeline, a copy button.
 function addChangeLinks() {
   for (const row of document.querySelectorAll("[data-change]")) {
     const at = Number(row.dataset.change);
@@ -108,7 +110,7 @@ function addChangeLinks() {
   for (const code of document.querySelectorAll("code.command")) code.after(" ", copyButton("command", code.textContent));
 }
 
-// Names of kernels in tables that are part of the page.
+// Shortens kernel names in tables that are part of the page.
 function shortenKernels() {
   for (const cell of document.querySelectorAll("#same-kernels .name")) cell.replaceWith(kernelName(cell.textContent));
 }

@@ -1,10 +1,10 @@
-// The fragment of the address <-> the state of the view, so that a link shows what its sender saw.
-// Keys: at, y, unit, change, q, only, group, sort, dir, presence, f.<facet>, open, row, show, order, find, node,
-// zoom, width, view, of, chains, layers, idle, seek, t, slice.
+// Keeps the state of the view in the address fragment, so that a link shows what its sender saw.
+// Keys: at, y, unit, change, q, only, group, sort, dir, presence, f.<facet>, open, row, show,
+// order, find, node, zoom, width, view, of, chains, layers, idle, seek, t, slice.
 
 const state = new URLSearchParams();
 
-// Reads the fragment; a bare name such as #tree is the section to show.
+// Reads the fragment. A bare name such as #tree is the section to show.
 function readState() {
   for (const key of [...state.keys()]) state.delete(key);
   const text = location.hash.slice(1);
@@ -20,7 +20,7 @@ function setState(changes) {
   keepState(changes, "replaceState");
 }
 
-// The same for a step that the Back button should undo: another tab, an order, a filter, a zoom.
+// Changes the state in a step that the Back button undoes: a new tab, an order, a filter, a zoom.
 function goTo(changes) {
   keepState(changes, "pushState");
 }
@@ -34,7 +34,7 @@ function keepState(changes, how) {
   history[text === location.hash ? "replaceState" : how](null, "", text);
 }
 
-// A number of the state, or null.
+// A number from the state, or null.
 function stateNumber(key) {
   const text = state.get(key);
   return text !== null && /^\d+$/.test(text) ? Number(text) : null;

@@ -1,10 +1,10 @@
-// Times per step, or in total: one switch for all sections.
+// Switches all sections between times per step and in total.
 
 function perStep() {
   return state.get("unit") !== "total";
 }
 
-// The time of a side in ns -> as it is shown.
+// A time of a side in ns, divided by its steps unless totals are shown.
 function scaled(ns, side) {
   return perStep() ? ns / page.steps[side - 1] : ns;
 }
@@ -13,7 +13,7 @@ function hasSteps() {
   return page.steps[0] > 1 || page.steps[1] > 1;
 }
 
-// One unit for all times: ms if a side takes at least one.
+// The unit for all times: ms if a side takes at least one.
 function shownUnit() {
   return Math.max(scaled(tree.total1, 1), scaled(tree.total2, 2)) >= 1e6 ? "ms" : "µs";
 }
@@ -34,7 +34,7 @@ function difference(time1, time2) {
   return scaled(time2, 2) - scaled(time1, 1);
 }
 
-// Candidate − baseline with a sign, `±0.000` if it rounds to zero.
+// The signed difference candidate − baseline; `±0.000` if it rounds to zero.
 function signed(time1, time2) {
   const text = decimals(Math.abs(difference(time1, time2)));
   if (Number(text) === 0) return "±" + text;
@@ -47,8 +47,8 @@ function ratio(time1, time2) {
   return Number(text) === 0 ? "" : text + "x";
 }
 
-// How a time changed: a sign, a word, and a style by the difference relative to the larger time. What is shown as
-// zero has no colour.
+// How a time changed: a sign, a word, and a style chosen by the difference relative to the larger
+// time. A difference that is shown as zero has no color.
 function change(time1, time2) {
   return changeOf(scaled(time1, 1), scaled(time2, 2), Number(decimals(Math.abs(difference(time1, time2)))) === 0);
 }
@@ -62,7 +62,7 @@ function changeOf(time1, time2, isZero) {
     : { sign: "▼", word: "less", style: "less" + strength };
 }
 
-// Rewrites the times of the tables that are part of the page.
+// Rewrites the times in tables that are part of the page.
 function retime() {
   for (const line of document.querySelectorAll("tr[data-t]")) {
     const [one, two] = line.dataset.t.split(" ").map(Number);
@@ -77,7 +77,7 @@ function retime() {
       cell.textContent = time(ns, side);
     }
   }
-  // The bars of a group: their lengths compare the times that are shown.
+  // Sets the bars of each group: their lengths compare the times that are shown.
   for (const chart of document.querySelectorAll(".chart tbody")) {
     const times = (line) => line.dataset.t.split(" ").map((ns, at) => scaled(Number(ns), at + 1));
     const all = [...chart.querySelectorAll("tr[data-t]")];

@@ -1,19 +1,20 @@
-// One step of both sides -> lanes on a canvas, each side from the start of its step. Everything that can be
-// pointed at can also be reached by keyboard, and is in a list.
+// Draws one step of both sides as lanes on a canvas, each side from the start of its step.
+// Everything that can be pointed at can also be reached by keyboard, and is in a list.
 
 const SLICE_HEIGHT = 13;
 const LANE_HEAD = 15;
 const SIDE_HEAD = 22;
 const AXIS = 20;
 const LISTED = 40;
-const NEAREST = 100; // ns across the view at maximum zoom
+const NEAREST = 100; // width of the view at maximum zoom, in ns
 
 const timeline = page.timeline ? layTimeline(page.timeline) : null;
 const timelineView = document.getElementById("timeline-view");
 const timelineInfo = document.getElementById("timeline-info");
 let pointed = -1;
 
-// Computes the position of each lane, the slices of each row by start, and those of each node by side.
+// Computes the position of each lane, the slices of each row by start, and the slices of each node
+// by side.
 function layTimeline(data) {
   const slices = data.slices;
   const rowsOf = data.lanes.map((lane) => Array.from({ length: lane.rows }, () => []));
@@ -39,7 +40,7 @@ function sliceSide(at) {
   return timeline.lanes[timeline.slices.lane[at]].side;
 }
 
-// The matching slice of the other side, or -1.
+// The matching slice on the other side, or -1.
 function partnerOf(at) {
   return timeline.byNode.get(timeline.slices.node[at]).find((other) => sliceSide(other) !== sliceSide(at)) ?? -1;
 }
@@ -69,7 +70,7 @@ function setRange(from, to) {
   askForTimeline();
 }
 
-// Zooms by a factor around a moment, by default the middle.
+// Zooms by a factor around a point in time, by default the middle.
 function zoomTimeline(factor, around) {
   const [from, to] = timelineRange();
   const at = around ?? (from + to) / 2;
@@ -104,7 +105,7 @@ function sliceColour(at, colours) {
   return style === "same0" ? colours.same : colours[style];
 }
 
-// Moving and zooming redraws once per frame.
+// Moving and zooming redraw at most once per animation frame.
 let isAsked = false;
 function askForTimeline() {
   if (isAsked) return;
@@ -138,7 +139,7 @@ function drawTimeline() {
   drawTimelineList();
 }
 
-// Moments at round distances, 5 to 10 of them.
+// Draws 5 to 10 axis marks at round distances.
 function drawAxis({ pen, width, from, to, colours, x }) {
   const raw = (to - from) / Math.max(2, width / 130);
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -152,7 +153,7 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// A time in the unit that fits it, or that fits the distance between two marks.
+// Formats a time in a unit that suits the time itself or the distance between two marks.
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];
@@ -197,7 +198,8 @@ function sideText(side, room = Infinity) {
   return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
 }
 
-// Where the host left the step on each side; work to the right of the mark runs after it.
+// Marks where the host left the step on each side; GPU work to the right of the mark runs after
+// that.
 function drawEnds({ pen, colours, x }) {
   timeline.lanes.forEach((lane, at) => {
     pen.fillStyle = colours.dim;
@@ -206,7 +208,7 @@ function drawEnds({ pen, colours, x }) {
   });
 }
 
-// The leading causes: their number in the list, at their calls on both sides.
+// Draws the leading causes: their number in the list, at their calls on both sides.
 function drawCauses(view) {
   const { pen, colours, width } = view;
   pen.font = "600 10px system-ui, sans-serif";
@@ -262,7 +264,7 @@ function timelineText() {
   return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move, plus and minus zoom, 0 shows everything. With Shift, the arrow keys go from call to call; Enter zooms to the call, Escape deselects it. The list below has the same calls.`;
 }
 
-// Both times of a matched pair, or which side a call is on.
+// Both times of a matched pair, or the side of an unmatched call.
 function sliceFigures(at) {
   const { start, time: times, relation } = timeline.slices;
   const other = partnerOf(at);
@@ -294,7 +296,7 @@ function chooseSlice(at) {
   drawTimeline();
 }
 
-// The calls in view, one line per pair, largest difference first.
+// The visible calls, one line per pair, largest difference first.
 function listedPairs() {
   const [from, to] = timelineRange();
   const { start, time: times } = timeline.slices;
@@ -376,7 +378,8 @@ function point(at) {
   askForTimeline();
 }
 
-// The wheel zooms where the pointer is, and scrolls sideways. If there is nothing to zoom out of, the page scrolls.
+// The wheel zooms at the pointer, and scrolls sideways. If zooming out is not possible, the page
+// scrolls.
 function timelineWheel(event) {
   const box = timelineView.getBoundingClientRect();
   const [from, to] = timelineRange();
@@ -389,7 +392,8 @@ function timelineWheel(event) {
   event.preventDefault();
 }
 
-// Moves from call to call: to the neighbour in its row, or to the nearest one in the next row that has any.
+// Moves from call to call: to the neighbor in the same row, or to the nearest one in the next
+// non-empty row.
 function stepSlice(key) {
   const at = chosenSlice();
   if (at < 0) return chooseSlice(listedPairs()[0] ?? -1);
@@ -404,7 +408,7 @@ function stepSlice(key) {
     ArrowUp: here > 0 ? nearest(rows[here - 1]) : undefined,
     ArrowDown: here + 1 < rows.length ? nearest(rows[here + 1]) : undefined }[key];
   if (next === undefined) return;
-  // The state names a pair, so the chosen half is put first.
+  // The state names a pair, so the chosen side is put first.
   const node = timeline.slices.node[next];
   timeline.byNode.set(node, [next, ...timeline.byNode.get(node).filter((other) => other !== next)]);
   chooseSlice(next);
@@ -450,7 +454,7 @@ function causeNode({ node, event }) {
   return (timeline.byNode.get(event) || []).length > 1 ? event : node;
 }
 
-// Zooms to a cause, with half its length on each side.
+// Zooms to a cause, with a margin of half its length on each side.
 function showInTimeline(place) {
   const { from, to } = place;
   openPanel("timeline", { slice: causeNode(place) });
@@ -460,7 +464,7 @@ function showInTimeline(place) {
   timelineView.focus({ preventScroll: true });
 }
 
-// The slice of a node, or of the first call below it that is drawn; -1 if there is none.
+// The slice of a node, or of the first drawn call below it; -1 if there is none.
 function sliceOf(at) {
   for (let node = at; node < tree.end[at]; node++) {
     const slices = timeline.byNode.get(idOf(node));
@@ -499,7 +503,8 @@ function causeName(at) {
   return document.querySelectorAll("[data-cause]")[at]?.querySelector(".name").textContent ?? "";
 }
 
-// Called once: registers the handlers of the canvas, and adds a button to each cause shown in it.
+// Registers the event handlers of the canvas, and adds a button to each cause shown in it. Called
+// once.
 function startTimeline() {
   if (!timeline) return;
   for (const type of ["pointerdown", "pointermove", "pointerup", "pointerleave", "pointercancel"]) {

@@ -1,9 +1,10 @@
-// The timeline -> a small picture of the whole step, with the part in view.
+// Draws a small picture of the whole step below the timeline, with the visible range marked.
 
 const MAP_HEIGHT = 34;
 let mapPicture = null;
 
-// The GPU events of both sides over the whole step; kept until the width or the colours change.
+// The picture of all GPU events in the step, on both sides; kept until the width or the colors
+// change.
 function pictureOfMap(width, colours) {
   const key = width + colours.card + devicePixelRatio;
   if (mapPicture?.key === key) return mapPicture.canvas;
@@ -41,7 +42,7 @@ function drawMap({ width, from, to, colours }) {
   pen.strokeRect(Math.max(left, 1), 1, Math.min(right, width - 1) - Math.max(left, 1), MAP_HEIGHT - 2);
 }
 
-// Pressing or dragging in the small picture moves the part in view there.
+// Pressing or dragging in the small picture moves the visible range there.
 let isOnMap = false;
 function mapPointer(event) {
   if (event.type === "pointerdown") {

@@ -1,11 +1,12 @@
-// The merged tree -> lines, created on demand, so that a tree of 100,000 calls costs only what is open.
+// Shows the merged tree as lines that are created on demand, so a tree of 100,000 calls costs only
+// what is open.
 
 const CHILDREN_SHOWN = 100;
 const SHOWS = [["work", "calls with attributed work"], ["changed", "calls that differ"], ["all", "all calls"]];
 const ORDERS = [["", "call order"], ["diff", "largest difference first"]];
 
 const treeView = document.getElementById("tree-view");
-// Node -> its line, and the box with the lines below it.
+// For each node, its line and the box with the lines below it.
 const lines = new Map();
 // Nodes requested by a link or a search, which are shown regardless of the filter.
 const asked = new Set();
@@ -32,23 +33,24 @@ function nodeTags(at) {
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
 
-// The uids of the captured calls of a graph launch start at a fixed number per launch.
+// For each graph launch, the uids of its captured calls start at a fixed number.
 function capturedRange(side, uid) {
   return page.captured[side - 1].findLast(([first]) => uid >= first);
 }
 
-// A captured call was recorded when its graph was captured, so it has no time of its own.
+// Whether a call was recorded during a graph capture and therefore has no time of its own.
 function isCaptured(at) {
   return [1, 2].some((side) => capturedRange(side, tree["uid" + side][at]));
 }
 
-// As on the command line: the position of the launch and the position in the capture's file.
+// The uid as shown on the command line: the position of the launch and the position in the
+// capture's file.
 function uidText(side, uid) {
   const range = capturedRange(side, uid);
   return range ? `${range[1]}:${uid - range[0]}` : String(uid);
 }
 
-// The name of a node as an element; kernels in their short form.
+// The name of a node as an element, with kernels in short form.
 function nodeLabel(at) {
   return tree.kind[at] === "g" ? kernelName(nodeName(at)) : name(nodeName(at));
 }
@@ -70,7 +72,7 @@ function drawTree() {
   drawCall(-1);
 }
 
-// Adds lines for the nodes directly below `at`, up to `limit`.
+// Adds lines for the children of `at`, up to `limit`.
 function fill(box, at, limit) {
   const children = shownChildren(at);
   const rest = children.length - limit;
@@ -79,7 +81,7 @@ function fill(box, at, limit) {
   box.append(...children.slice(made, limit).map(branch));
   if (rest > 0) {
     const more = () => fill(box, at, limit + 5 * CHILDREN_SHOWN);
-    // A tree may contain only tree items, so the button gets that role.
+    // A tree may contain only tree items, so the button has that role.
     box.append(element("button", { type: "button", role: "treeitem", class: "show-more", onclick: more }, `${rest} more calls`));
   }
 }
@@ -96,7 +98,7 @@ function branch(at) {
   return element("div", { class: "branch", role: "presentation" }, line, below);
 }
 
-// Each level is indented, deep ones by less, so that chains of a hundred frames stay on the page.
+// Each level is indented, deep levels less, so that chains of a hundred frames stay on the page.
 const STEEP = 14;
 function indentOf(depth) {
   return Math.min(depth, STEEP) * 0.8 + Math.min(Math.max(depth - STEEP, 0), 60) * 0.12;
@@ -112,14 +114,14 @@ function label(at, opens) {
   return box;
 }
 
-// A call that has the focus is the selected one.
+// The call that has the focus is the selected one.
 function select(at) {
   setState({ node: idOf(at) });
   drawCrumbs(at);
   drawCall(at);
 }
 
-// The calls above the selected one.
+// Shows the ancestors of the selected call.
 function drawCrumbs(at) {
   const box = document.getElementById("crumbs");
   if (at < 0) return box.replaceChildren(element("span", { class: "dim" }, "no call selected"));
@@ -153,7 +155,7 @@ function isOpen(at) {
   return lines.has(at) && lines.get(at).line.getAttribute("aria-expanded") === "true";
 }
 
-// Expands a call and its chain of only children down to the next branch; or collapses it.
+// Expands a call and its chain of only children down to the next branch, or collapses it.
 function toggle(at) {
   const open = !isOpen(at);
   setOpen(at, open);
@@ -196,7 +198,7 @@ function showInTree(at) {
   reveal(at);
 }
 
-// The next node after the current one that the text or path query matches.
+// Finds the next node after the current one that the text or path query matches.
 const lowerNames = new Map();
 function lowerName(at) {
   const text = tree.name[at];
@@ -211,7 +213,7 @@ function findNext(text) {
   if (foundText !== text) {
     foundText = text;
     const wanted = text.toLowerCase();
-    // Each distinct name is compared once.
+    // Each distinct name is compared only once.
     const fits = new Uint8Array(page.texts.length);
     if (!search.nodes && !search.error) page.texts.forEach((name, at) => { fits[at] = name.toLowerCase().includes(wanted) ? 1 : 0; });
     foundList = search.nodes ? search.nodes.list : [];
@@ -224,7 +226,7 @@ function findNext(text) {
   if (foundList.length) reveal(foundList[next]);
 }
 
-// Letters typed in the tree go to the next visible line whose name has them.
+// Typing letters in the tree moves to the next visible line whose name contains them.
 let typed = "", typedAt = 0;
 function typeAhead(letter, all, line) {
   const now = performance.now();

@@ -1,5 +1,5 @@
-//! All calls of a step → as many as fit in a page: half of them the longest overall, half the longest near
-//! the causes. Both calls of a matched node are kept or dropped together.
+//! Chooses as many calls of a step as fit in a page: half of them the longest overall, half the
+//! longest near the causes. Both calls of a matched node are kept or dropped together.
 
 use super::Slice;
 use super::places::CausePlace;
@@ -12,11 +12,11 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Maximum number of merged-tree nodes among host calls, and the same number among GPU events; about 40
-/// bytes for each call drawn.
+/// Maximum number of merged-tree nodes among host calls, and among GPU events. Each drawn call
+/// takes about 40 bytes.
 const NODES: usize = 1_500;
 
-/// The calls of the step to draw, the baseline's first, in order.
+/// The calls of the step to draw, in order, the baseline's first.
 pub(super) fn choose(
     analysis: &Analysis,
     shown: &Shown,
@@ -72,7 +72,7 @@ pub(super) fn choose(
     slices
 }
 
-/// The intervals around the causes, extended by each cause's length on both sides.
+/// The time intervals around the causes, extended by each cause's length on both sides.
 fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     let around = |cause: &CausePlace| {
         let length = cause.to - cause.from;
@@ -81,12 +81,12 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     causes.iter().map(around).collect()
 }
 
-/// Half of the room is for the longest nodes overall, half for the longest near the causes; room left in the
-/// second half goes to other nodes.
+/// The longest nodes. Half of the places are for the longest overall, half for the longest near the
+/// causes; places left in the second half go to other nodes.
 struct Longest {
-    /// The longest nodes overall, by time and id. The flag says whether a node is near a cause.
+    /// The longest nodes overall, by time and id. The flag is true if a node is near a cause.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
-    /// The longest of the remaining nodes. Nodes that are not near a cause come after all others.
+    /// The longest nodes that are not in `of_all`. Nodes that are not near a cause come last.
     of_rest: First<(bool, Reverse<Nanos>, MergedId)>,
 }
 
@@ -107,7 +107,7 @@ impl Longest {
     }
 }
 
-/// The first `room` of the keys offered, in key order.
+/// The first `room` of the offered keys, in key order.
 struct First<K> {
     room: usize,
     keys: BinaryHeap<K>,
@@ -118,7 +118,8 @@ impl<K: Ord> First<K> {
         First { room, keys: BinaryHeap::with_capacity(room) }
     }
 
-    /// Offers a key. Returns the key that no longer fits: the last one so far, or the new one.
+    /// Offers a key. Returns the key that no longer fits: either the last one so far or the new
+    /// one.
     fn offer(&mut self, key: K) -> Option<K> {
         if self.keys.len() < self.room {
             self.keys.push(key);

@@ -1,4 +1,4 @@
-//! Everything that ran in the step → the calls that the timeline keeps.
+//! Chooses, from everything that ran in the step, the calls that the timeline keeps.
 
 use super::places::CausePlace;
 use super::shown::Shown;
@@ -7,11 +7,11 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// Calls that spend at least this percentage of their time in one call below are not shown.
+/// Calls that spend at least this percentage of their time in one child are not shown.
 const PASSED_ON: i64 = 95;
 
-/// The calls of each side in the step, in order, without those that spend nearly all their time in one call
-/// below, because they add no information. The nodes of `causes` are always kept.
+/// The calls of each side in the step, in order. Calls that spend nearly all their time in one
+/// child are omitted, because they add no information. The nodes of `causes` are always kept.
 pub(super) fn calls(
     analysis: &Analysis,
     shown: &Shown,
@@ -22,7 +22,7 @@ pub(super) fn calls(
     calls
 }
 
-/// Drops calls that spend nearly all of their time in one call below, on each side that has them.
+/// Drops calls that spend nearly all their time in one child, on every side that has them.
 fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
     let merged = analysis.diff().merged();
     let mut keeps = vec![false; merged.len()];
@@ -38,11 +38,11 @@ fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &
     }
 }
 
-/// For each of the given calls, in preorder: whether it is a host call that spends nearly all of its time
-/// in another one of them.
+/// For each of the given calls, in preorder: whether it is a host call that spends nearly all its
+/// time in another of these calls.
 fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
     let mut passes = vec![false; calls.len()];
-    // Indices of the calls that are still open, each nested in the one before it.
+    // Indexes of the calls that are still open, each nested in the previous one.
     let mut open: Vec<usize> = Vec::new();
     for (at, &call) in calls.iter().enumerate() {
         while open.last().is_some_and(|&above| tree.end(calls[above]) <= call) {

@@ -1,4 +1,5 @@
-//! The chosen slices → lanes, one per thread or stream, with rows in which slices do not overlap.
+//! Puts the chosen slices into lanes, one per thread or stream, with rows in which slices do not
+//! overlap.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -9,23 +10,21 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of threads per side, and of streams per side.
+/// Maximum number of threads, and of streams, per side.
 const LANES: usize = 6;
-/// Maximum number of rows in a lane. Deeper calls are drawn in the last one.
+/// Maximum number of rows in a lane. Deeper calls are drawn in the last row.
 const ROWS: usize = 24;
 
-/// A thread of the host, or a stream of a GPU.
+/// A lane: a host thread or a GPU stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Lane {
-    /// 1 or 2.
+    /// The side: 1 or 2.
     side: u8,
     is_gpu: bool,
     name: PageText,
-    /// Number of rows.
     rows: usize,
 }
 
-/// A slice with its lane and row.
 pub(super) struct Placed<'s> {
     pub(super) slice: &'s Slice,
     pub(super) lane: usize,
@@ -35,7 +34,7 @@ pub(super) struct Placed<'s> {
 /// Identifies and orders lanes: the host threads of a side, then its streams.
 type Key = (Side, bool, Option<Stream>, ThreadId);
 
-/// The lanes, the slices in them, and how many threads and streams of each side are left out.
+/// Returns the lanes, the slices in them, and the number of omitted threads and streams per side.
 pub(super) fn place<'s>(
     analysis: &Analysis,
     slices: &'s [Slice],
@@ -77,7 +76,7 @@ fn key(analysis: &Analysis, slice: &Slice) -> Key {
     (slice.side, slice.is_gpu, stream, trace.thread_of(slice.event))
 }
 
-/// Keeps the lanes with the most time. Returns how many of each side are dropped.
+/// Keeps the lanes with the most time. Returns the number of dropped lanes per side.
 fn keep_longest(of_lanes: &mut BTreeMap<Key, Vec<&Slice>>) -> PerSide<usize> {
     let mut dropped = PerSide::default();
     for (side, is_gpu) in Side::BOTH.into_iter().flat_map(|side| [(side, false), (side, true)]) {

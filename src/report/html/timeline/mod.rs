@@ -1,4 +1,4 @@
-//! [`Analysis`] → the timeline of the page: one step of both sides, from its start, as slices in lanes.
+//! Builds the timeline of the page: one step of both sides, from its start, as slices in lanes.
 //!
 //! ```text
 //! MI300X  main thread   ├ Conv2d_0 ───────┤├ Linear_0 ──┤
@@ -6,8 +6,9 @@
 //! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
-//! Times are nanoseconds since the start of the step on that side. The size is bounded for any trace: it
-//! shows the longest calls of the step, and the longest near the largest causes.
+//! Times are nanoseconds since the start of the step on that side. The size is bounded for any
+//! trace: the timeline shows the longest calls of the step, and the longest near the largest
+//! causes.
 
 mod choice;
 mod kept;
@@ -28,17 +29,18 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// A GPU event that runs in the step but was launched outside of it, so that its relation is not meaningful.
+/// Marks a GPU event that runs in the step but was launched outside of it, so its relation is not
+/// meaningful.
 const OUTSIDE: char = 'o';
 
-/// The data that the script draws.
+/// The timeline data that the script draws.
 #[derive(Serialize)]
 pub(super) struct Timeline {
     /// The name of the step on each side; empty if the whole trace is shown.
     steps: [String; 2],
-    /// How long the host was in the step, per side, in ns.
+    /// Host time in the step on each side, in ns.
     host: [i64; 2],
-    /// When the last event launched in it ended, per side, in ns.
+    /// End of the last event launched in the step, for each side, in ns.
     end: [i64; 2],
     lanes: Vec<Lane>,
     slices: Slices,
@@ -49,42 +51,44 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Describes what is shown and what is left out.
+    /// A sentence about what is shown and what is omitted.
     pub(super) fn remark(&self) -> &str {
         &self.remark
     }
 }
 
-/// The slices, ordered by side, lane, row and start, with one column per property.
+/// The slices, ordered by side, lane, row and start, as one column per property.
 #[derive(Default, Serialize)]
 struct Slices {
-    /// Index of the lane.
+    /// Index of each slice's lane.
     lane: Vec<u32>,
-    /// Row in the lane, from 0; calls are below their caller.
+    /// Row of each slice in its lane, from 0; calls are below their caller.
     row: Vec<u32>,
     start: Vec<i64>,
     time: Vec<i64>,
     name: Vec<PageText>,
-    /// Node of the merged tree. The slice of the other side with the same node is the counterpart.
+    /// Node of each slice in the merged tree. The slice of the other side with the same node is its
+    /// counterpart.
     node: Vec<usize>,
-    /// One letter each, as in the page's tree.
+    /// The kind of each slice as one letter, as in the page's tree.
     kind: String,
-    /// One letter each, as in the page's tree; `o` for events launched outside of the step.
+    /// The relation of each slice as one letter, as in the page's tree; `o` for events launched
+    /// outside of the step.
     relation: String,
 }
 
-/// A call to draw.
+/// A call that is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slice {
     side: Side,
     call: CallId,
     event: EventId,
     node: MergedId,
-    /// Since the start of the step.
+    /// Start time, relative to the start of the step.
     start: Nanos,
     time: Nanos,
     is_gpu: bool,
-    /// Whether it was made, or launched, in the step.
+    /// Whether the call was made or launched in the step.
     is_inside: bool,
 }
 
@@ -94,7 +98,7 @@ impl Slice {
     }
 }
 
-/// The timeline; `None` if there is nothing to show.
+/// Builds the timeline; `None` if there is nothing to show.
 pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
     let shown = Shown::choose(analysis);
     let causes = places::of(analysis, &shown);
@@ -146,7 +150,7 @@ impl Slices {
     }
 }
 
-/// Whether the traces have no GPU events, so that host time is compared.
+/// Whether the traces have no GPU events, so host time is compared.
 fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,
@@ -154,7 +158,7 @@ fn is_host(analysis: &Analysis) -> bool {
     }
 }
 
-/// Describes what is shown, and how much of it.
+/// A sentence about what is shown, and how much of the step that is.
 fn remark(
     analysis: &Analysis,
     shown: &Shown,

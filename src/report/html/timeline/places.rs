@@ -1,4 +1,5 @@
-//! The leading causes → their positions in the step that is shown: for each, the instance that differs most.
+//! Finds the positions of the leading causes in the step that is shown. For each cause, the
+//! instance that differs most is chosen.
 
 use super::shown::Shown;
 use crate::analysis::{Analysis, Cause, IdleKind, Part};
@@ -16,17 +17,17 @@ use std::collections::BTreeSet;
 pub(super) struct CausePlace {
     /// Index in the list of causes.
     cause: usize,
-    /// Its node of the merged tree.
+    /// Node of the cause in the merged tree.
     pub(super) node: usize,
-    /// For a cause in GPU time: the event below that differs most.
+    /// For a cause in GPU time, the GPU event below the node that differs most.
     pub(super) event: Option<usize>,
-    /// When it begins on the earlier side, in ns since the start of the step.
+    /// Start of the cause on the earlier side, in ns since the start of the step.
     pub(super) from: i64,
-    /// When it ends on the later side, including the GPU events it launched.
+    /// End of the cause on the later side, including the GPU events that it launched.
     pub(super) to: i64,
 }
 
-/// The causes with a call in the step.
+/// The causes that have a call in the step.
 pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     let leading = analysis.causes().leading();
     let measures: BTreeSet<_> = leading.iter().map(measure).collect();
@@ -51,22 +52,23 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// How to measure a cause: its kind of idle time (`None` for work), and whether the nodes below count.
+/// How to measure a cause: its kind of idle time (`None` for work), and whether nodes below count.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-    // A cause without a node sums up many small ones; each of its call sites counts by its own time only.
+    // A cause without a node is the sum of many small causes. Call sites of such a sum count only
+    // with their own time.
     (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
 
-/// Whether the time of a node includes that of the nodes below.
+/// Whether the time of a node includes the nodes below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Extent {
     Own,
     Below,
 }
 
-/// Candidate − baseline at each node, with or without the nodes below it. The difference is that of the
-/// idle time of one kind, or that of the attributed time; for host-only traces it is the sum of both.
+/// Time difference, candidate − baseline, of each node, with or without the nodes below it. The
+/// time is idle time of one kind or attributed time; for host-only traces it is the sum of both.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let mut differences: Vec<i64> = vec![0; merged.len()];
@@ -95,7 +97,7 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
     differences
 }
 
-/// The node of the GPU event below a node, on either side, whose time differs most.
+/// The node of the GPU event below a node whose time differs most, on either side.
 fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     let merged = analysis.diff().merged();
     let node = merged.node(id);
@@ -113,7 +115,7 @@ fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     events.min_by_key(|&id| (Reverse(difference(id)), id)).map(|id| id.index())
 }
 
-/// Whether an event of a node, of either side, is in the step.
+/// Whether an event of a node, on either side, is in the step.
 fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
     let node = analysis.diff().merged().node(id);
     Side::BOTH.iter().any(|&side| {
@@ -123,8 +125,8 @@ fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
     })
 }
 
-/// From the first start to the last end of a node's calls, including the GPU events below, since the start of
-/// the step; `None` if none of its calls was made in the step.
+/// From the first start to the last end of a node's calls, including GPU events below, relative to
+/// the start of the step. `None` if none of its calls was made in the step.
 fn span(analysis: &Analysis, shown: &Shown, id: MergedId) -> Option<(Nanos, Nanos)> {
     let node = analysis.diff().merged().node(id);
     let of_side = |side: Side| {

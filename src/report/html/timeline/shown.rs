@@ -1,7 +1,7 @@
-//! [`Analysis`] → the step that the timeline shows, and everything that ran in it.
+//! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! It is a step that both sides have. The steps with the largest share of the leading causes come first;
-//! among these, the one whose difference is closest to the median difference.
+//! The step must exist on both sides. Steps with the largest share of the leading causes come
+//! first. Among these, the step is chosen whose difference is closest to the median difference.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -11,7 +11,7 @@ use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
-/// A matched pair of steps; the windows of the wall time if a side has no steps.
+/// A matched pair of steps or, if a side has no steps, the windows of both sides.
 pub(super) struct Shown {
     step: Option<PerSide<StepId>>,
     start: PerSide<Nanos>,
@@ -44,29 +44,29 @@ impl Shown {
         self.step.map(|step| analysis.told_step(step.baseline))
     }
 
-    /// The name of the step on a side; empty if there is none.
+    /// The name of the step on a side; empty if the step has no name.
     pub(super) fn name(&self, analysis: &Analysis, side: Side) -> String {
         let name =
             |step: PerSide<StepId>| analysis.steps(side).name(analysis.tree(side), step[side]);
         self.step.map_or_else(String::new, name)
     }
 
-    /// How long the host was in the step.
+    /// Host time in the step.
     pub(super) fn host_time(&self, side: Side) -> Nanos {
         self.host_end[side] - self.start[side]
     }
 
-    /// When its last event ended, since the start of the step.
+    /// End of the last event of the step, relative to its start.
     pub(super) fn end(&self, side: Side) -> Nanos {
         self.end[side] - self.start[side]
     }
 
-    /// A time of a side, since the start of the step.
+    /// A time of a side, relative to the start of the step.
     pub(super) fn since(&self, side: Side, time: Nanos) -> Nanos {
         time - self.start[side]
     }
 
-    /// Whether a call was made, or launched, in the step.
+    /// Whether a call was made or launched in the step.
     pub(super) fn holds(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         match self.step {
             Some(step) => analysis.steps(side).step(call) == Some(step[side]),
@@ -74,8 +74,8 @@ impl Shown {
         }
     }
 
-    /// The calls of one side in the step, in order: those made in it, and GPU events that ran meanwhile.
-    /// Captured calls are excluded because they took no time then.
+    /// The calls of one side in the step, in order: calls made in it, and GPU events that ran
+    /// during it. Captured calls are excluded because they took no time during the step.
     pub(super) fn ran(&self, analysis: &Analysis, side: Side) -> Vec<CallId> {
         let tree = analysis.tree(side);
         let mut is_inside = vec![self.step.is_none(); tree.len()];
@@ -96,13 +96,12 @@ impl Shown {
             && !trace.is_captured(event)
     }
 
-    /// Start of a call since the start of the step, and its duration.
+    /// Start of a call relative to the start of the step, and duration of the call.
     pub(super) fn span(&self, tree: &CallTree, side: Side, call: CallId) -> (Nanos, Nanos) {
         let event = tree.event(call).expect("what runs is an event");
         (self.since(side, tree.trace().start(event)), tree.trace().duration(event))
     }
 
-    /// The slice for a call in the step.
     pub(super) fn slice(&self, analysis: &Analysis, side: Side, call: CallId) -> Slice {
         let tree = analysis.tree(side);
         let (start, time) = self.span(tree, side, call);
@@ -137,8 +136,8 @@ fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
     (0..rows.len()).max_by_key(key).map(|at| rows[at].0)
 }
 
-/// For each pair of steps, the sum of the absolute differences of the leading causes that have a call in
-/// it.
+/// For each pair of steps, the sum of the absolute differences of the leading causes that have a
+/// call in it.
 fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let places = PerSide::from_fn(|side| {
@@ -165,7 +164,7 @@ fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec
     told
 }
 
-/// For each pair of steps, the distance of its difference from the median difference.
+/// For each pair of steps, how far its difference is from the median difference.
 fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
     let mut sorted = differences.clone();

@@ -1,4 +1,4 @@
-//! The headline, what supports it, and the sentence about the leading change.
+//! Writes the headline, the evidence for it, and the sentence about the leading change.
 
 use super::super::step_figures::Figures;
 use super::Layer;
@@ -8,12 +8,12 @@ use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Below this share of the step, two step times are reported as unchanged.
+/// Step times that differ by less than this fraction are reported as unchanged.
 const UNCHANGED: f64 = 0.005;
-/// Below this share of matched ops, the list of changes is not worth reading.
+/// If less than this fraction of the ops is matched, the list of changes is not useful.
 const LITTLE_IN_COMMON: f64 = 0.5;
 
-/// The mean wall time of a compared step of each side, in ns.
+/// The mean wall time of a compared step on each side, in ns.
 fn step_times(analysis: &Analysis) -> PerSide<f64> {
     PerSide::from_fn(|side| {
         let totals = analysis.wall().totals(side);
@@ -46,7 +46,7 @@ fn is_unchanged(time: PerSide<f64>) -> bool {
     (time.candidate - time.baseline).abs() <= UNCHANGED * time.baseline
 }
 
-/// `37% slower`, `2.7 times as long`, `12% faster`, `19 times as fast`, `unchanged`.
+/// Text such as `37% slower`, `2.7 times as long`, `12% faster`, `19 times as fast`, `unchanged`.
 fn compared(time: PerSide<f64>) -> String {
     let ratio = time.candidate / time.baseline;
     let percent = |share: f64| match 100.0 * share {
@@ -93,14 +93,12 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     text
 }
 
-/// Whether the difference is significant, and against which noise.
+/// Whether the difference is significant, and relative to which noise.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {
-        (1, 1) => return "one run per side: run-to-run noise is unknown".to_owned(),
-        (1, _) | (_, 1) => {
-            return "only one run on one side: run-to-run noise is unknown".to_owned();
-        }
+        (1, 1) => return unknown_noise("one run per side", analysis, figures),
+        (1, _) | (_, 1) => return unknown_noise("only one run on one side", analysis, figures),
         _ => {}
     }
     let spread = |side: Side| match analysis.run_noise(side).and_then(|noise| noise.wall) {
@@ -120,7 +118,28 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     format!("medians of {runs}, spread {a} and {b}{verdict}")
 }
 
-/// Whether the programs are identical, have little in common, or do nothing.
+/// `the changes explain +0.63 of +6.52 ms; one run per side, so the rest may be noise`.
+fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
+    let changes = analysis.changes();
+    let is_other = |change: &Change| change.kind == ChangeKind::Environment;
+    let effects = match changes.list().is_empty() || changes.list().iter().any(is_other) {
+        true => None,
+        false => analysis.effects().ok(),
+    };
+    let difference = changes.difference();
+    match effects.map(|effects| effects.joint.alone) {
+        Some(joint) if !figures.signed((difference - joint).0 as f64).starts_with('±') => {
+            format!(
+                "the changes explain {} of {}; {runs}, so the rest may be noise",
+                figures.signed(joint.0 as f64),
+                figures.signed(difference.0 as f64)
+            )
+        }
+        Some(_) | None => format!("{runs}: run-to-run noise is unknown"),
+    }
+}
+
+/// Whether the programs are identical, have little in common, or run nothing.
 pub(super) fn state(analysis: &Analysis) -> Option<String> {
     let changes = analysis.changes();
     if !changes.has_work() {
@@ -159,10 +178,11 @@ pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
     }
 }
 
-/// The display names of the sides; where those are only `trace1` and `trace2`, the names of the files.
+/// The display names of the sides, or the file names if the sides are only called `baseline` and
+/// `candidate`.
 pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     let names = PerSide::from_fn(|side| analysis.side_name(side).to_owned());
-    if Side::BOTH.iter().any(|&side| names[side] != side.label()) {
+    if Side::BOTH.iter().any(|&side| names[side] != side.word()) {
         return names;
     }
     let paths = PerSide::from_fn(|side| analysis.tree(side).trace().source());
@@ -173,7 +193,7 @@ pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     }
 }
 
-/// The name of a file without the endings of traces.
+/// A file name without the extensions of traces.
 fn file_name(path: &str) -> &str {
     let mut name = path.rsplit('/').next().unwrap_or(path);
     let endings = [".gz", ".zst", ".json", ".pt.trace", ".trace"];

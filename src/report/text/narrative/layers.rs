@@ -1,4 +1,5 @@
-//! The parts of the difference of a step → what changed for certain, what is beyond the noise, and the rest.
+//! Divides the parts of the step-time difference into layers: what changed for certain, what
+//! exceeds the noise, and the rest.
 
 use super::super::step_figures::Figures;
 use super::{Layer, Line};
@@ -11,7 +12,7 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::cmp::Reverse;
 
-/// Kernels whose times differ by less than this share are not mentioned.
+/// Kernels whose times differ by less than this fraction are not mentioned.
 const SAME_SPEED: f64 = 0.03;
 
 /// The layers of a comparison.
@@ -60,9 +61,9 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// What the parts without a change are compared with.
+/// The noise to which the parts without a change are compared.
 struct Noise {
-    /// Parts larger than this are not noise; `None` if the noise is unknown.
+    /// Parts larger than this exceed the noise; `None` if the noise is unknown.
     spread: Option<Nanos>,
     /// Titles of the layers beyond and within the noise.
     beyond: String,
@@ -73,21 +74,21 @@ impl Noise {
     fn of(analysis: &Analysis, figures: Figures) -> Noise {
         let is_other = |change: &Change| change.kind == ChangeKind::Environment;
         if analysis.changes().list().iter().any(is_other) {
-            // Another device or library explains another speed.
-            let beyond = "Same program, other speed: the environment differs".to_owned();
+            // A different device or library explains a different speed.
+            let beyond = "Same program, different speed: the environment differs".to_owned();
             return Noise { spread: Some(Nanos::ZERO), beyond, within: String::new() };
         }
         let unknown = |why: &str| Noise {
             spread: None,
             beyond: String::new(),
-            within: format!("Same program, other speed: not tested ({why})"),
+            within: format!("Same program, different speed: not tested ({why})"),
         };
         match analysis.judged().repeats {
             Repeats::OtherOptions => return unknown("recorded with different options"),
             Repeats::Runs | Repeats::Steps | Repeats::None => {}
         }
         if !analysis.has_runs() {
-            return unknown("one run on a side, so it may be noise");
+            return unknown("a single run, so it may be noise");
         }
         let spread = |side: Side| analysis.run_noise(side).and_then(|noise| noise.wall);
         let [Some(a), Some(b)] = Side::BOTH.map(spread) else {
@@ -97,10 +98,13 @@ impl Noise {
         let shown = figures.with_unit(spread_us * 1e3);
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
         Noise {
-            // If the step time is within noise, so is each part of it that no change explains.
+            // If the step time is within noise, so is each part of its difference that no change
+            // explains.
             spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
-            beyond: format!("Same program, other speed: more than runs of a side differ ({shown})"),
-            within: format!("Same program, other speed: within noise (runs differ by {shown})"),
+            beyond: format!(
+                "Same program, different speed: more than runs of a side differ ({shown})"
+            ),
+            within: format!("Same program, different speed: within noise (runs differ by {shown})"),
         }
     }
 
@@ -126,8 +130,8 @@ fn plain(figures: Figures, cost: Nanos, sentence: String) -> Line {
     }
 }
 
-/// A change, with its effect if that is known: GPU time that overlaps with host time costs nothing, and work
-/// that delays other work costs more.
+/// A line for a change, with its effect if known. GPU time that overlaps host time costs nothing,
+/// and work that delays other work costs more.
 fn of_change(
     analysis: &Analysis,
     figures: Figures,
@@ -138,7 +142,7 @@ fn of_change(
     let shown = |time: Nanos| figures.signed(time.0 as f64);
     let cost = effect.map_or(change.cost, |effect| effect.alone);
     let sentence = one_line(&change.sentence).into_owned();
-    // Sentences about calls at one position already name it.
+    // Sentences about calls at a single position already name that position.
     let place = if sentence.contains(&change.place) { "" } else { change.place.as_str() };
     Line {
         number: Some(at),
@@ -146,6 +150,10 @@ fn of_change(
         last: effect.map(|effect| shown(effect.last)).filter(|time| *time != shown(cost)),
         place: one_line(place).into_owned(),
         usual: usual(analysis, change).to_owned(),
+        remark: match change.kind == ChangeKind::Environment {
+            true => kernel_speed(analysis).unwrap_or_default(),
+            false => String::new(),
+        },
         certainty: change.certainty,
         sites: change.nodes.len(),
         node: change.nodes.first().copied(),
@@ -163,7 +171,8 @@ fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
 }
 
-/// What usually causes a change. A graph with other kernels is another capture, whatever chose its kernels.
+/// The usual cause of a change. The result is empty if kernels at a graph launch differ, because a
+/// different capture is likelier than the usual cause.
 fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
     let call = node.and_then(|node| node.calls().next());
@@ -175,7 +184,7 @@ fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     }
 }
 
-/// What all changes do together beyond what each does alone.
+/// The combined effect of all changes beyond the sum of their single effects.
 fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     let sum: Nanos = effects.of_changes.iter().map(|effect| effect.alone).sum();
     let more = effects.joint.alone - sum;
@@ -187,28 +196,24 @@ fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     is_shown(&line).then_some(line)
 }
 
-/// The difference of the step that the changes do not make.
+/// The step-time difference that remains without the changes.
 fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) -> Option<Line> {
     let changes = analysis.changes();
     let left = changes.difference() - effects.joint.alone;
     let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
-    let is_other_speed =
-        |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
-    let kernels = changes.kernel_ratio().filter(is_other_speed);
-    let kernels = kernels.map_or_else(String::new, |ratio| {
-        format!("; the same kernels take {ratio:.2} times as long")
-    });
-    let parts: Vec<String> = changes
-        .without_change()
+    // On another device, the other speed belongs to the change of the device.
+    let is_other = changes.list().iter().any(|change| change.kind == ChangeKind::Environment);
+    let kernels = match is_other {
+        true => String::new(),
+        false => kernel_speed(analysis).map_or_else(String::new, |speed| format!("; {speed}")),
+    };
+    let mut parts = changes.without_change();
+    parts.sort_by_key(|part| Reverse(part.cost.abs()));
+    let parts: Vec<String> = parts
         .into_iter()
         .map(|part| (part.name.replace('_', " "), figures.signed(part.cost.0 as f64)))
         .filter(|(_, shown)| !shown.starts_with('±'))
-        .map(|(name, shown)| match (name.as_str(), changes.between_calls_before()) {
-            ("between calls", Some(op)) => {
-                format!("{name} {shown} (most before {})", one_line(op))
-            }
-            _ => format!("{name} {shown}"),
-        })
+        .map(|(name, shown)| format!("{name} {shown}"))
         .collect();
     let attributed = figures.signed(attributed.0 as f64);
     let line = plain(figures, left, format!("What the changes do not explain{kernels}"));
@@ -223,12 +228,21 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     is_shown(&line).then_some(line)
 }
 
+/// `the same kernels take 1.36 times as long`, if that is worth mentioning.
+fn kernel_speed(analysis: &Analysis) -> Option<String> {
+    let is_other_speed =
+        |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
+    let ratio = analysis.changes().kernel_ratio().filter(is_other_speed)?;
+    Some(format!("the same kernels take {ratio:.2} times as long"))
+}
+
 /// Whether the cost does not round to zero.
 fn is_shown(line: &Line) -> bool {
     !line.shown.starts_with('±')
 }
 
-/// `The GPU waits more for the host between calls, most of it before aten::slice`.
+/// A sentence such as `The GPU waits more for the host between calls, most of it before
+/// aten::slice`.
 fn between_calls(changes: &Changes, device: &str) -> String {
     let more = if changes.between_calls() > Nanos::ZERO { "more" } else { "less" };
     let most = changes.between_calls_before().map(|op| format!(", most of it before {op}"));
@@ -237,7 +251,7 @@ fn between_calls(changes: &Changes, device: &str) -> String {
         .into_owned()
 }
 
-/// The parts without a change, unless they are too small to show.
+/// The parts of the difference that no change causes, unless they are too small to show.
 fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
     let changes = analysis.changes();
     let is_gpu = analysis.measure() == Measure::GpuTime;

@@ -1,4 +1,4 @@
-//! [`Analysis`] → the answer in words and figures, built once per comparison and rendered by every format.
+//! Builds the answer in words and figures, once per comparison; every format renders it.
 //!
 //! ```text
 //! headline        37% slower: 9.48 → 13.03 ms per step
@@ -8,8 +8,8 @@
 //! within noise    the same program, other speed: within noise, or not tested
 //! next            what to do
 //! ```
-//! The layers add up: the effects of the changes by replay and the other two layers are the difference of the
-//! step, and so are the attributed times.
+//! The layers add up: the effects of the changes by replay and the other two layers sum to the
+//! step-time difference, and so do the attributed times.
 
 mod headline;
 mod layers;
@@ -22,93 +22,97 @@ use crate::diff::MergedId;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// What a person should read about a comparison.
+/// The explanation of a comparison for people.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Narrative {
     /// Display names of the sides.
     pub names: PerSide<String>,
-    /// `NVIDIA H100 80GB HBM3, 2 steps, 1 run per side`.
+    /// The inputs, such as `NVIDIA H100 80GB HBM3, 2 steps, 1 run per side`.
     pub inputs: String,
-    /// `37% slower: 9.48 → 13.03 ms per step`.
+    /// The headline, such as `37% slower: 9.48 → 13.03 ms per step`.
     pub headline: String,
-    /// Whether the difference is significant, and against which noise; or why that is unknown.
+    /// Whether the difference is significant, and relative to which noise; or why that is unknown.
     pub confidence: String,
-    /// The leading change with its cost, or that there is none.
+    /// The leading change with its cost, or a statement that there is none.
     pub leading: String,
-    /// How much of the difference is busy and idle time; empty if the times are equal.
+    /// How much of the difference is busy time and how much is idle time; empty if the times are
+    /// equal.
     pub split: String,
-    /// Whether the programs are identical, have little in common, or do nothing; `None` otherwise.
+    /// Whether the programs are identical, have little in common, or run nothing; `None` otherwise.
     pub state: Option<String>,
-    /// What changed in the program, the largest first.
+    /// The changes of the program, largest first.
     pub certain: Layer,
-    /// The same program at another speed, beyond the noise of the runs.
+    /// Differences in the speed of the same program, beyond the noise of the runs.
     pub other_speed: Layer,
-    /// The same program at another speed, within noise or not tested.
+    /// Differences in the speed of the same program, within noise or not tested.
     pub within_noise: Layer,
     /// Whether the figures of the changes are effects by replay.
     pub has_effects: bool,
-    /// Why there are no effects; `None` if there are, or if no change needs one.
+    /// Why there are no effects; `None` if there are effects, or if no change needs one.
     pub no_effects: Option<String>,
-    /// What the figures omit.
+    /// Remarks about what the figures omit.
     pub remarks: Vec<String>,
-    /// With several runs, how much those of each side vary.
+    /// If there are several runs, how much the runs of each side vary.
     pub runs: Vec<String>,
-    /// What to do next, the most useful first; at most three.
+    /// Suggested actions, the most useful first; at most three.
     pub next: Vec<Action>,
     figures: Figures,
 }
 
-/// Parts of the difference of a step that are equally certain.
+/// Parts of the step-time difference that are equally certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// What the parts have in common.
+    /// A description of what the parts have in common.
     pub title: String,
-    /// The parts, the largest first.
+    /// The parts of the layer, largest first.
     pub lines: Vec<Line>,
 }
 
-/// A part of the difference of a step, with its cost.
+/// A part of the step-time difference, with its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Line {
-    /// Position in [`Changes::list`](crate::analysis::Changes::list), if it is a change.
+    /// Position in [`Changes::list`](crate::analysis::Changes::list), if the part is a change.
     pub number: Option<usize>,
     /// What changed.
     pub sentence: String,
-    /// Candidate − baseline per step: the effect by replay where it is known, otherwise the attributed time.
+    /// Difference per step, candidate − baseline: the effect by replay where known, otherwise the
+    /// attributed time.
     pub cost: Nanos,
-    /// The cost with sign and unit; empty for a fact that takes no time itself, such as another device.
+    /// The cost with sign and unit; empty for a fact that takes no time itself, such as a different
+    /// device.
     pub shown: String,
-    /// Attributed to it, with sign and unit, where the cost is an effect that differs from it.
+    /// The attributed time with sign and unit, if the cost is an effect that differs from it.
     pub attributed: Option<String>,
-    /// What it does to the candidate's step, where all other changes are made, if that differs from the cost.
+    /// The effect on the candidate's step, which has all other changes, if it differs from the
+    /// cost.
     pub last: Option<String>,
-    /// Where it is first; empty if unknown or named in the sentence.
+    /// First call site of the change; empty if unknown or named in the sentence.
     pub place: String,
-    /// What usually causes it; empty if unknown.
+    /// The usual cause of the change; empty if unknown.
     pub usual: String,
-    /// Other remarks, such as the parts of a sum; may be empty.
+    /// Additional remarks, such as the parts of a sum; may be empty.
     pub remark: String,
-    /// Whether it was read from the trace.
+    /// Whether the change was read from the trace or inferred.
     pub certainty: Certainty,
-    /// Number of calls in all compared steps.
+    /// Number of changed calls in all compared steps.
     pub sites: usize,
-    /// The first node of the merged tree with this change; `None` if it has no call.
+    /// The first node of the merged tree with this change; `None` if the change has no call.
     pub node: Option<MergedId>,
 }
 
-/// Something to do next.
+/// A suggested action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// What to do.
+    /// What to do, in words.
     pub text: String,
-    /// The command that does it; empty if there is none.
+    /// The command that performs the action; empty if there is none.
     pub command: String,
 }
 
 impl Narrative {
-    /// The answer of a comparison.
+    /// Builds the answer of a comparison.
     pub fn of(analysis: &Analysis) -> Narrative {
         let figures = Figures::of_steps(analysis);
         let layers = layers::of(analysis, figures);
@@ -132,7 +136,8 @@ impl Narrative {
         }
     }
 
-    /// The headline, the split of the difference, and with several runs what supports it, in one sentence.
+    /// The headline, the split into busy and idle time, and the support by several runs, in one
+    /// sentence.
     pub fn answer(&self) -> String {
         let runs = match self.runs.is_empty() {
             true => String::new(),
@@ -147,8 +152,8 @@ impl Narrative {
         all.into_iter().filter(|layer| !layer.lines.is_empty())
     }
 
-    /// `and 3 smaller, together +0.10 ms`: the lines of a layer after the first ones; `None` if there are
-    /// none.
+    /// Text such as `and 3 smaller, together +0.10 ms`, for the lines of a layer after the first
+    /// `shown`; `None` if there are none.
     pub fn rest(&self, layer: &Layer, shown: usize) -> Option<String> {
         let others = layer.lines.get(shown..).filter(|others| !others.is_empty())?;
         let sum: Nanos = others.iter().map(|line| line.cost).sum();
@@ -156,7 +161,8 @@ impl Narrative {
         Some(format!("and {} smaller, together {sum}", others.len()))
     }
 
-    /// What the figures of the changes are: `effect on the step by replay (attributed time)`.
+    /// A description of the changes' figures, such as `effect on the step by replay (attributed
+    /// time)`.
     pub fn measure(&self) -> &'static str {
         match self.has_effects {
             true => "effect on the step, by replay (attributed time)",
@@ -166,7 +172,7 @@ impl Narrative {
 }
 
 impl Line {
-    /// The range of the effect, the place, the usual cause and the certainty; may be empty.
+    /// The range of the effect, the call site, the usual cause and the certainty; may be empty.
     pub fn detail(&self) -> String {
         let last = self.last.as_ref().map_or_else(String::new, |last| {
             format!("{} in the baseline, {last} in the candidate", self.shown)

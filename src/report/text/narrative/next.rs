@@ -1,4 +1,4 @@
-//! The layers of a comparison → what to do next: at most three actions, with commands where one exists.
+//! Suggests what to do next: at most three actions, with commands where possible.
 
 use super::layers::Layers;
 use super::{Action, Line};
@@ -33,7 +33,7 @@ pub(super) fn actions(analysis: &Analysis, layers: &Layers) -> Vec<Action> {
     actions
 }
 
-/// What to check about a change.
+/// Suggests what to check about a change.
 fn of_change(line: &Line) -> Option<Action> {
     line.number?;
     let text = match (line.usual.as_str(), line.place.as_str()) {
@@ -44,7 +44,7 @@ fn of_change(line: &Line) -> Option<Action> {
     Some(Action { text, command: String::new() })
 }
 
-/// How to learn the noise between runs.
+/// Suggests how to measure the noise between runs.
 fn more_runs(analysis: &Analysis) -> Action {
     let [a, b] = Side::BOTH.map(|side| {
         let runs = analysis.runs(side).len() + 1;
@@ -75,7 +75,7 @@ fn runs_of(analysis: &Analysis, side: Side) -> String {
     all.join(" ")
 }
 
-/// A path as a word of a shell.
+/// A path quoted as a shell word.
 fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
     match !path.is_empty() && path.chars().all(is_plain) {

@@ -111,7 +111,7 @@ impl Builder {
         }
     }
 
-    /// Fills the columns that only GPU events have.
+    /// Fills the columns that only GPU events use.
     fn push_gpu_args(&mut self, args: &Args<'_>, event: EventId, thread: ThreadId, place: Place) {
         let thread = self.threads.get(thread);
         let number = |id: TextId| numbers::trailing_integer(self.strings.get(id)).unwrap_or(0);

@@ -26,7 +26,6 @@ use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 
-/// A trace that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     trace: Trace,
@@ -40,15 +39,15 @@ pub(super) struct Builder {
     keeps_flows: bool,
 }
 
-/// Where an event is: its position in `traceEvents`, and in the text.
+/// The location of an event: its position in `traceEvents`, and its offset in the text.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     uid: Uid,
     place: Place,
 }
 
-/// Number of events for which space is reserved at the beginning: smaller columns would be copied
-/// while they grow, whereas larger ones are only given more pages.
+/// Number of events for which space is reserved at the start. Smaller columns would be copied while
+/// they grow, whereas larger ones are only given more pages.
 const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {
@@ -98,7 +97,7 @@ impl Builder {
         self.left_out.add_label(label);
     }
 
-    /// Counts `count` events in the `bytes` bytes from `offset` on that cannot be read.
+    /// Counts `count` unreadable events in the `bytes` bytes from `offset` on.
     pub(super) fn add_lost(&mut self, oddity: Oddity, count: u32, bytes: u64, offset: u64) {
         let place = Place { offset, event: Some(self.trace.total_events) };
         self.trace.total_events += u64::from(count);
@@ -107,7 +106,7 @@ impl Builder {
         (0..count).for_each(|_| self.left_out.add_label("(unreadable)"));
     }
 
-    /// Number of elements so far.
+    /// Number of elements added so far.
     pub(super) fn total_events(&self) -> u64 {
         self.trace.total_events
     }
@@ -122,22 +121,19 @@ impl Builder {
         self.strings.bytes()
     }
 
-    /// The metadata of the trace.
     pub(super) fn header_mut(&mut self) -> &mut Header {
         &mut self.trace.header
     }
 
-    /// The irregularities so far.
     pub(super) fn odd(&self) -> &Oddities {
         &self.odd
     }
 
-    /// The irregularities so far, to add to.
+    /// Mutable access to the irregularities found so far.
     pub(super) fn odd_mut(&mut self) -> &mut Oddities {
         &mut self.odd
     }
 
-    /// The finished trace.
     pub(super) fn finish(mut self, source: &str, unpacked_bytes: u64, notes: Notes) -> Trace {
         for event in self.open.unfinished() {
             self.odd.add_event(Oddity::UnmatchedBegin, self.trace.uid(event));
@@ -179,7 +175,7 @@ impl Builder {
         self.push(fields, category, (start, duration), spot);
     }
 
-    /// The category of an event, from its `cat` or, if it has none, from its process.
+    /// The category of an event, from its `cat` field or, without one, from its process.
     #[inline]
     fn category(&mut self, fields: &Fields<'_>) -> Option<Category> {
         match fields.category {
@@ -206,7 +202,8 @@ impl Builder {
         start
     }
 
-    /// The duration, or 0 if it is impossible; the recorded value is then kept separately.
+    /// The duration of an event, or 0 if it is impossible; the recorded value is then kept
+    /// separately.
     #[inline]
     fn checked_duration(&mut self, recorded: Nanos, event: EventId, place: Place) -> Nanos {
         match clocks::impossible(recorded) {
@@ -272,8 +269,8 @@ impl Builder {
         }
     }
 
-    /// Adds an allocation or a free. Like flow arrows, it is counted among the events that take no
-    /// part in the alignment.
+    /// Adds an allocation or a free. Allocations and frees, like flow arrows, count as events that
+    /// take no part in the alignment.
     fn add_memory(&mut self, fields: &Fields<'_>, spot: Spot) {
         self.leave_out(fields);
         let args = fields.args.memory;

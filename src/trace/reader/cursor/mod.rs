@@ -1,26 +1,25 @@
 //! Walks over indexed text and returns its keys and values, one after the other.
 //!
 //! Nothing is allocated or decoded here: values are slices of the text. Every token is checked
-//! against the grammar, because an unescaped quote swaps the inside and the outside of strings, and
-//! the first irregular token is the only sign of it.
+//! against the grammar. An unescaped quote swaps the inside and the outside of strings, and the
+//! first irregular token is the only sign of it.
 
 mod skip;
 
-/// Why the cursor cannot go on.
+/// The reason why the cursor cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The text ends before the value does.
     Incomplete,
-    /// The text is not JSON here.
+    /// The text at this point is not JSON.
     Broken,
-    /// Values nest too deep.
+    /// Values are nested too deep.
     TooDeep,
 }
 
 /// A value, as it is in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Value<'a> {
-    /// No value.
     #[default]
     Absent,
     /// The content of a string, without its quotes.
@@ -29,12 +28,10 @@ pub(super) enum Value<'a> {
     Scalar(&'a [u8]),
     /// An object or a list, with its brackets.
     Composite(&'a [u8]),
-    /// `null`.
     Null,
 }
 
 impl<'a> Value<'a> {
-    /// The bytes of a text or scalar.
     pub(super) fn bytes(self) -> Option<&'a [u8]> {
         match self {
             Value::Text(bytes) | Value::Scalar(bytes) => Some(bytes),
@@ -53,7 +50,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the first position of `index` that is not before `from`.
+    /// A cursor at the first indexed position that is not before `from`.
     pub(super) fn new(text: &'a [u8], index: &'a [u32], from: usize) -> Self {
         let at = index.partition_point(|&position| (position as usize) < from);
         Cursor { text, index, at, bare_words: 0 }
@@ -65,12 +62,13 @@ impl<'a> Cursor<'a> {
         self.index.get(self.at).map(|&position| position as usize).ok_or(Stop::Incomplete)
     }
 
-    /// Position before which all text was used: that of the next token, or the end of the last one.
+    /// Position up to which all text was consumed: that of the next token, or the end of the last
+    /// one.
     pub(super) fn consumed(&self) -> usize {
         match self.index.get(self.at) {
             Some(&position) => position as usize,
             // A string or number is only read together with the token after it, so the last token
-            // is one byte long.
+            // must be one byte long.
             None => self.passed(),
         }
     }
@@ -100,7 +98,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Number of words that JSON does not define, since the last call.
+    /// Number of words that JSON does not define, counted since the last call.
     pub(super) fn take_bare_words(&mut self) -> u32 {
         std::mem::take(&mut self.bare_words)
     }
@@ -117,9 +115,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the next value.
-    // Always inlined: if a `Value` is returned through memory, it is read back in pieces of a
-    // different size than it was written in. The resulting stall took 40% of the time to read an
-    // event.
+    // The function is always inlined: if a `Value` is returned through memory, it is read back in
+    // pieces of a different size than it was written in. The resulting stall took 40% of the time
+    // to read an event.
     #[inline(always)]
     pub(super) fn value(&mut self) -> Result<Value<'a>, Stop> {
         let &[start, next] = self.next_two()?;
@@ -146,7 +144,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves from one member of an object to the key of the next, or past the end of the object;
-    /// returns whether the object ended. Counts commas that separate nothing.
+    /// returns whether the object ended. Counts superfluous commas.
     #[inline]
     pub(super) fn members_end(&mut self, extra_commas: &mut u32) -> Result<bool, Stop> {
         let mut commas = 0;
@@ -173,7 +171,7 @@ impl<'a> Cursor<'a> {
         self.index.get(self.at..).and_then(<[u32]>::first_chunk).ok_or(Stop::Incomplete)
     }
 
-    /// The content of the string that opens at `quote`; `next` is the token after it.
+    /// The content of the string that starts at `quote`; `next` is the token after the string.
     #[inline]
     fn string_between(&self, quote: u32, next: u32) -> Result<&'a [u8], Stop> {
         match self.scalar_between(quote, next) {

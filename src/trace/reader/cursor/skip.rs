@@ -6,7 +6,7 @@ use super::{Cursor, Stop};
 const MAX_DEPTH: u32 = 512;
 
 impl Cursor<'_> {
-    /// Skips the object or list that is next, without recursion however deep it is; returns the
+    /// Skips the object or list that comes next, without recursion however deep it is; returns the
     /// position of its end.
     pub(super) fn skip_composite(&mut self) -> Result<usize, Stop> {
         let index = &self.index[self.at..];
@@ -32,16 +32,16 @@ impl Cursor<'_> {
                 return Ok(position as usize + 1);
             }
             // The role is shifted so that the bit `ENDS` of this token coincides with the bit
-            // `STARTS` of the next one. If both are set, two values lack the comma or colon between
-            // them.
+            // `STARTS` of the next one. If both bits are set, the comma or colon between two values
+            // is missing.
             before = role << 1;
         }
         Err(Stop::Incomplete)
     }
 }
 
-/// What a token does, by its first byte: opens or closes an object or list, ends or starts a value,
-/// or is a word that must be examined.
+/// The role of a token, by its first byte: it opens or closes an object or list, ends or starts a
+/// value, or is a word that must be examined.
 const ROLES: [u8; 256] = {
     let mut roles = [WORD | ENDS | STARTS; 256];
     let mut digit = b'0';

@@ -10,14 +10,14 @@ use super::super::repair;
 use super::super::sound::{self, Faults};
 use super::{After, Document, State};
 
-/// Maximum nesting depth of containers that are skipped.
+/// Maximum nesting depth of skipped values.
 const MAX_DEPTH: u32 = 512;
 
-/// Number of keys of the document that are remembered, to describe it if it is not a trace.
+/// Number of top-level keys that are remembered, to describe the document if it is not a trace.
 const KEPT_KEYS: usize = 8;
 
 impl Document {
-    /// Reads one member of the top-level object, a comma, or its end.
+    /// Reads one member of the top-level object, or a comma, or the end of the object.
     pub(super) fn member(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -130,7 +130,7 @@ impl Document {
         let text = &window.text[start..cursor.position()?];
         let mut faults = sound::faults(text);
         if faults.is_broken && repair::holds_event(text) {
-            // The damage is an unclosed string or list, which extends into the events.
+            // The damage is an unclosed string or list that extends into the events.
             return Err(Stop::Broken);
         }
         let events = repair::phases(text, text.len());
@@ -152,7 +152,7 @@ impl Document {
         }
     }
 
-    /// Skips one token of a member that is not wanted.
+    /// Skips one token of an unwanted member.
     pub(super) fn skip_token(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -165,7 +165,7 @@ impl Document {
             && !self.skipped_is_sound
             && repair::starts_event(window.content(), start).ok_or(Stop::Incomplete)?
         {
-            // The damage is an unclosed string or list, which extends into the events.
+            // The damage is an unclosed string or list that extends into the events.
             return Err(Stop::Broken);
         }
         let depth = match token {
@@ -194,8 +194,8 @@ impl Document {
         Ok(())
     }
 
-    /// Skips a text, number or word. The key of the events ends anything that was not closed before
-    /// it.
+    /// Skips a text, number or word. The key of the event list ends any value that was not closed
+    /// before it.
     fn skip_value(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<(), Stop> {
         let value = cursor.value()?;
         let next = cursor.peek()?;
@@ -221,7 +221,8 @@ impl Document {
     }
 }
 
-/// Whether the next value is an event, which means that the bracket of its list is missing.
+/// Whether the next value is an event, which means that the opening bracket of the event list is
+/// missing.
 fn starts_event(cursor: &Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
     let value = window.content().get(cursor.position()?..).unwrap_or_default();
     match value {

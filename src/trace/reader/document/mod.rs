@@ -1,5 +1,5 @@
-//! Reads the members and events of the document from windows of indexed text, and gives them to the
-//! [`Builder`].
+//! Reads the members and events of the document from windows of indexed text, and passes them to
+//! the [`Builder`].
 //!
 //! ```text
 //! {                            Members
@@ -11,10 +11,10 @@
 //! }                            Done
 //! ```
 //!
-//! A walk ends where the window ends, or where the text is not JSON. It reports how much it used
-//! up, so that the next window starts at an element, never inside a string. Events that look like
-//! earlier ones need neither a walk nor a window: [`Document::skim`] reads them as long as they
-//! follow each other.
+//! A walk ends where the window ends, or where the text is not JSON. A walk reports how much text
+//! it used, so the next window starts at an element, never inside a string. Events that look like
+//! earlier ones need neither a walk nor a window: [`Document::skim`] reads such events as long as
+//! they follow each other directly.
 
 mod members;
 
@@ -34,22 +34,22 @@ use crate::error::Place;
 /// Maximum length of an event; anything longer is treated as broken text.
 pub(super) const MAX_ELEMENT: usize = 16 * 1024 * 1024;
 
-/// An event longer than this that seems to contain another one is treated as not closed. This
-/// limits how much text is read again, however many such events there are.
+/// An event longer than this that seems to contain another event is treated as not closed. The
+/// limit bounds how much text is read twice, however many such events there are.
 pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 
-/// Where in the document the next token is.
+/// The place in the document where the next token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Before the first `{` or `[`.
+    /// The position is before the first `{` or `[`.
     Opening,
-    /// In the top-level object.
+    /// The position is in the top-level object.
     Members,
-    /// In a member of that object that is not wanted, at this depth.
+    /// The position is in an unwanted member of that object, at this nesting depth.
     Skipping { depth: u32 },
-    /// In `traceEvents`.
+    /// The position is in `traceEvents`.
     Elements(After),
-    /// After the end.
+    /// The position is after the end of the document.
     Done,
 }
 
@@ -61,45 +61,45 @@ pub(super) enum After {
     Comma,
 }
 
-/// The document that is being read.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) builder: Builder,
     known: Known,
     state: State,
     frame: Frame,
-    /// Whether the list of events was closed and then continued: its end may lack a bracket.
+    /// Whether the list of events was closed and then continued, so that a bracket may be missing
+    /// at its end.
     was_closed: bool,
     has_trace_events: bool,
     /// What was read last in the top-level object.
     member: After,
-    /// The grammar of the member being skipped, and whether the member is JSON so far.
+    /// The grammar check of the member being skipped, and whether the member is JSON so far.
     skipped: Grammar,
     skipped_is_sound: bool,
-    /// Number of events found in other members, and the offset of the first. They are lost if the
-    /// text is damaged.
+    /// Number of events found in other members, and the offset of the first of them. These events
+    /// are lost if the text is damaged.
     passed: Option<(u32, u64)>,
     keys: Vec<String>,
     events_value: Option<String>,
 }
 
-/// What surrounds the events.
+/// The structure around the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// An object with `traceEvents`.
+    /// The events are in an object with `traceEvents`.
     Object,
-    /// A list.
+    /// The events are in a list.
     List,
-    /// Nothing: one event per line.
+    /// Nothing surrounds the events: the file has one event per line.
     Lines,
 }
 
 /// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walked {
-    /// Bytes of the window that are no longer needed.
+    /// Number of bytes of the window that are no longer needed.
     pub(super) used: usize,
-    /// Why it ended.
+    /// Why the walk ended.
     pub(super) end: End,
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Walked {
 pub(super) enum End {
     /// The document ends.
     Document,
-    /// The walk read an element whose shape was not known. The shapes of the next ones may be.
+    /// The walk read an element of unknown shape. The next elements may have known shapes.
     Miss,
     /// The text or the window ends, or the text is irregular.
     Stop(Stop),
@@ -132,7 +132,7 @@ impl Document {
         }
     }
 
-    /// Where the next token is.
+    /// The place in the document where the next token is.
     pub(super) fn state(&self) -> State {
         self.state
     }
@@ -147,7 +147,7 @@ impl Document {
         &self.keys
     }
 
-    /// What the value of `traceEvents` is, if it is not a list.
+    /// A description of the value of `traceEvents`, if it is not a list.
     pub(super) fn events_value(&self) -> Option<&str> {
         self.events_value.as_deref()
     }
@@ -156,7 +156,7 @@ impl Document {
     /// Returns the number of bytes read; the text starts at offset `base` of the file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
-        // The text between the last two events, including the brace: usually it repeats.
+        // The text between the last two events, including the opening brace, which usually repeats.
         let mut gap = &text[..0];
         while let State::Elements(after) = self.state
             && self.known.is_useful()
@@ -179,7 +179,7 @@ impl Document {
         used
     }
 
-    /// Reads everything that is complete in the window, but only one event if the following ones
+    /// Reads everything that is complete in the window; stops after one event if the next events
     /// may be known.
     pub(super) fn walk(&mut self, window: Window<'_>) -> Walked {
         let mut cursor = Cursor::new(window.text, window.index, 1);
@@ -203,7 +203,8 @@ impl Document {
         }
     }
 
-    /// Reads an event that was repaired. `false` if it still is not one.
+    /// Reads an event that was repaired. Returns `false` if the repaired text is still not an
+    /// event.
     pub(super) fn add_mended(&mut self, text: &[u8], offset: u64) -> bool {
         let mut positions = Vec::new();
         index::index_scalar(text, &mut positions);
@@ -220,36 +221,35 @@ impl Document {
         true
     }
 
-    /// Counts `count` lost events and the bytes of their text. The next token starts another event,
-    /// or ends the list.
+    /// Counts `count` lost events and the bytes of their text. The next token must start another
+    /// event or end the list.
     pub(super) fn add_lost(&mut self, oddity: Oddity, count: u32, bytes: usize, offset: u64) {
         self.builder.add_lost(oddity, count, bytes as u64, offset);
         self.state = State::Elements(After::Start);
     }
 
-    /// Counts the events in other members as lost: the text is damaged at `offset`, so they may
-    /// have been in the list.
+    /// Counts the events in other members as lost. The text is damaged at `offset`, so these events
+    /// may have been in the list.
     fn lose_passed(&mut self, offset: u64) {
         if let Some((count, start)) = self.passed.take() {
             self.builder.add_lost(Oddity::LostEvent, count, offset - start, start);
         }
     }
 
-    /// Remembers events in a member of the document that starts at `offset`.
+    /// Remembers the events in a member of the document that starts at `offset`.
     fn pass(&mut self, events: u32, offset: u64) {
         if events > 0 {
             self.passed.get_or_insert((0, offset)).0 += events;
         }
     }
 
-    /// Ends the document at `offset`.
     pub(super) fn end(&mut self, offset: u64) {
         if self.builder.odd().first_damage().is_some() {
             self.lose_passed(offset);
         }
     }
 
-    /// Continues inside `traceEvents`, after damage before it.
+    /// Continues inside `traceEvents` after damage before the list.
     pub(super) fn enter_events(&mut self, offset: u64) {
         self.note(Oddity::DamagedHeader, offset);
         self.lose_passed(offset);
@@ -266,7 +266,7 @@ impl Document {
     }
 
     /// Continues inside the list of events, which was closed at `offset` although more events
-    /// follow after `bytes` of other text.
+    /// follow after `bytes` bytes of other text.
     pub(super) fn enter_again(&mut self, offset: u64, bytes: u64) {
         self.count(Oddity::StrayBracket, 1, offset);
         self.lose_passed(offset);
@@ -282,7 +282,7 @@ impl Document {
         self.state = State::Members;
     }
 
-    /// Whether the events may end where the file ends, because no bracket around them is open.
+    /// Whether the events may end at the end of the file, because no bracket around them is open.
     pub(super) fn may_end(&self) -> bool {
         let is_open = self.was_closed || self.frame == Frame::Lines;
         is_open && matches!(self.state, State::Elements(_))
@@ -383,7 +383,7 @@ impl Document {
         Ok(())
     }
 
-    /// Counts what is not JSON in an event; extra commas are counted with its fields.
+    /// Counts JSON violations in an event, except extra commas, which are counted with its fields.
     fn count_faults(&mut self, faults: &Faults, fields: &Fields<'_>, bare_words: u32, offset: u64) {
         let is_told = bare_words + fields.extra_commas > 0;
         self.count(Oddity::BareWord, bare_words, offset);
@@ -420,14 +420,14 @@ impl Document {
     }
 }
 
-/// Whether an event was not closed and has swallowed the next ones. In a text with damage, here or
-/// before, an event inside another one is treated as a sign of it.
+/// Whether an event was not closed and contains the next events. If the text is damaged here or
+/// before, an event that contains another one counts as not closed.
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))
 }
 
-/// Whether events follow the bracket that is next.
+/// Whether the next bracket is followed by events.
 fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
     cursor.bump();
     let next = cursor.position()?;
@@ -437,14 +437,14 @@ fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, 
     repair::starts_event(window.content(), next).ok_or(Stop::Incomplete)
 }
 
-/// Position of the next event, if `gap`, which ends with the brace of an event, precedes it.
+/// Position of the next event, if it is preceded by `gap`, which ends with the brace of an event.
 #[inline]
 fn behind_gap(text: &[u8], from: usize, gap: &[u8]) -> Option<usize> {
     let start = from + gap.len().checked_sub(1)?;
     known::is_same(text.get(from..=start)?, gap).then_some(start)
 }
 
-/// Position of the next event, if nothing but a comma and blanks precedes it.
+/// Position of the next event, if only a comma and blanks precede it.
 #[inline]
 fn next_event(text: &[u8], from: usize, after: After) -> Option<usize> {
     let mut at = known::behind_blanks(text, from)?;

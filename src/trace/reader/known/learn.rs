@@ -1,4 +1,4 @@
-//! Learns the steps in an event that was read with the index.
+//! Learns the steps of an event that was read with the index.
 
 use super::super::cursor::{Cursor, Value};
 use super::super::event::Slot;
@@ -17,7 +17,7 @@ struct Lesson<'a, 'k> {
     text: &'a [u8],
     cursor: Cursor<'a>,
     in_args: bool,
-    /// The step that was learned last, and the start and the fixed values of the next one.
+    /// The step that was learned last, and the start and the fixed values of the next step.
     last: u32,
     start: usize,
     fixed: Vec<Fixed>,
@@ -25,15 +25,15 @@ struct Lesson<'a, 'k> {
 }
 
 impl Known {
-    /// Learns the steps of the undamaged event whose `{` is next.
+    /// Learns the steps of the undamaged event that starts with the next `{`.
     pub(in super::super) fn learn(&mut self, text: &[u8], cursor: Cursor<'_>) {
         let Ok(start) = cursor.position() else { return };
         let (in_args, last, fixed, name) = (false, 0, Vec::new(), Value::Absent);
         Lesson { known: self, text, cursor, in_args, last, start, fixed, name }.event();
     }
 
-    /// The number of the step, which is added if it is new and recorded as a follower of `before`.
-    /// `None` if there are too many steps, or the new one is too long.
+    /// The number of a step, which is added if it is new and recorded as a follower of `before`.
+    /// Returns `None` if there are too many steps, or if the new step is too long.
     fn step(&mut self, step: Step, before: u32) -> Option<u32> {
         let after = &self.steps[before as usize].after;
         if let Some(&number) = after.iter().find(|&&at| self.steps[at as usize].is_same(&step)) {
@@ -55,7 +55,7 @@ impl Known {
 }
 
 impl Step {
-    /// Whether the text is the same, and means the same.
+    /// Whether two steps have the same text with the same meaning.
     fn is_same(&self, other: &Step) -> bool {
         self.text == other.text
             && self.then == other.then
@@ -89,7 +89,8 @@ impl Lesson<'_, '_> {
         }
     }
 
-    /// Enters the arguments, unless they are empty. `None` if they are not an object.
+    /// Enters the arguments, unless they are empty. Returns `None` if the arguments are not an
+    /// object.
     fn args(&mut self) -> Option<()> {
         self.fixed.push(Fixed { slot: Slot::Args, kind: Kind::Null, start: 0, end: 0 });
         self.cursor.eat(b'{').ok()?.then_some(())?;
@@ -97,7 +98,7 @@ impl Lesson<'_, '_> {
         Some(())
     }
 
-    /// Reads the next value, which ends a step or is part of one.
+    /// Reads the next value, which either ends a step or is part of one.
     fn value(&mut self, slot: Slot, is_fixed: bool) -> Option<()> {
         let start = self.cursor.position().ok()?;
         let value = self.cursor.value().ok()?;

@@ -1,6 +1,6 @@
-//! Remembers lists, to find one of them when it occurs again.
+//! Remembers lists, so that a list that occurs again is recognized.
 
-/// Number of buckets; lists that start in the same way share one. A power of two.
+/// Number of buckets, a power of two. Lists with the same beginning share a bucket.
 const BUCKETS: usize = 1024;
 
 /// Number of lists kept per bucket, the latest first.
@@ -12,17 +12,18 @@ const HEAD: usize = 24;
 /// Maximum length of a list that is kept, in bytes.
 const MAX_LIST: usize = 4 * 1024;
 
-/// Maximum total size of the lists, in bytes. All lists are dropped when they would exceed it.
+/// Maximum total size of the lists, in bytes. All lists are dropped when their size would exceed
+/// this limit.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Lists as they occurred in the text.
+/// Lists as written in the text.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     bytes: Vec<u8>,
     buckets: Vec<[Place; WAYS]>,
 }
 
-/// Where a list is in the bytes; an empty range means no list.
+/// The range of a list in the stored bytes; an empty range means no list.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     start: u32,
@@ -64,8 +65,8 @@ impl Lists {
     }
 }
 
-/// The bucket of the list that `text` starts with: most lists that differ do so at their beginning.
-/// `None` if the text is too short.
+/// The bucket of the list with which `text` starts. Most lists that differ do so at their
+/// beginning. Returns `None` if the text is too short.
 #[inline]
 fn bucket(key: u64, text: &[u8]) -> Option<usize> {
     let (words, _) = text.first_chunk::<HEAD>()?.as_chunks::<8>();

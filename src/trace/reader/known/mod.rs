@@ -1,19 +1,19 @@
-//! Reads the fields of events that look like earlier ones, without the positions of their
-//! structure.
+//! Reads events that look like earlier ones, without an index of their structure.
 //!
-//! Profilers write events of few shapes: the same keys in the same order with the same blanks. The
-//! text between two values that vary is a *step*, and steps follow each other in the same order as
-//! before:
+//! Profilers write events in few shapes: the same keys in the same order with the same blanks. The
+//! text between two values that vary is a *step*. Steps follow each other in the same order as in
+//! earlier events:
 //!
 //! ```text
 //! {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 12.5, …
 //! └────────────── step ────────────────┘└─ text ──┘└──────── step ───────────┘└ number
 //! ```
 //!
-//! An event is known if its text consists of steps that were seen before, each after a step that it
-//! was seen after, and between them strings, plain numbers, and lists that are plain or were seen
-//! before byte for byte. Its tokens depend only on the text from its `{` on, so they are the ones
-//! that the index would give. Any other event is read with the index, and its steps are learned.
+//! An event is known if its text consists of known steps, each after a step that it followed
+//! before. Between the steps there may be strings, plain numbers, and lists that are plain or were
+//! seen before byte for byte. The tokens of an event depend only on the text from its `{` on, so
+//! they are the same as those that the index would give. Any other event is read with the index,
+//! and its steps are learned.
 
 mod learn;
 mod lists;
@@ -30,10 +30,10 @@ pub(super) use scan::{behind_blanks, is_same, string_end};
 /// The steps and lists seen so far.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// The first one precedes the event and has no text.
+    /// All known steps. The first step precedes the event and has no text.
     steps: Vec<Step>,
     lists: Lists,
-    /// How long known events are still searched for: see [`PATIENCE`].
+    /// How long known events are still searched for; see [`PATIENCE`].
     patience: u32,
 }
 
@@ -41,14 +41,14 @@ pub(super) struct Known {
 #[derive(Debug)]
 struct Step {
     text: Box<[u8]>,
-    /// Values in the text, in order.
+    /// The values in the step's text, in order.
     fixed: Vec<Fixed>,
     then: Then,
-    /// What may begin after the text: one of the bits in [`BEGINNINGS`].
+    /// What may begin after the step's text: one of the bits in [`BEGINNINGS`].
     beginning: u8,
-    /// Whether what follows belongs to `args`.
+    /// Whether the text after the step belongs to `args`.
     in_args: bool,
-    /// The steps that were seen after the value, the likeliest first.
+    /// The steps that were seen after the value, most likely first.
     after: Vec<u32>,
 }
 
@@ -69,18 +69,19 @@ enum Kind {
     Null,
 }
 
-/// What follows a step.
+/// The kind of value that follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Value(Slot, Kind),
     End,
 }
 
-/// Upper limit of the patience. The search for known events is given up if it does not pay: a miss
-/// costs about ten times as much as a known event saves. A known event adds 1 to the patience, up
-/// to this limit, and a miss subtracts [`MISS`]; at 0, all events are read with the index.
+/// Upper limit of the patience with which known events are searched for. The search for known
+/// events is given up if it does not pay: a miss costs about ten times as much as a known event
+/// saves. A known event adds 1 to the patience, up to this limit. A miss subtracts [`MISS`], and at
+/// 0 all events are read with the index.
 const PATIENCE: u32 = 16 * 1024;
-/// How much patience a miss costs.
+/// The patience that a miss costs.
 const MISS: u32 = 8;
 
 impl Known {
@@ -96,7 +97,7 @@ impl Known {
         Known { steps: vec![start], lists: Lists::default(), patience: PATIENCE }
     }
 
-    /// Whether events are known often enough to search for them.
+    /// Whether events are known often enough to search for known events.
     pub(super) fn is_useful(&self) -> bool {
         self.patience > 0
     }
@@ -109,7 +110,7 @@ impl Known {
     /// Reads the event that starts at `start` into `fields` and returns its end, if the event is
     /// known.
     ///
-    /// Otherwise the content of `fields` is meaningless.
+    /// If the event is not known, the content of `fields` is meaningless.
     pub(super) fn read<'a>(
         &mut self,
         text: &'a [u8],
@@ -131,8 +132,8 @@ impl Known {
                 }
             }
             at += between.len();
-            // The same three lines are repeated for each kind, because one shared path for all
-            // kinds makes reading 3% slower.
+            // The same three lines are repeated for each kind, because a shared path for all kinds
+            // makes reading 3% slower.
             at = match *then {
                 Then::Value(slot, Kind::Text) => {
                     let end = scan::string_end(text, at)?;
@@ -177,7 +178,7 @@ impl Known {
         Some(end)
     }
 
-    /// The step that `text` starts with, after the value that follows `step`.
+    /// The step with which `text` starts, after the value that follows `step`.
     #[inline]
     fn next(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let likeliest = *self.steps[step].after.first()?;
@@ -187,7 +188,7 @@ impl Known {
         }
     }
 
-    /// Slow path for a text that does not start with the likeliest step. Moves the step that it
+    /// Slow path for a text that does not start with the most likely step. Moves the step that it
     /// finds forward by one position.
     #[inline(never)]
     fn next_of_others(&mut self, step: usize, text: &[u8]) -> Option<u32> {
@@ -219,14 +220,14 @@ fn uncommon_time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<us
     Some(end)
 }
 
-/// Whether a trace keeps the value of a slot; the arguments of some events are ignored.
+/// Whether a trace keeps the value of a slot. The arguments of some events are ignored.
 #[inline]
 fn is_kept(slot: Slot, skips_args: bool) -> bool {
     slot != Slot::Other && !(skips_args && slot.is_argument())
 }
 
 impl Kind {
-    /// A value of this kind.
+    /// Wraps the bytes as a value of this kind.
     #[inline]
     fn value(self, bytes: &[u8]) -> Value<'_> {
         match self {
@@ -241,7 +242,8 @@ impl Kind {
 impl Step {
     /// Whether `text` starts with the step and a non-empty value. Empty values are part of a step,
     /// so no text starts with two different steps.
-    // Always inlined: a call for each step costs 2% more instructions of reading.
+    // The function is always inlined, because a call for each step costs 2% more instructions of
+    // reading.
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
@@ -264,7 +266,7 @@ const NUMBER: u8 = 2;
 const LIST: u8 = 4;
 const ANY: u8 = 8;
 
-/// What may begin with each byte. A string begins after its quote.
+/// The kinds of values that may begin with each byte. A string begins after its quote.
 const BEGINNINGS: [u8; 256] = {
     let mut beginnings = [ANY | TEXT; 256];
     let mut digit = b'0';

@@ -2,7 +2,7 @@
 
 use super::super::words::{self, WORD, each};
 
-/// Number of bytes of a long string that are examined at once; a short one is examined word by
+/// Number of bytes of a long string that are examined at once; short strings are examined word by
 /// word.
 const CHUNK: usize = 32;
 
@@ -33,7 +33,7 @@ fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Position after the non-ASCII characters from `at` on, if they are UTF-8.
+/// Position after the non-ASCII characters that start at `at`, if they are UTF-8.
 fn behind_characters(text: &[u8], at: usize) -> Option<usize> {
     let length = text[at..].iter().position(u8::is_ascii)?;
     std::str::from_utf8(&text[at..at + length]).ok().map(|_| at + length)
@@ -54,7 +54,7 @@ fn first_special(text: &[u8]) -> Option<usize> {
 }
 
 fn has_special(chunk: &[u8; CHUNK]) -> bool {
-    // The fold uses bytes instead of `bool`s, so that the compiler can vectorize it.
+    // The fold uses bytes instead of `bool`s so that the compiler can vectorize it.
     chunk.iter().fold(0, |found, &byte| found | u8::from(is_special(byte))) != 0
 }
 
@@ -87,9 +87,9 @@ fn special_bytes(word: u64) -> u64 {
 }
 
 /// Position after the number that starts at `start`: an optional sign, digits, and optionally a
-/// point with more digits. `None` if there is no number, or one that JSON does not allow (`020`,
-/// `20.`). Whether the number really ends there depends on what follows, which the caller must
-/// check.
+/// point with more digits. Returns `None` if there is no number, or one that JSON does not allow
+/// (`020`, `20.`). Whether the number really ends there depends on what follows, which the caller
+/// must check.
 #[inline]
 pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
     short_number_end(text, start).or_else(|| any_number_end(text, start))
@@ -137,13 +137,13 @@ fn digits_end(text: &[u8], mut at: usize) -> Option<usize> {
     last_digits_end(text, at)
 }
 
-/// Slow path for the end of the text, where less than a word is left.
+/// Slow path for the end of the text, where less than a word remains.
 #[cold]
 fn last_digits_end(text: &[u8], at: usize) -> Option<usize> {
     Some(at + text.get(at..)?.iter().position(|byte| !byte.is_ascii_digit())?)
 }
 
-/// Maximum nesting depth of lists here; deeper ones are read with the index.
+/// Maximum nesting depth of lists on this path; deeper lists are read with the index.
 const MAX_DEPTH: usize = 64;
 
 /// Position after the list that starts at `start`, if it contains only strings, plain numbers and
@@ -179,7 +179,7 @@ pub(super) fn list_end(text: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Position of the first byte from `at` on that is not a blank.
+/// Position of the first non-blank byte from `at` on.
 #[inline]
 pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -191,18 +191,18 @@ pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usiz
     }
 }
 
-/// Position after the spaces that start at `at`, at most seven of them. Lines are indented by many
-/// spaces, so a whole word is tested at once.
+/// Position after the spaces that start at `at`, but at most seven spaces. Lines are indented by
+/// many spaces, so a whole word is tested at once.
 #[inline]
 fn behind_spaces(text: &[u8], at: usize) -> usize {
     let Some(word) = words::at(text, at) else { return at };
-    // The bit above limits the result to seven: if all bytes of the word are spaces, the caller
-    // examines the last one again.
+    // The bit in `1 << 63` limits the result to seven. If all bytes of the word are spaces, the
+    // caller examines the last one again.
     at + words::first((word ^ words::each(b' ')) | 1 << 63)
 }
 
 /// Whether two texts of equal length are the same. For the few bytes of a step, this takes half the
-/// time of a call to `memcmp`; for the total gain see `strings::Recent`.
+/// time of a call to `memcmp`. For the total gain, see `strings::Recent`.
 #[inline]
 pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     match a.len() {
@@ -214,8 +214,8 @@ pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// The same for texts of `PIECE` bytes and more. The last piece may overlap the one before it. It
-/// is compared first, because most differences are there.
+/// Whether two texts of at least `PIECE` bytes and equal length are the same. The last piece may
+/// overlap the previous one. The last piece is compared first, because most differences are there.
 #[inline]
 fn is_same_in<const PIECE: usize>(a: &[u8], b: &[u8]) -> bool {
     let (pieces_a, _) = a.as_chunks::<PIECE>();

@@ -1,4 +1,4 @@
-//! A known event must give the same fields as the index.
+//! A known event must produce the same fields as the index.
 
 use super::super::cursor::Cursor;
 use super::super::event::{self, Fields};
@@ -21,8 +21,7 @@ const EVENTS: [&str; 8] = [
     r#"{"name": "x", "args": {}, "ph": "i", "s": "g", "ok": true, "args": {"External id": 9}}, {"#,
 ];
 
-/// The fields and the end of the event at the beginning of `text`, if nothing about it is
-/// irregular.
+/// The fields and the end of the event at the beginning of `text`, unless the event is irregular.
 fn with_index(text: &str) -> Option<(String, usize)> {
     let mut index = Vec::new();
     index_scalar(text.as_bytes(), &mut index);
@@ -72,7 +71,7 @@ fn keys_that_were_met_in_another_place_are_not_taken_for_those() {
     // This `External id` is in the arguments of a Python frame, which are ignored.
     let frame = EVENTS[2].replace("[7]", "[8, 9]");
     assert_eq!(known(&mut taught, &frame), with_index(&frame));
-    // Inside `args`, this key would be an argument; here it is not one.
+    // Inside `args`, this key would be an argument; outside of `args` it is not.
     let outside = r#"{"name": "x", "args": {}, "External id": 9}, {"#;
     learn(&mut taught, outside);
     assert_eq!(known(&mut taught, outside), with_index(outside));

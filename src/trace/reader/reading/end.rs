@@ -1,4 +1,4 @@
-//! Ends the reading of a text, with a finished trace or the reason why the text is not a trace.
+//! Finishes reading a text, either with a trace or with the reason why the text is not a trace.
 
 use super::super::document::State;
 use super::super::oddity::Oddity;
@@ -35,7 +35,7 @@ impl Reading<'_, '_> {
         Ok(trace)
     }
 
-    /// Notes that the text ends before the document does; an error under `--strict`.
+    /// Notes that the text ends before the document does, which is an error under `--strict`.
     fn note_truncation(&mut self, notes: &mut Notes) -> Result<()> {
         let total = self.document.builder.total_events();
         let kept = self.block.base();
@@ -62,7 +62,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Checks that what was read is a trace at all.
+    /// Checks that the text was a trace at all.
     fn check_is_trace(&self) -> Result<()> {
         let name = self.feed.name();
         let refuse = |message: String| {

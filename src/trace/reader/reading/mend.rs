@@ -11,11 +11,12 @@ use crate::error::{ErrorKind, Place, Result};
 /// The key of the list of events, which is searched for after damage that precedes it.
 const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
-/// Bytes of text that are kept during a search: a key may continue in the next block.
+/// Number of text bytes that are kept during a search, because a key may continue in the next
+/// block.
 const KEPT: usize = 1024;
 
 impl Reading<'_, '_> {
-    /// Continues after text that is not JSON. `false` if nothing more can be read.
+    /// Continues reading after text that is not JSON. Returns `false` if nothing more can be read.
     pub(super) fn mend(&mut self) -> Result<bool> {
         match self.document.state() {
             State::Elements(after) => self.mend_element(after),
@@ -26,7 +27,7 @@ impl Reading<'_, '_> {
     }
 
     /// Continues where the file ends before the last value does: the file is truncated, or an
-    /// unclosed event has swallowed what follows it. `false` if nothing follows.
+    /// unclosed event contains everything that follows it. Returns `false` if nothing follows.
     pub(super) fn mend_last(&mut self) -> Result<bool> {
         match self.document.state() {
             State::Elements(after) if !self.block.content().is_empty() => self.mend_element(after),
@@ -38,7 +39,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Skips an event that nests too deep. `false` if the text there is not an event.
+    /// Skips an event that is nested too deep. Returns `false` if the text there is not an event.
     pub(super) fn leave_deep_event(&mut self) -> Result<bool> {
         let is_event = matches!(self.document.state(), State::Elements(_))
             && self.block.content().first() == Some(&b'{');
@@ -84,8 +85,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Whether the text continues with a key of the trace's top-level object (the list of events was
-    /// not closed) instead of an event.
+    /// Whether the text continues with a key of the trace's top-level object instead of an event,
+    /// because the list of events was not closed.
     fn is_header(&mut self) -> Result<bool> {
         loop {
             match repair::starts_header(self.block.content()) {
@@ -104,8 +105,8 @@ impl Reading<'_, '_> {
         self.block.distrust();
     }
 
-    /// Searches for the events after damage that precedes them, or for more events after damage
-    /// that follows the first ones.
+    /// Searches for the event list after damage before it, or for more events after damage that
+    /// follows the first events.
     fn mend_header(&mut self) -> Result<bool> {
         let offset = self.block.base();
         if self.document.has_trace_events() {
@@ -118,7 +119,7 @@ impl Reading<'_, '_> {
             let event = repair::next_event(content, at_end);
             let list = events_start(content);
             // The text before the list may contain an event. If the text in memory ends too early
-            // to decide, more is read: otherwise the result would depend on where the block ends.
+            // to decide, more is read; otherwise the result would depend on where the block ends.
             let is_decided = |start: &usize| match event {
                 Ok(_) => true,
                 Err(kept) => *start <= kept || at_end,
@@ -135,7 +136,7 @@ impl Reading<'_, '_> {
                 return Ok(true);
             }
             let used = match list {
-                // Keep the key of the list until the text before it is decided.
+                // Keeps the key of the list until the text before it is decided.
                 Some(_) => 0,
                 None => content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept)),
             };
@@ -150,7 +151,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Examines the text after the end of the document. `false` if no more events follow.
+    /// Examines the text after the end of the document. Returns `false` if no more events follow.
     pub(super) fn look_behind(&mut self) -> Result<bool> {
         loop {
             self.block.consume(leading_blanks(self.block.content()));
@@ -174,8 +175,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Continues at the next event. If there is none, the rest of the file is counted as `oddity`.
-    /// Events in the skipped text are counted as lost.
+    /// Continues at the next event. If there is no further event, the rest of the file is counted
+    /// as `oddity`. Events in the skipped text are counted as lost.
     fn find_more(&mut self, oddity: Oddity) -> Result<bool> {
         let offset = self.block.base();
         let mut lost = 0;

@@ -1,5 +1,5 @@
-//! Reads a [`Source`] into a [`Trace`]: loops over windows until the text ends or cannot be read
-//! further.
+//! Reads a [`Source`] into a [`Trace`], one window after the other, until the text ends or cannot
+//! be read further.
 
 mod end;
 mod mend;
@@ -27,14 +27,15 @@ struct Reading<'scope, 'a> {
     block: Block,
     document: Document,
     strict: bool,
-    /// Whether the text after the events was given up: it is damaged, or it is another document.
+    /// Whether reading the text after the events was given up, because it is damaged or another
+    /// document.
     gave_up: bool,
 }
 
 /// Reads all of `source`, block by block.
 ///
 /// # Errors
-/// If reading fails, if the text is not a trace or exceeds a limit, or if it is damaged under
+/// Fails if reading fails, if the text is not a trace or exceeds a limit, or if it is damaged under
 /// `--strict`.
 pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
     thread::scope(|scope| {
@@ -44,10 +45,10 @@ pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
     })
 }
 
-/// Reads what precedes the events.
+/// Reads everything before the events.
 ///
 /// # Errors
-/// Like [`read`].
+/// Fails for the same reasons as [`read`].
 pub(super) fn read_header(source: Source<'_>, options: &ReadOptions) -> Result<Header> {
     thread::scope(|scope| {
         let mut reading = Reading::start(Feed::new(source, scope), options)?;
@@ -108,8 +109,8 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Reads events of known shape, then walks one window. `false` at the end of the text or of the
-    /// document.
+    /// Reads events of known shape, then walks over one window. Returns `false` at the end of the
+    /// text or of the document.
     fn step(&mut self) -> Result<bool> {
         let known = self.document.skim(self.block.content(), self.block.base());
         self.block.consume(known);
@@ -137,7 +138,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Whether an incomplete element may only need more text.
+    /// Whether an incomplete element may just need more text.
     fn may_go_on(&self) -> bool {
         let content = self.block.content();
         let is_event = matches!(self.document.state(), State::Elements(_));
@@ -146,7 +147,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         self.block.is_part() || (content.len() < MAX_ELEMENT && !is_not_closed())
     }
 
-    /// Stops at damage under `--strict`, and at the limits of the columns.
+    /// Stops at damage under `--strict`, and at the size limits of the columns.
     fn check(&self) -> Result<()> {
         if let (true, Some((oddity, place))) =
             (self.strict, self.document.builder.odd().first_damage())
@@ -173,15 +174,15 @@ impl<'scope, 'a> Reading<'scope, 'a> {
             .remedy("without --strict, it is repaired or skipped, and counted")
     }
 
-    /// An error at the position of the next text.
+    /// Creates an error at the position of the next text.
     fn error(&self, kind: ErrorKind, message: String) -> Error {
         let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
         Error::new(kind, self.feed.name(), message).at(Place { offset: self.block.base(), event })
     }
 }
 
-/// Number of JSON blanks at the beginning. A form feed is not one, although `trim_ascii_start`
-/// strips it.
+/// Number of JSON blanks at the beginning of a text. A form feed is not a JSON blank, although
+/// `trim_ascii_start` strips it.
 fn leading_blanks(text: &[u8]) -> usize {
     let is_blank = |&&byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
     text.iter().take_while(is_blank).count()

@@ -1,4 +1,4 @@
-//! Escapes the quotes in an event that is not JSON, or finds where to continue after it.
+//! Repairs an event that is not JSON by escaping its quotes, or finds where to continue after it.
 //!
 //! Names of Python frames can contain quotes that the profiler did not escape:
 //!
@@ -7,10 +7,10 @@
 //!                     └ opens               closes ┘ └ the next key of an event follows
 //! ```
 //!
-//! So here a quote closes a string only if the next key, or the end, of an event follows it. If
-//! that does not give an event either, the event is lost. Neither step looks further than the next
-//! text that looks like the start of an event, and both give the same result however much text is
-//! in memory.
+//! So a quote is considered to close a string only if the next key, or the end, of an event follows
+//! it. If the repaired text is still not an event, the event is lost. Neither step looks beyond the
+//! next text that looks like the start of an event, and both give the same result however much text
+//! is in memory.
 
 mod rewrite;
 
@@ -26,7 +26,6 @@ const PHASE_REACH: usize = 4 * 1024;
 /// The key of the phase, which every event has.
 const PHASE: &[u8] = b"\"ph\"";
 
-/// Keys of events.
 const EVENT_KEYS: [&[u8]; 16] = [
     b"ph",
     b"cat",
@@ -60,8 +59,8 @@ const TOP_KEYS: [&[u8]; 9] = [
 ];
 
 /// Length of the broken element at the beginning of `text`: up to the start of the next event, or
-/// the end of the list. All of `text` if nothing follows (`at_end`); `None` if more text is needed
-/// to decide.
+/// the end of the list. Returns all of `text` if nothing follows (`at_end`), and `None` if more
+/// text is needed to decide.
 pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     for at in 1..text.len() {
         let found = match text[at] {
@@ -78,9 +77,9 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Position of the next event. If there is none, the position from which `text` must be kept to
-/// recognize one when more text follows (not `at_end`): the text before a `{` shows whether it is
-/// the value of a key.
+/// Position of the next event. If there is none, the position from which `text` must be kept, so
+/// that an event can be recognized when more text follows (not `at_end`): the text before a `{`
+/// shows whether it is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -97,15 +96,15 @@ fn before(text: &[u8], at: usize) -> usize {
     text[..at].trim_ascii_end().len().saturating_sub(1)
 }
 
-/// Whether an event starts inside the element, which means that the element is not closed and has
-/// swallowed others.
+/// Whether an event starts inside the element, which means that the element was not closed and
+/// contains other events.
 pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
 
 /// Whether `text` begins with an event that is not in a list. An object that contains events is a
-/// document, whatever else it contains. `None` if the text ends (not `at_end`) before that is
-/// known.
+/// document, whatever else it contains. Returns `None` if the text ends (not `at_end`) before that
+/// is known.
 pub(super) fn starts_lines(text: &[u8], at_end: bool) -> Option<bool> {
     if text.first() != Some(&b'{') {
         return Some(false);
@@ -140,17 +139,18 @@ fn object_end(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether `text` begins with a key of the trace's top-level object, which means that the list of
-/// events was not closed; `None` if `text` ends before that is known.
+/// events was not closed. Returns `None` if `text` ends before that is known.
 pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
 
-/// Number of events in a stretch that cannot be read, as far as they can be counted. At least one.
+/// Number of events in a text that cannot be read, as far as they can be counted, and at least one.
 pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }
 
-/// Number of events that start before `end` of the text, counted by the key that each of them has.
+/// Number of events that start before `end` in the text, counted by the phase key that each event
+/// has.
 pub(super) fn phases(text: &[u8], end: usize) -> u32 {
     let phases = decode::finds(text, PHASE)
         .take_while(|&at| at < end)
@@ -158,14 +158,15 @@ pub(super) fn phases(text: &[u8], end: usize) -> u32 {
     u32::try_from(phases.count()).unwrap_or(u32::MAX)
 }
 
-/// The event in `text` with all quotes inside its strings escaped, and its length in `text`.
+/// Returns the event in `text` with all quotes inside its strings escaped, and its length in
+/// `text`.
 pub(super) fn escaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let reach = &text[..text.len().min(REACH)];
     rewritten(reach, Quotes::Unescaped).or_else(|| rewritten(reach, Quotes::All))
 }
 
-/// Whether the `{` at `at` starts an event: it is not the value of a key, its first key is one of
-/// events, and the phase is among its keys. `None` if the text ends too early to decide.
+/// Whether the `{` at `at` starts an event: it is not the value of a key, its first key is a key of
+/// events, and it has a phase. Returns `None` if the text ends too early to decide.
 pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     if text[..at].trim_ascii_end().last() == Some(&b':') {
         return Some(false);
@@ -178,7 +179,7 @@ pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
 }
 
 /// Whether the object at the beginning of `text` has a phase among its own keys, within
-/// [`PHASE_REACH`]. `None` if the text ends too early to decide.
+/// [`PHASE_REACH`]. Returns `None` if the text ends too early to decide.
 fn has_phase(text: &[u8]) -> Option<bool> {
     let reach = &text[..text.len().min(PHASE_REACH)];
     let mut depth = 0u32;
@@ -202,8 +203,8 @@ fn has_phase(text: &[u8]) -> Option<bool> {
     (reach.len() == PHASE_REACH).then_some(false)
 }
 
-/// Whether the `]` at the beginning of `text` ends `traceEvents`; `None` if the text ends too early
-/// to decide.
+/// Whether the `]` at the beginning of `text` ends `traceEvents`. Returns `None` if the text ends
+/// too early to decide.
 fn ends_list(text: &[u8], at_end: bool) -> Option<bool> {
     let rest = text[1..].trim_ascii_start();
     match rest.first() {
@@ -221,7 +222,7 @@ fn is_top_key(key: &[u8]) -> bool {
     TOP_KEYS.contains(&key) || key.ends_with(b"_version") || key.starts_with(b"with_")
 }
 
-/// The key at the beginning of `text`, if there is one and a colon follows it; the outer `None`
+/// The key at the beginning of `text`, if there is one and a colon follows it. The outer `None`
 /// means that `text` ends before that is known.
 fn member_key(text: &[u8]) -> Option<Option<&[u8]>> {
     const LONGEST_KEY: usize = 64;

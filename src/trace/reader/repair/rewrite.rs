@@ -5,17 +5,17 @@ use super::{EVENT_KEYS, member_key};
 /// Which quotes may close a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// Those that are not escaped by a backslash.
+    /// Quotes that are not escaped by a backslash.
     Unescaped,
-    /// All of them: a Windows path can end in a backslash.
+    /// All quotes, because a Windows path can end in a backslash.
     All,
 }
 
-/// What contains a string.
+/// The structure that contains a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Event,
-    /// A field of an event without text of the user: the first quote closes it.
+    /// A field of an event that contains no user text, so its first quote closes it.
     Field,
     Args,
     List,
@@ -29,7 +29,7 @@ struct Rewriter<'a> {
     quotes: Quotes,
 }
 
-/// The event with all quotes inside its strings escaped, and its length in `text`.
+/// Returns the event with all quotes inside its strings escaped, and its length in `text`.
 pub(super) fn rewritten(text: &[u8], quotes: Quotes) -> Option<(Vec<u8>, usize)> {
     let mut rewriter = Rewriter { text, at: 0, out: Vec::new(), quotes };
     rewriter.object(Within::Event)?;
@@ -56,7 +56,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// Writes an event, or its arguments.
+    /// Writes an event, or the arguments of an event.
     fn object(&mut self, within: Within) -> Option<()> {
         self.take(b'{')?;
         while self.take(b'}').is_none() {
@@ -98,7 +98,7 @@ impl<'a> Rewriter<'a> {
         (length > 0).then_some(())
     }
 
-    /// Writes a list, or an object inside the arguments, whatever it contains.
+    /// Writes a list, or an object inside the arguments, regardless of its contents.
     fn nested(&mut self) -> Option<()> {
         let mut open = Vec::new();
         loop {
@@ -161,12 +161,12 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// The key after the comma that `text` starts with.
+/// The key that follows the comma at the start of `text`.
 fn next_key(text: &[u8]) -> Option<&[u8]> {
     member_key(&text[1..]).flatten()
 }
 
-/// Whether the `}` that `text` starts with ends an event: another event, or the end of the list,
+/// Whether the `}` at the start of `text` ends an event: another event, or the end of the list,
 /// follows.
 fn event_ends(text: &[u8]) -> bool {
     let rest = text[1..].trim_ascii_start();
@@ -179,7 +179,7 @@ fn event_ends(text: &[u8]) -> bool {
     }
 }
 
-/// Whether the `}` that `text` starts with ends the arguments of an event.
+/// Whether the `}` at the start of `text` ends the arguments of an event.
 fn args_end(text: &[u8]) -> bool {
     let rest = text[1..].trim_ascii_start();
     match rest.first() {
@@ -189,8 +189,8 @@ fn args_end(text: &[u8]) -> bool {
     }
 }
 
-/// Copies the content of a string, and escapes its quotes, and a backslash at its end, that are not
-/// escaped.
+/// Copies the content of a string, and escapes unescaped quotes and an unescaped backslash at the
+/// end.
 fn escape_quotes(content: &[u8], out: &mut Vec<u8>) {
     let mut escaped = false;
     for &byte in content {

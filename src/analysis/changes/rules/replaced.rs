@@ -1,0 +1,70 @@
+//! Folds into the replacement of ops or modules what follows from it.
+
+use super::folding::{fold_where, names};
+use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::place::Position;
+use crate::analysis::changes::survey::Modules;
+use crate::side::Side;
+use std::collections::BTreeSet;
+
+pub(super) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+    into_modules(drafts, modules);
+    into_ops(drafts);
+}
+
+/// Folds calls that were added or removed inside a replaced module into its replacement. A module counts as
+/// replaced if one side never calls its class.
+fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+    for at in drafts.find(ChangeKind::Ops) {
+        let draft = &drafts.all()[at];
+        let is_replacement = Side::BOTH.iter().all(|&side| !draft.names[side].is_empty());
+        if !is_replacement || drafts.resolve(at) != at {
+            continue;
+        }
+        let is_on_one_side = |class: &&str| {
+            let calls = modules.calls(class);
+            (calls.baseline == 0) != (calls.candidate == 0)
+        };
+        let replaced: BTreeSet<String> =
+            names(draft).filter(is_on_one_side).map(str::to_owned).collect();
+        fold_where(drafts, at, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
+            replaced.contains(&draft.position.module)
+        });
+    }
+}
+
+/// Folds layouts and sizes into the replaced ops that cause them: a new op may return tensors with another
+/// layout, or be matched with an op on tensors of another size.
+fn into_ops(drafts: &mut Drafts<'_>) {
+    let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
+    for at in causes {
+        let (position, nodes, replaced, from) = {
+            let draft = &drafts.all()[at];
+            let names: BTreeSet<String> = names(draft).map(str::to_owned).collect();
+            (draft.position.clone(), draft.nodes.len(), names, draft.nodes.first().copied())
+        };
+        let is_cause = drafts.resolve(at) == at && position != Position::default();
+        if !is_cause || !drafts.all()[at].has_forward {
+            continue;
+        }
+        let is_here = |other: &Position| match position.module.is_empty() {
+            true => *other == position,
+            false => other.module == position.module,
+        };
+        fold_where(drafts, at, &[ChangeKind::MemoryFormat], |draft| {
+            let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
+            replaced.contains(&draft.position.module)
+                || is_here(&draft.position) && formats.all(|format| format != "channels_last")
+        });
+        let is_replacement =
+            Side::BOTH.iter().all(|&side| !drafts.all()[at].names[side].is_empty());
+        if is_replacement {
+            fold_where(drafts, at, &[ChangeKind::Shapes], |draft| {
+                (is_here(&draft.position) || replaced.contains(&draft.position.module))
+                    && draft.nodes.len() <= nodes
+                    && draft.nodes.first().copied() > from
+            });
+        }
+    }
+}
