@@ -65,7 +65,7 @@
 //!
 //! A [`Side`] is the baseline or the candidate; tables call them `trace1` and `trace2`. Differences
 //! are candidate − baseline, ratios are candidate / baseline, and undefined ratios are `None`. A
-//! [`Uid`] is a position in `traceEvents`. Times are whole nanoseconds ([`trace::Nanos`]).
+//! [`Uid`] is the position of an event in its file, which is `traceEvents` of a Kineto trace. Times are whole nanoseconds ([`trace::Nanos`]).
 //! Irregularities in the data are counted in notes. An [`Error`] names the file, the position in it
 //! and what to do.
 //!

@@ -164,7 +164,7 @@ impl Tree {
         self.tree.roots().map(|call| Node::of_tree(&self.tree, call)).collect()
     }
 
-    /// The call of the event at this position in `traceEvents`.
+    /// The call of the event with this uid: its position in `traceEvents` of a Kineto trace.
     ///
     /// Raises `UsageError` if there is no such event or it is not part of the tree.
     fn node(&self, py: Python<'_>, uid: i64) -> PyResult<Node> {

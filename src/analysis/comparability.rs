@@ -5,18 +5,21 @@
 //! repeated here, but reported in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
 //! `BROKEN_NESTING`, `REPAIRED_JSON`, …).
 
+use super::conditions::Remedies;
 use super::robust::median;
 use super::{Analysis, modules};
+use crate::diff::Window;
 use crate::program::{
-    Architecture, Damage, Footing, Found, LOST_LAUNCHES, Measure, Obstacle, Stack, StackKind,
-    Steps, counted,
+    Architecture, Damage, Footing, Found, LOST_LAUNCHES, LayerId, Measure, Obstacle, Stack,
+    StackKind, Steps, counted,
 };
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
+use std::collections::BTreeMap;
 
 /// Codes which mean that the sides did different work, or that part of the work was not recorded.
-const NOT_COMPARABLE: [&str; 7] = [
+const NOT_COMPARABLE: [&str; 8] = [
     INCOMPLETE,
     "DIFFERENT_ARCHITECTURE",
     "DIFFERENT_MODEL",
@@ -24,6 +27,7 @@ const NOT_COMPARABLE: [&str; 7] = [
     "DIFFERENT_DTYPE",
     "DIFFERENT_TOKENS",
     "DIFFERENT_WORLD_SIZE",
+    "DIFFERENT_WINDOW",
 ];
 
 /// Code of the note which says that one side lacks data.
@@ -49,6 +53,7 @@ impl Comparability {
         analysis.check_architecture(&mut found.both);
         let replays = PerSide::from_fn(|side| graph_replay(analysis.tree(side)));
         analysis.check_model(replays.map(|(time, _)| time), &mut found.both);
+        analysis.check_windows(&mut found.both);
         analysis.check_arguments(&mut found.both);
         analysis.check_tokens_and_steps(&mut found.both);
         analysis.check_world_size(&mut found.both);
@@ -73,8 +78,8 @@ impl Comparability {
     }
 }
 
-/// Codes which mean that a different model ran.
-const OTHER_MODEL: [&str; 2] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE"];
+/// Codes which mean that a different model ran, or other layers of it.
+const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
 
 impl Analysis {
     /// The reasons why a time limit cannot be checked between the two traces; empty if it can be checked.
@@ -156,6 +161,51 @@ impl Analysis {
             "compare two runs of the same model, or treat the rows that only one side has as the change",
             || format!("the models differ in {}", examples(&differing)),
         );
+    }
+
+    /// Finds recordings that contain different layers because one began in the middle of the model.
+    fn check_windows(&self, notes: &mut Notes) {
+        let windows = self.diff().windows();
+        let told = |window: &Window| {
+            let [one, two] = Side::BOTH.map(|side| window.told(side));
+            let common = window.common().map_or_else(
+                || "none is in both".to_owned(),
+                |common| format!("both contain {common}"),
+            );
+            format!("{} {one} → {two} ({common})", window.class)
+        };
+        notes.add(
+            "DIFFERENT_WINDOW",
+            windows.len() as u64,
+            "compare single layers in layers.csv: the totals are of different work",
+            || {
+                let told: Vec<String> = windows.iter().map(told).collect();
+                let times = self.common_layers().map_or_else(String::new, |(count, [one, two])| {
+                    let [a, b] = Side::BOTH.map(|side| self.side_name(side));
+                    let layers = counted(count as u64, "layer");
+                    format!("; of the {layers} in both, the median takes {one:.3} ms in {a} and {two:.3} ms in {b}")
+                });
+                format!("the recordings contain different layers: {}{times}", examples(&told))
+            },
+        );
+    }
+
+    /// Number of matched layers, and their median time on each side in ms; `None` if there are none.
+    fn common_layers(&self) -> Option<(usize, [f64; 2])> {
+        let mut times: BTreeMap<(LayerId, LayerId), PerSide<Nanos>> = BTreeMap::new();
+        for row in self.layer_rows(self.layer_pairs()) {
+            let layers = PerSide::from_fn(|side| row.place.layer(side));
+            if let PerSide { baseline: Some(one), candidate: Some(two) } = layers {
+                let time = times.entry((one, two)).or_default();
+                for side in Side::BOTH {
+                    time[side] += row.time[side];
+                }
+            }
+        }
+        let of = |side: Side| {
+            median(&times.values().map(|time| time[side].as_micros() / 1e3).collect::<Vec<_>>())
+        };
+        (!times.is_empty()).then(|| (times.len(), Side::BOTH.map(of)))
     }
 
     /// Compares the shapes and types of the matched ops.
@@ -268,19 +318,15 @@ impl Analysis {
     fn check_side(&self, side: Side, (replayed, launches): (Nanos, u64), notes: &mut Notes) {
         let tree = self.tree(side);
         let total = self.account().totals[side].time;
-        notes.add(
-            "GRAPH_REPLAY",
-            launches,
-            "record without CUDA/HIP graphs to see which op launched each kernel",
-            || {
-                let launches = counted(launches, "graph launch");
-                format!("{} of the GPU time is replayed by {launches}", percent(replayed, total))
-            },
-        );
+        let remedies = Remedies::of(tree.trace().header().recorder);
+        notes.add("GRAPH_REPLAY", launches, remedies.graphs, || {
+            let launches = counted(launches, "graph launch");
+            format!("{} of the GPU time is replayed by {launches}", percent(replayed, total))
+        });
         notes.add(
             "NO_PYTHON_STACKS",
             u64::from(!has_stacks(tree)),
-            "profile with with_stack=True",
+            remedies.stacks,
             || match has_stacks(self.tree(side.other())) {
                 true => format!(
                     "{} has no Python frames, so the frames of {} are not matched; modules and layers are known for {} only",
@@ -292,7 +338,7 @@ impl Analysis {
             },
         );
         let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
-        notes.add("NO_SHAPES", u64::from(!has_shapes), "profile with record_shapes=True", || {
+        notes.add("NO_SHAPES", u64::from(!has_shapes), remedies.shapes, || {
             "the trace has no input shapes: ops are matched without them".to_owned()
         });
         let early = early_events(tree);

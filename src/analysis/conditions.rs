@@ -2,7 +2,42 @@
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
-use crate::trace::{Distributed, Header, Notes};
+use crate::trace::{Distributed, Header, Notes, Recorder};
+
+/// How to record what a trace lacks, with the profiler that wrote it.
+pub(super) struct Remedies {
+    /// The ops that launched the kernels of a graph.
+    pub(super) graphs: &'static str,
+    /// Python frames.
+    pub(super) stacks: &'static str,
+    /// Shapes of inputs.
+    pub(super) shapes: &'static str,
+}
+
+impl Remedies {
+    pub(super) fn of(recorder: Recorder) -> Remedies {
+        match recorder {
+            Recorder::Kineto => Remedies {
+                graphs: "record without CUDA/HIP graphs to see which op launched each kernel",
+                stacks: "profile with with_stack=True",
+                shapes: "profile with record_shapes=True",
+            },
+            Recorder::NsightSystems => Remedies {
+                graphs: "record without CUDA graphs to see which op launched each kernel, or with nsys \
+                         profile --cuda-graph-trace=node to see the kernels",
+                stacks: "Nsight Systems records no frames; FSDP marks its modules with NVTX ranges",
+                shapes: "record with torch.autograd.profiler.emit_nvtx(record_shapes=True)",
+            },
+            Recorder::Xla => Remedies {
+                graphs: "record with XLA_FLAGS=--xla_gpu_enable_command_buffer= to see which op \
+                         launched each kernel",
+                stacks: "record with jax.profiler.trace, which records Python frames and the \
+                         compiled programs",
+                shapes: "pass the .xplane.pb, which contains the compiled programs",
+            },
+        }
+    }
+}
 
 impl Analysis {
     /// Compares device, versions, recording options, rank and backend.

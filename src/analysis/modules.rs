@@ -12,6 +12,7 @@ use super::Analysis;
 use super::fusion::shapes;
 use crate::diff::is_generated;
 use crate::side::{PerSide, Side};
+use crate::trace::CUT_MODULE;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +39,8 @@ pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     }
     let compiled = Compiled::of(analysis);
     let replaced = PerSide::from_fn(|side| count(&compiled.replaced(analysis, side)));
+    // Of these, the recordings contain different layers, so their numbers say nothing about the models.
+    let windows = analysis.diff().windows();
     let names: BTreeSet<&str> =
         Side::BOTH.iter().flat_map(|&side| classes[side].keys()).copied().collect();
     let is_other = |name: &str| {
@@ -45,7 +48,9 @@ pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
         Side::BOTH.into_iter().any(|side| {
             let surplus = of(&classes[side]).saturating_sub(of(&classes[side.other()]));
             let is_wrapper = compiled.stands_for[side] && name == WRAPPER;
-            surplus > of(&replaced[side]) && !is_wrapper
+            let is_window =
+                name.ends_with(CUT_MODULE) || windows.iter().any(|window| window.class == name);
+            surplus > of(&replaced[side]) && !is_wrapper && !is_window
         })
     };
     let told = |name: &str| {

@@ -12,7 +12,8 @@ use tracetree::{Error, ErrorKind};
 /// Maximum number of names that are suggested for a misspelled file.
 const SUGGESTED: usize = 3;
 /// Extensions of the files that are listed for a folder.
-const TRACES: [&str; 5] = [".json", ".json.gz", ".json.zst", ".gz", ".ttb"];
+const TRACES: [&str; 7] =
+    [".json", ".json.gz", ".json.zst", ".gz", ".ttb", ".sqlite", ".xplane.pb"];
 
 /// A mistake: what is wrong, and the command to run instead.
 pub(super) struct Mistake {
@@ -121,9 +122,11 @@ fn of_another_tool(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     }
     let file = quoted(&path.display().to_string());
     if name.ends_with(".nsys-rep") || name.ends_with(".qdrep") {
+        let export = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let export = quoted(&path.with_file_name(format!("{export}.sqlite")).display().to_string());
         return mistake(
-            "an Nsight Systems report; record a trace with torch.profiler instead",
-            RECORD.to_owned(),
+            "an Nsight Systems report; export it and pass the export",
+            format!("nsys export --type sqlite -o {export} {file}"),
         );
     }
     if [".pftrace", ".perfetto-trace", ".perfetto"].iter().any(|end| name.ends_with(end)) {

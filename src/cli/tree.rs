@@ -204,8 +204,9 @@ fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {
     let call = uid.event(tree.trace()).and_then(|event| tree.call_of(event));
     call.ok_or_else(|| {
         let message = format!("event {uid} is neither a host call nor a GPU event");
-        Error::new(ErrorKind::Usage, tree.trace().source(), message)
-            .remedy("uids are positions in traceEvents, from 0; the tree shows them in brackets")
+        Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(
+            "uids are the positions of events in the file, from 0; the tree shows them in brackets",
+        )
     })
 }
 

@@ -200,7 +200,7 @@ pub(super) fn no_call(tree: Option<&CallTree>, path: &Path, side: Side, uid: Eve
     };
     let message = format!("event {uid} of the {} is {what}", side.word());
     Error::new(ErrorKind::Usage, path, message)
-        .remedy("uids are positions in traceEvents; see uid1 and uid2 in diff_stats.csv")
+        .remedy("uids are the positions of events in the file; see uid1 and uid2 in diff_stats.csv")
 }
 
 fn print(

@@ -71,8 +71,8 @@ impl TraceDiff {
     /// Explains how one call was matched. The evidence is recomputed, which costs about as much as
     /// reading both trees once.
     pub fn explain(&self, side: Side, call: CallId) -> Explanation {
-        let (mut keys, mut arguments) =
-            (Keys::new(&self.options().aliases), ArgumentIds::default());
+        let mut keys = Keys::new(&self.options().aliases, self.windows());
+        let mut arguments = ArgumentIds::default();
         let outlines =
             self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments).summed_up());
         let programs = self.programs.as_ref();
@@ -87,7 +87,7 @@ impl TraceDiff {
             diff: self,
             outlines: outlines.as_ref(),
             bags: Bags::new(outlines.as_ref()),
-            words: Vocabulary::new(self.trees(), outlines.as_ref()),
+            words: Vocabulary::new(self.trees(), outlines.as_ref(), self.windows()),
             side,
         };
         let partner = self.partner(side, call);

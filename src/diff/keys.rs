@@ -6,6 +6,7 @@
 //! vendor's prefix of runtime calls.
 
 use super::Aliases;
+use super::windows::{self, Window};
 use crate::trace::{Category, TextId};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName, names_graph_launch};
 use rustc_hash::FxHashMap;
@@ -20,11 +21,13 @@ pub(super) struct Key(pub(super) u32);
 pub(super) struct Keys<'a> {
     ids: FxHashMap<(CallKind, String), u32>,
     aliases: &'a Aliases,
+    /// Classes of modules whose instance number identifies the layer.
+    windows: &'a [Window],
 }
 
 impl<'a> Keys<'a> {
-    pub(super) fn new(aliases: &'a Aliases) -> Self {
-        Keys { ids: FxHashMap::default(), aliases }
+    pub(super) fn new(aliases: &'a Aliases, windows: &'a [Window]) -> Self {
+        Keys { ids: FxHashMap::default(), aliases, windows }
     }
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
@@ -64,7 +67,10 @@ impl<'a> Keys<'a> {
         }
         *slots[name.index()].get_or_insert_with(|| {
             let name = self.aliases.apply(tree.trace().text(name));
-            self.intern(kind, &normalise(kind, &name))
+            match kind == CallKind::Frame && windows::is_numbered(self.windows, &name) {
+                true => self.intern(kind, &name),
+                false => self.intern(kind, &normalise(kind, &name)),
+            }
         })
     }
 

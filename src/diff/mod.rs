@@ -28,6 +28,7 @@ mod step_pairs;
 mod uid_map;
 mod untangle;
 mod weights;
+mod windows;
 
 pub use alias::Aliases;
 pub use confidence::Confidence;
@@ -54,6 +55,7 @@ use plain_names::PlainNames;
 pub(crate) use regions::{is_fused, is_generated};
 use std::sync::{Arc, OnceLock};
 use step_pairs::StepPairs;
+pub(crate) use windows::Window;
 
 /// Value in columns of calls for an unmatched call.
 const NONE: u32 = u32::MAX;
@@ -118,6 +120,7 @@ pub struct TraceDiff {
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
     differences: OnceLock<Vec<Difference>>,
+    windows: Vec<Window>,
     notes: Notes,
     options: DiffOptions,
 }
@@ -169,10 +172,14 @@ impl TraceDiff {
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
         let pins = TraceDiff::pinned(&options.pins, trees);
+        let windows = windows::of(trees);
         let align = || {
             let (mut pairing, regions, confidences) = match order::in_order(trees) {
-                true => align_in_order(programs.as_ref(), &options, &pins),
-                false => mirrored(align_in_order(programs.as_ref().swap(), &options, &pins)),
+                true => align_in_order(programs.as_ref(), &options, &pins, &windows),
+                false => {
+                    let programs = programs.as_ref().swap();
+                    mirrored(align_in_order(programs, &options, &pins, &windows))
+                }
             };
             // From here on, only the merged tree stores the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
@@ -216,6 +223,7 @@ impl TraceDiff {
             merged,
             plain_names,
             differences: OnceLock::new(),
+            windows,
             notes,
             options,
         }
@@ -367,6 +375,12 @@ impl TraceDiff {
         &self.merged
     }
 
+    /// The classes of which the traces contain different layers because a recording began after the
+    /// first one.
+    pub(crate) fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
     /// Irregularities found while the trees were aligned.
     pub fn notes(&self) -> &Notes {
         &self.notes
@@ -379,9 +393,11 @@ fn align_in_order(
     programs: PerSide<&Program>,
     options: &DiffOptions,
     pins: &[(u32, u32)],
+    windows: &[Window],
 ) -> Aligned {
     let trees = programs.map(|program| &**program.tree());
-    let (mut keys, mut arguments) = (Keys::new(&options.aliases), ArgumentIds::default());
+    let mut keys = Keys::new(&options.aliases, windows);
+    let mut arguments = ArgumentIds::default();
     let PerSide { baseline, candidate } =
         trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     let (baseline, candidate) = rayon::join(|| baseline.summed_up(), || candidate.summed_up());
@@ -392,7 +408,8 @@ fn align_in_order(
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
     let crossing = Crossing::of(programs, steps.as_deref());
     let around = (crossing.as_ref(), pins);
-    let mut pairing = align::align(programs, outlines.as_ref(), &threads, around, options.without);
+    let mut pairing =
+        align::align(programs, outlines.as_ref(), &threads, around, options.without, windows);
     if !options.without.contains(Pass::Ranges) {
         ranges::pair(trees, outlines.as_ref(), &mut pairing);
     }

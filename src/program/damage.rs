@@ -23,6 +23,8 @@ pub enum Damage {
     UnknownEvents(u64, u64),
     /// Number of launches without a GPU event, and of all launches.
     LaunchesWithoutWork(u64, u64),
+    /// Launches without a GPU event, if all of them are the last launches of their threads.
+    LaunchesAtEnd(u64, u64),
     /// Number of GPU events inside the window that have no launch, and of all GPU events.
     Unlaunched(u64, u64),
     /// Number of GPU events with zero duration, and of all GPU events.
@@ -68,8 +70,13 @@ impl Damage {
                 Damage::UnknownEvents(evidence.unknown_events, all),
             ),
             (
-                evidence.launches_without_work > 0,
+                evidence.launches_without_work > evidence.launches_at_end,
                 Damage::LaunchesWithoutWork(evidence.launches_without_work, evidence.launches),
+            ),
+            (
+                evidence.launches_without_work > 0
+                    && evidence.launches_without_work == evidence.launches_at_end,
+                Damage::LaunchesAtEnd(evidence.launches_at_end, evidence.launches),
             ),
             (
                 above(evidence.unlaunched_inside, gpu, MOST_UNLAUNCHED),
@@ -115,7 +122,7 @@ impl Damage {
             Damage::UntimedEvents(_) => "untimed_events",
             Damage::ImpossibleTimes(_) => "impossible_times",
             Damage::UnknownEvents(..) => "unknown_events",
-            Damage::LaunchesWithoutWork(..) => "launches_without_work",
+            Damage::LaunchesWithoutWork(..) | Damage::LaunchesAtEnd(..) => "launches_without_work",
             Damage::Unlaunched(..) => "unlaunched",
             Damage::UntimedGpuEvents(..) => "untimed_gpu_events",
             Damage::MissingSteps(_) => "missing_steps",
@@ -174,6 +181,12 @@ impl fmt::Display for Damage {
                 f,
                 "{} without a GPU event (dropped by the profiler?); GPU time is a lower bound. Record a \
                  shorter window",
+                share(launches, all, "launch")
+            ),
+            Damage::LaunchesAtEnd(launches, all) => write!(
+                f,
+                "{} without a GPU event, at the end of the recording, before their work ran; GPU time is a \
+                 lower bound. Synchronize before the recording ends, or choose whole steps with --steps",
                 share(launches, all, "launch")
             ),
             Damage::Unlaunched(events, all) => write!(

@@ -38,6 +38,9 @@ pub struct Evidence {
     pub launches: u64,
     /// Number of launches without any GPU event.
     pub launches_without_work: u64,
+    /// Number of launches without a GPU event that follow the last launch of their thread with one:
+    /// the recording ended before their work ran.
+    pub launches_at_end: u64,
     /// Number of GPU events whose launch is not in the trace.
     pub unlaunched: u64,
     /// Number of unlaunched GPU events that start after the first GPU event whose launch is in the
@@ -119,6 +122,8 @@ impl Evidence {
             .collect();
         let captures = Captures::of(trace);
         let mut names: ByName<bool> = ByName::new(trace);
+        let mut without: Vec<EventId> = Vec::new();
+        let mut last_with: FxHashMap<ThreadId, Nanos> = FxHashMap::default();
         for event in trace.events().filter(|&event| trace.category(event) == Category::Runtime) {
             let launches = || launches_work(trace.name(event));
             if !names.get(trace.name_id(event), launches) || trace.is_captured(event) {
@@ -127,9 +132,24 @@ impl Evidence {
             let has_work = trace.correlations().get(event).is_some_and(|id| with_work.contains(id));
             if has_work || !captures.is_open(trace, event) {
                 self.launches += 1;
-                self.launches_without_work += u64::from(!has_work);
+                match has_work {
+                    true => {
+                        let start = trace.start(event);
+                        let last = last_with.entry(trace.thread_of(event)).or_insert(start);
+                        *last = start.max(*last);
+                    }
+                    false => without.push(event),
+                }
             }
         }
+        // The work of a thread runs in about the order of its launches, so those whose work ran after
+        // the end of the recording are its last ones.
+        let is_at_end = |event: &&EventId| {
+            let last = last_with.get(&trace.thread_of(**event));
+            last.is_some_and(|last| trace.start(**event) > *last)
+        };
+        self.launches_without_work = without.len() as u64;
+        self.launches_at_end = without.iter().filter(is_at_end).count() as u64;
     }
 
     fn add_steps(&mut self, program: &Program) {

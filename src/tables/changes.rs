@@ -91,7 +91,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         certainty: change.certainty.label(),
         sentence: change.sentence.clone(),
         place: change.place.clone(),
-        hint: change.kind.usual(),
+        hint: change.usual(),
         cost: change.cost,
         busy: Some(change.busy),
         effect: analysis.effect_of_change(number),

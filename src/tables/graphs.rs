@@ -40,12 +40,10 @@ fn rows(analysis: &Analysis) -> Vec<Row> {
 }
 
 fn replays() -> Columns<Analysis, Row> {
-    let launch = Column::new(
-        "launch_uid",
-        ColumnType::Uid,
-        "the graph launch: its position in `traceEvents`",
-        |_: &Analysis, r: &Row| r.replay.launch.0.into(),
-    );
+    let launch =
+        Column::new("launch_uid", ColumnType::Uid, "the graph launch", |_: &Analysis, r: &Row| {
+            r.replay.launch.0.into()
+        });
     let first = Column::new(
         "first_uid",
         ColumnType::Uid,

@@ -23,6 +23,9 @@ pub enum Category {
     GpuUserAnnotation,
 }
 
+/// End of the name of an `nn.Module` call of which the recording contains only a part.
+pub(crate) const CUT_MODULE: &str = " (cut)";
+
 impl Category {
     /// Whether an event of this category is GPU work whose time counts: a kernel, memcpy or memset.
     pub fn is_gpu(self) -> bool {

@@ -28,6 +28,7 @@ pub(crate) use by_name::ByName;
 pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
 pub(crate) use captured::{Graft, GraftedCall};
 pub use captured_call::{CapturedAs, CapturedCall};
+pub(crate) use category::CUT_MODULE;
 pub use category::Category;
 pub use columns::{
     Argument, Arguments, FlowEnd, FlowPoint, Grid, Message, Sequence, Stream, Thread, Trace,

@@ -52,7 +52,11 @@ fn a_mistake_names_the_command_to_run() {
             "cannot open the trace: ",
             "tracetree diff run_base.pt.trace.json.gz run_base.pt.trace.json.gz",
         ),
-        (&["info", "a.nsys-rep"], "an Nsight Systems report", "torch.profiler"),
+        (
+            &["info", "a.nsys-rep"],
+            "an Nsight Systems report",
+            "nsys export --type sqlite -o a.sqlite a.nsys-rep",
+        ),
         (&["info", "a.pftrace"], "a Perfetto trace", "traceconv json a.pftrace trace.json"),
         (
             &["info", "memory.pickle"],

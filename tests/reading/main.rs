@@ -6,6 +6,7 @@ mod support;
 
 mod command;
 mod damage;
+mod exports;
 mod files;
 mod fuzz_cases;
 mod laws;

@@ -1,5 +1,7 @@
 //! Decodes the events of an XLA profile without the library, using only field numbers and values.
 
+use std::collections::BTreeMap;
+
 /// Start and end of an event in ns, both rounded down.
 pub(crate) type Times = (i64, i64);
 
@@ -26,6 +28,30 @@ pub(crate) fn events(bytes: &[u8]) -> Vec<(String, String, Times)> {
         }
     }
     events
+}
+
+/// The statistics of the events with this name, in file order: numbers and texts by their names.
+pub(crate) fn statistics(bytes: &[u8], name: &str) -> Vec<BTreeMap<String, String>> {
+    let mut found = Vec::new();
+    for plane in messages(bytes, 1) {
+        let entries = |field| {
+            messages(plane, field)
+                .map(|entry| (number(entry, 1), text(messages(entry, 2).next().unwrap_or(&[]), 2)))
+        };
+        let kinds: Vec<u64> = entries(4).filter(|(_, own)| own == name).map(|(id, _)| id).collect();
+        let names: BTreeMap<u64, String> = entries(5).collect();
+        let events = messages(plane, 3).flat_map(|line| messages(line, 4).collect::<Vec<_>>());
+        for event in events.filter(|event| kinds.contains(&number(event, 1))) {
+            let value = |stat: &[u8]| match (text(stat, 5), number(stat, 7)) {
+                (text, 0) if text.is_empty() => (number(stat, 3) | number(stat, 4)).to_string(),
+                (text, 0) => text,
+                (_, id) => names.get(&id).cloned().unwrap_or_default(),
+            };
+            let stats = messages(event, 4);
+            found.push(stats.map(|stat| (names[&number(stat, 1)].clone(), value(stat))).collect());
+        }
+    }
+    found
 }
 
 fn text(message: &[u8], field: u64) -> String {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tracetree::trace::{Category, Nanos, ReadOptions, Recorder, Trace};
 use tracetree::tree::CallTree;
+use tracetree::{Analysis, Side, TraceDiff};
 
 /// A file with 12 ms of one forward pass on two GPUs, cut from a real export.
 fn nsight() -> PathBuf {
@@ -68,6 +69,102 @@ fn events_of_a_profile_have_the_times_of_the_file() {
         let left_out: u64 = trace.left_out().iter().map(|(_, count)| count).sum();
         assert_eq!(own.len() as u64 + left_out, expected.len() as u64, "{name}");
     }
+}
+
+#[test]
+fn allocations_of_a_profile_satisfy_the_byte_law() {
+    for (name, per_device) in [("jax_base", 30), ("jax_batch", 30)] {
+        let bytes = files::unpacked(&jax(name)).expect("a profile");
+        let trace = read(&bytes).expect("a profile");
+        let of = |name: &str| -> i64 {
+            let sizes = protobuf::statistics(&bytes, name).into_iter();
+            sizes.map(|stats| stats["allocation_bytes"].parse::<i64>().expect("bytes")).sum()
+        };
+        let memory = trace.memory();
+        assert_eq!(memory.len(), per_device, "{name}");
+        let sum = |is_free: bool| -> i64 {
+            memory.iter().map(|event| event.bytes).filter(|bytes| (*bytes < 0) == is_free).sum()
+        };
+        assert_eq!((sum(false), -sum(true)), (of("MemoryAllocation"), of("MemoryDeallocation")));
+        let mut sorted: Vec<_> = memory.iter().collect();
+        sorted.sort_by_key(|event| (event.time, event.order));
+        for pair in sorted.windows(2) {
+            let [before, after] = [pair[0], pair[1]].map(|event| event.allocated.expect("a total"));
+            assert_eq!(after - before, pair[1].bytes, "{name}");
+        }
+        assert!(
+            memory.iter().all(|event| event.device.number == Some(0) && event.address.is_some())
+        );
+    }
+}
+
+#[test]
+fn the_json_of_a_profile_has_its_events_and_says_what_it_lacks() {
+    for name in ["jax_base", "jax_relu"] {
+        let path = traces::example(&format!("jax/{name}.trace.json.gz"));
+        let bytes = files::unpacked(&path).expect("the JSON");
+        let (json, profile) =
+            (read(&bytes).expect("the JSON"), Trace::open(jax(name)).expect("a profile"));
+        assert_eq!(json.header().recorder, Recorder::Xla);
+        assert!(json.notes().get("JSON_PROFILE").is_some());
+        assert!(profile.notes().get("JSON_PROFILE").is_none());
+        for category in [Category::Kernel, Category::Runtime] {
+            let times = |trace: &Trace| {
+                let events = trace.events().filter(|id| trace.category(*id) == category);
+                let mut times: Vec<(String, i64)> =
+                    events.map(|id| (trace.name(id).to_owned(), trace.duration(id).0)).collect();
+                times.sort();
+                times
+            };
+            assert_eq!(times(&json), times(&profile), "{name} {category:?}");
+            assert!(!times(&json).is_empty());
+        }
+        assert_eq!(json.memory().len(), 0, "the JSON has no events of the allocator");
+        // The uid of an event is its position in traceEvents.
+        let text: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+        let events = text["traceEvents"].as_array().expect("a list");
+        for id in json.events().filter(|id| json.category(*id) == Category::Kernel) {
+            let event = &events[json.uid(id).0 as usize];
+            assert_eq!(event["name"], json.name(id));
+            let us = event["dur"].as_f64().expect("a duration");
+            assert_eq!((us * 1e3).round() as i64, json.duration(id).0);
+        }
+        let all: u64 = json.left_out().iter().map(|(_, count)| count).sum();
+        assert_eq!(json.len() as u64 + all, json.total_events());
+    }
+}
+
+/// Sums of GPU time by block, of the kernels whose call is between the two ranges of the block: a recount
+/// of `mfu_2gpu_before` with SQL.
+const BLOCKS: [(&str, i64, i64); 3] = [
+    ("blocks_9", 34_471_342, 32_646_651),
+    ("blocks_12", 31_633_167, 31_755_870),
+    ("blocks_18", 34_654_666, 38_380_336),
+];
+
+#[test]
+fn two_windows_of_one_model_are_compared_block_by_block() {
+    let Some(folder) = traces::real("nsys") else { return };
+    let tree = |name: &str| {
+        let path = folder.join(format!("mfu_2gpu_{name}.sqlite.gz"));
+        CallTree::build(Trace::open(path).expect("an export"))
+    };
+    let analysis = Analysis::new(TraceDiff::new(tree("before"), tree("after")));
+    let note = &analysis.comparability().both.get("DIFFERENT_WINDOW").expect("a note").message;
+    assert!(note.contains("blocks 3–18 → 9–22 (both contain 9–18)"), "{note}");
+    let pairs = analysis.layer_pairs();
+    let mut found = 0;
+    for row in analysis.layer_rows(pairs) {
+        let names = Side::BOTH.map(|side| pairs.instance(row.place, side));
+        if !names.contains(&"") {
+            assert_eq!(names[0], names[1]);
+            found += 1;
+        }
+        if let Some((_, before, after)) = BLOCKS.iter().find(|(name, ..)| *name == names[0]) {
+            assert_eq!((row.time.baseline.0, row.time.candidate.0), (*before, *after), "{names:?}");
+        }
+    }
+    assert_eq!(found, 10);
 }
 
 #[test]

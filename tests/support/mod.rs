@@ -23,5 +23,6 @@ pub mod score;
 pub mod screen;
 pub mod snapshot;
 pub mod splitmix;
+pub mod sqlite;
 pub mod trace_builder;
 pub mod traces;

@@ -79,6 +79,17 @@ pub struct Change {
     pub busy: Nanos,
 }
 
+impl Change {
+    /// What usually causes such a change; empty if there is no usual cause.
+    pub(crate) fn usual(&self) -> &'static str {
+        // Other layers, unlike other options of the profiler, are calls of one side only.
+        match self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
+            true => "",
+            false => self.kind.usual(),
+        }
+    }
+}
+
 /// A part of the step-time difference that no change causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WithoutChange {

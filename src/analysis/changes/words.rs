@@ -6,7 +6,7 @@ use super::phrases::{
     NAMED, counts_of, first, list, per_step, short, sites, top_counts, top_pair, value, within,
 };
 use super::rules::arguments::TENSORS;
-use super::rules::calls::{GRADIENT_MODE, LAUNCHED, SCHEDULE, backend, is_read};
+use super::rules::calls::{GRADIENT_MODE, LAUNCHED, LAYERS, SCHEDULE, backend, is_read};
 use super::rules::compiled::DIVIDED;
 use super::rules::consequences::{is_accumulation, optimizer_ops};
 use super::rules::order::ORDER;
@@ -186,6 +186,9 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             let side = if is_added { Side::Candidate } else { Side::Baseline };
             let calls = list(&draft.names[side], 1);
             format!("Only the {} loads GPU code in the measured steps: {calls}", side.word())
+        }
+        ChangeKind::Recording if draft.subject == LAYERS => {
+            "The recordings contain other layers".to_owned()
         }
         ChangeKind::Recording => recording(draft),
     }

@@ -80,6 +80,10 @@ impl<'a, 'b> Gap<'a, 'b> {
         if !outline.is_op_or_frame(call) || !outline.has_children(call) {
             return None;
         }
+        // The work of one layer is not that of another.
+        if self.words.is_numbered(outline.keys[call as usize]) {
+            return None;
+        }
         let near = self.near(side, at);
         let partners = &self.runs[side.other()][near.clone()];
         let inner = self.bags.below(side, call);

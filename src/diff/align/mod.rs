@@ -37,6 +37,7 @@ use super::keys::Key;
 use super::outline::Outline;
 use super::pairing::Pairing;
 use super::passes::{Pass, Passes};
+use super::windows::Window;
 use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -57,6 +58,7 @@ pub(super) fn align(
     threads: &ThreadPairs,
     (crossing, pins): (Option<&Crossing<'_>>, &[(u32, u32)]),
     without: Passes,
+    windows: &[Window],
 ) -> Pairing {
     let trees = programs.map(|program| &**program.tree());
     let links = Links::new(outlines.map(Outline::len));
@@ -65,7 +67,7 @@ pub(super) fn align(
         let roots = threads.pairs.iter().map(|&(a, b)| PerSide::new(a, b)[side]);
         threads::lone_threads(outlines[side], roots)
     });
-    let words = Vocabulary::new(trees, outlines);
+    let words = Vocabulary::new(trees, outlines, windows);
     let lone_threads = lone_threads.as_ref();
     let words = &words;
     let both =

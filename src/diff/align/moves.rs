@@ -170,10 +170,21 @@ impl Aligner<'_> {
             let calls = left_over[side].iter().copied();
             let mut calls: Vec<u32> = calls
                 .filter(|&call| self.is_free(side, call) && may_move(self, side, call))
+                .filter(|&call| !self.is_in_free_layer(side, call))
                 .collect();
             calls.sort_unstable();
             calls
         })
+    }
+
+    /// Whether a call is in an unmatched numbered layer. Its work is not that of a different layer.
+    fn is_in_free_layer(&self, side: Side, call: u32) -> bool {
+        let (tree, keys) = (self.trees[side], &self.outlines[side].keys);
+        let mut above = tree.ancestors(CallId(call)).map(|above| above.0);
+        self.both.words.has_numbered()
+            && above.any(|above| {
+                self.both.words.is_numbered(keys[above as usize]) && self.is_free(side, above)
+            })
     }
 
     /// The calls whose token also occurs on the opposite side, with their positions.

@@ -26,6 +26,8 @@ struct Known {
     kind: CallKind,
     arguments: u32,
     is_generated: bool,
+    /// Whether the number in its name identifies the call.
+    is_numbered: bool,
     weight: u32,
     /// Number of tokens below the call.
     below: u32,
@@ -48,6 +50,7 @@ impl<'s, 'a> Renames<'s, 'a> {
                 kind: outline.kind(call),
                 arguments: outline.arguments[call as usize],
                 is_generated: words.is_generated(outline.keys[call as usize]),
+                is_numbered: words.is_numbered(outline.keys[call as usize]),
                 weight: outline.weight(call),
                 below: outline.weight(call) - outline.own_weight(call),
                 bag: None,
@@ -62,8 +65,13 @@ impl<'s, 'a> Renames<'s, 'a> {
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
-        // A compiled call does the work of several ops, so it is not a rename of one op.
-        if unlike || a.is_generated != b.is_generated || are_out_of_proportion(a.weight, b.weight) {
+        // A numbered layer is never a renamed one. A compiled call does the work of several ops, so it is
+        // not a rename of one op.
+        let is_other_layer = a.is_numbered || b.is_numbered;
+        if unlike || is_other_layer || a.is_generated != b.is_generated {
+            return 0;
+        }
+        if are_out_of_proportion(a.weight, b.weight) {
             return 0;
         }
         let (least, larger) = (a.below.min(b.below), a.below.max(b.below));

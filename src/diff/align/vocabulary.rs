@@ -11,6 +11,7 @@ use crate::diff::keys::{self, Key};
 use crate::diff::outline::Outline;
 use crate::diff::regions;
 use crate::diff::weights::{TELLING_NAMES, TELLING_WORD};
+use crate::diff::windows::{self, Window};
 use crate::program::Words;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -25,6 +26,8 @@ pub(in crate::diff) struct Vocabulary {
     names_with: PerSide<Vec<u32>>,
     /// The split names, indexed by key; `None` for keys of calls that are neither ops nor frames.
     names: Vec<Option<Name>>,
+    /// Whether the number in any name identifies the call.
+    has_numbered: bool,
 }
 
 /// The words of the distinctive part of a name: `miopen_convolution` in `aten::miopen_convolution`.
@@ -38,12 +41,22 @@ struct Name {
     code: Option<u32>,
     /// Whether a compiler generated the call to replace other calls.
     generated: bool,
+    /// Whether the number in the name identifies the call.
+    numbered: bool,
 }
 
 impl Vocabulary {
-    pub(in crate::diff) fn new(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) -> Self {
-        let mut words =
-            Vocabulary { words: Vec::new(), names_with: PerSide::default(), names: Vec::new() };
+    pub(in crate::diff) fn new(
+        trees: PerSide<&CallTree>,
+        outlines: PerSide<&Outline<'_>>,
+        windows: &[Window],
+    ) -> Self {
+        let mut words = Vocabulary {
+            words: Vec::new(),
+            names_with: PerSide::default(),
+            names: Vec::new(),
+            has_numbered: false,
+        };
         let mut ids = FxHashMap::default();
         for side in Side::BOTH {
             let keys = outlines[side].keys.iter().map(|key| key.0 as usize + 1).max();
@@ -57,7 +70,9 @@ impl Vocabulary {
                     let (kind, name) =
                         (trees[side].kind(CallId(call)), trees[side].name(CallId(call)));
                     if words.name(key).is_none() {
-                        let name = words.take_apart(kind, name, &mut ids);
+                        let numbered = windows::is_numbered(windows, name);
+                        words.has_numbered |= numbered;
+                        let name = Name { numbered, ..words.take_apart(kind, name, &mut ids) };
                         let at = key.0 as usize;
                         words.names.resize_with(words.names.len().max(at + 1), || None);
                         words.names[at] = Some(name);
@@ -87,7 +102,8 @@ impl Vocabulary {
             id(format!("{file}: {function}"))
         });
         let stem = stem(part).map(|stem| id(format!("{stem}…")));
-        Name { words, stem, code, generated: kind == CallKind::Op && regions::is_generated(name) }
+        let generated = kind == CallKind::Op && regions::is_generated(name);
+        Name { words, stem, code, generated, numbered: false }
     }
 
     fn name(&self, key: Key) -> Option<&Name> {
@@ -135,6 +151,16 @@ impl Vocabulary {
     /// script moves to a different folder.
     pub(super) fn are_one_code(&self, a: Key, b: Key) -> bool {
         self.agree(a, b, |name| name.code)
+    }
+
+    /// Whether there are calls of which [`Vocabulary::is_numbered`] is true.
+    pub(super) fn has_numbered(&self) -> bool {
+        self.has_numbered
+    }
+
+    /// Whether a call is a layer that its number identifies, so that another one is never its counterpart.
+    pub(super) fn is_numbered(&self, key: Key) -> bool {
+        self.name(key).is_some_and(|name| name.numbered)
     }
 
     /// Whether a compiler generated a call, as it generates `triton_poi_fused_add_mul_0` from two

@@ -372,8 +372,8 @@ impl<'a> Judge<'a> {
         if !change.place.is_empty() {
             evidence.push(format!("first {}", change.place));
         }
-        if !change.kind.usual().is_empty() {
-            evidence.push(format!("usually {}", change.kind.usual()));
+        if !change.usual().is_empty() {
+            evidence.push(format!("usually {}", change.usual()));
         }
         if change.certainty == Certainty::Likely {
             evidence.push("inferred from kernel names".to_owned());

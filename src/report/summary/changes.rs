@@ -68,7 +68,7 @@ fn summary(change: &Change, effect: Option<Effect>) -> ChangeSummary {
         effect_last_us: effect.map(|effect| effect.last.as_micros()),
         sites: change.nodes.len(),
         r#where: change.place.clone(),
-        hint: change.kind.usual(),
+        hint: change.usual(),
         node: change.nodes.first().map(|node| node.index()),
     }
 }

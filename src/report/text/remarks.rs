@@ -1,5 +1,5 @@
-//! Builds remarks about events and work that the headline omits, and about how much the runs of a
-//! side vary.
+//! Builds remarks about what the headline omits (lost events, different layers, excluded work), and
+//! about how much the runs of a side vary.
 
 use super::step_figures::Figures;
 use crate::analysis::{Analysis, Few, RunFigures};
@@ -14,6 +14,8 @@ pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     let figures = Figures::of_steps(analysis);
     let mut remarks: Vec<String> =
         analysis.damage().iter().map(|damage| format!("incomplete: {damage}")).collect();
+    let window = analysis.comparability().both.get("DIFFERENT_WINDOW");
+    remarks.extend(window.map(|note| format!("not the same work: {}", note.message)));
     if totals.baseline.before > Nanos::ZERO || totals.candidate.before > Nanos::ZERO {
         let [a, b] = Side::BOTH.map(|side| figures.show(totals[side].before.0 as f64));
         let is_selected =

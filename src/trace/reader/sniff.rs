@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Files that are often mistaken for traces: first bytes, name of the format, hint for the user.
-const OTHERS: [(&[u8], &str, &str); 20] = [
+const OTHERS: [(&[u8], &str, &str); 21] = [
     (
         b"version https://git-lfs",
         "a Git LFS pointer, not the file itself",
@@ -30,9 +30,14 @@ const OTHERS: [(&[u8], &str, &str); 20] = [
     (b"BZh", "packed with bzip2", "unpack it with bunzip2"),
     (b"\xfd7zXZ", "packed with xz", "unpack it with unxz"),
     (
-        b"SQLite format 3",
-        "an SQLite database (Nsight Systems or rocprof)",
-        "record a Kineto trace with torch.profiler",
+        b"NVIDIA Tegra Profiler Report",
+        "a report of Nsight Systems",
+        "export it with nsys export --type sqlite -o X.sqlite X.nsys-rep, and pass X.sqlite",
+    ),
+    (
+        b"\x89HDF",
+        "an HDF5 file",
+        "pass an SQLite export of Nsight Systems: nsys export --type sqlite -o X.sqlite X.nsys-rep",
     ),
     (b"\x80\x04", "a Python pickle", "pass the trace.json that the profiler exported"),
     (b"\x80\x02", "a Python pickle", "pass the trace.json that the profiler exported"),
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn other_files_are_told() {
-        let cases: [(&[u8], &str); 9] = [
+        let cases: [(&[u8], &str); 10] = [
             (b"", "t: byte 0: the file is empty (the profiler did not finish; profile again)"),
             (b"<!DOCTYPE html>", "found HTML"),
             (b"version https://git-lfs.github.com/spec/v1", "git lfs pull"),
@@ -113,6 +118,7 @@ mod tests {
             (b"\xff\xfe\0\0{\0\0\0", "iconv -f UTF-32 "),
             (b"{\0\0\0\"\0\0\0", "iconv -f UTF-32LE "),
             (b"\x1f\x8b\x08", "packed twice"),
+            (b"NVIDIA Tegra Profiler Report 2026@4@1", "nsys export --type sqlite"),
             (b"hello", "found 'h'"),
             (b"  \x01", "byte 2: expected '{' or '[', found byte 0x01"),
         ];

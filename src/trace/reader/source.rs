@@ -77,15 +77,15 @@ impl<'a> Source<'a> {
         self.name
     }
 
-    /// The first decompressed bytes: [`HEAD`] bytes if the file is that long, or fewer if the first
-    /// byte shows that the file is JSON. Later reads still start with these bytes.
+    /// The first decompressed bytes: as many as `needs_more` asks for, and at most [`HEAD`]. Later
+    /// reads still start with these bytes.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Source::read`].
-    pub(super) fn head(&mut self) -> Result<&[u8]> {
+    pub(super) fn head(&mut self, needs_more: impl Fn(&[u8]) -> bool) -> Result<&[u8]> {
         let mut head = vec![0; HEAD];
         let mut count = 0;
-        while count < HEAD && !matches!(head[0], b'{' | b'[') {
+        while count < HEAD && needs_more(&head[..count]) {
             match self.read(&mut head[count..])? {
                 0 => break,
                 more => count += more,

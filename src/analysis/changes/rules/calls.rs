@@ -12,6 +12,7 @@ use crate::analysis::changes::survey::{
 };
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
+use crate::trace::CUT_MODULE;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -44,6 +45,9 @@ pub(super) const CASTING: &str = " casts";
 
 /// Suffix of the subject of kernels that are launched outside of ops.
 pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
+
+/// Subject of layers that only one of the recordings contains.
+pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
 /// Words in the names of attention ops, and the implementation of scaled dot product attention that each
 /// identifies.
@@ -255,6 +259,13 @@ fn kind(
     let reads = both().any(|survey| survey.ops.iter().any(|op| is_read(op)));
     if reads && ops.iter().all(|op| is_read(op) || *op == "aten::detach") {
         return (ChangeKind::HostRead, place);
+    }
+    let windows = analysis.diff().windows();
+    let is_other_window = |class: &String| {
+        class.ends_with(CUT_MODULE) || windows.iter().any(|window| window.class == *class)
+    };
+    if both().flat_map(|survey| &survey.modules).any(is_other_window) {
+        return (ChangeKind::Recording, LAYERS.to_owned());
     }
     let mut classes = both().flat_map(|survey| &survey.modules);
     let (side, call) = either(analysis, root);

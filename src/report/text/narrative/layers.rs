@@ -181,7 +181,7 @@ fn usual(analysis: &Analysis, change: &Change) -> &'static str {
         call.is_some_and(|(side, call)| analysis.tree(side).kind(call) == CallKind::Runtime);
     match is_launch && change.kind == ChangeKind::KernelSelection {
         true => "",
-        false => change.kind.usual(),
+        false => change.usual(),
     }
 }
 

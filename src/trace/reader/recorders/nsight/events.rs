@@ -3,7 +3,7 @@
 use super::super::rows::{self, Event, Rows};
 use super::TABLES;
 use super::copies;
-use super::modules::{self, Hook};
+use super::modules::{self, Extents, Hook};
 use super::nvtx::{self, Op};
 use super::schema::Table;
 use super::sqlite::{Database, Row, Value};
@@ -70,6 +70,11 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
         }
     }
     reading.add_modules()?;
+    let unnamed = reading.unnamed;
+    let remedy = "export the report again, with all tables";
+    reading.rows.trace().notes.add("MISSING_NAMES", unnamed, remedy, || {
+        format!("the names of {unnamed} rows are not in the table StringIds")
+    });
     Ok(reading.rows)
 }
 
@@ -90,6 +95,8 @@ struct Reading<'n> {
     hooks: Vec<Hook>,
     /// The launches whose kernels are in the file one by one.
     launched: FxHashSet<i64>,
+    /// Rows whose name is not in the table of texts.
+    unnamed: u64,
 }
 
 impl Reading<'_> {
@@ -180,14 +187,18 @@ impl Reading<'_> {
             self.rows.leave_out_untimed("NVTX range without an end");
             return Ok(());
         };
+        // Older exports have an empty text in place of none.
         let text = match row.values[3] {
-            Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
-            Value::Null => self.string(self.whole(row, 4, "textId")?),
+            Value::Text(text) if !text.is_empty() => String::from_utf8_lossy(text).into_owned(),
+            Value::Text(_) | Value::Null => self.string(self.whole(row, 4, "textId")?),
             Value::Integer(_) | Value::Real(_) | Value::Blob => {
                 return Err(self.wrong(row, "text", "a text"));
             }
         };
-        let thread = self.needed(row, 5, "globalTid")?;
+        let Some(thread) = self.whole(row, 5, "globalTid")? else {
+            self.rows.leave_out("NVTX range without a thread");
+            return Ok(());
+        };
         let thread = self.thread(thread);
         let op = Op::of(&text);
         let category = match op.name.starts_with("ProfilerStep#") {
@@ -206,7 +217,7 @@ impl Reading<'_> {
             let dims = self.rows.text(op.shapes);
             self.rows.set_arguments(event, Arguments { dims, ..Arguments::default() });
         }
-        if let Some((edge, path)) = nvtx::module(op.name) {
+        if let Some((edge, path)) = nvtx::module(&text) {
             self.hooks.push(Hook::new(thread, (start, end), edge, path));
         }
         Ok(())
@@ -215,7 +226,10 @@ impl Reading<'_> {
     fn add_call(&mut self, row: &Row<'_>) -> Result<()> {
         let uid = self.rows.next(self.name)?;
         let (start, end) = (self.needed(row, 0, "start")?, self.needed(row, 1, "end")?);
-        let global = self.needed(row, 2, "globalTid")?;
+        let Some(global) = self.whole(row, 2, "globalTid")? else {
+            self.rows.leave_out("call without a thread");
+            return Ok(());
+        };
         let name = self.string(self.whole(row, 4, "nameId")?);
         let name = self.rows.text(without_version(&name));
         let thread = self.thread(global);
@@ -272,7 +286,7 @@ impl Reading<'_> {
 
     /// A graph that was recorded as a whole. If its kernels were recorded, too, they count instead.
     fn add_graph(&mut self, row: &Row<'_>) -> Result<()> {
-        let process = self.whole(row, 5, "globalPid")?.unwrap_or(0);
+        let process = self.process(row, 5)?;
         let correlation = self.correlation(row, process, 4)?;
         if correlation.is_some_and(|correlation| self.launched.contains(&correlation)) {
             self.rows.next(self.name)?;
@@ -296,7 +310,7 @@ impl Reading<'_> {
         let (start, end) = (self.needed(row, 0, "start")?, self.needed(row, 1, "end")?);
         let device = self.whole(row, 2, "deviceId")?.unwrap_or(0);
         let number = self.whole(row, 3, "streamId")?.unwrap_or(0);
-        let process = self.whole(row, 5, "globalPid")?.unwrap_or(0);
+        let process = self.process(row, 5)?;
         let stream = Stream { device, number };
         let thread = self.rows.stream_thread(stream);
         let name = self.rows.text(name);
@@ -310,9 +324,25 @@ impl Reading<'_> {
         Ok(event)
     }
 
+    /// The process of GPU work. An export that does not record it may still be of one process.
+    fn process(&self, row: &Row<'_>, at: usize) -> Result<i64> {
+        let only = || match self.processes.len() {
+            1 => self.processes.keys().next().map(|process| process << THREAD_BITS),
+            _ => None,
+        };
+        Ok(self.whole(row, at, "globalPid")?.or_else(only).unwrap_or(0))
+    }
+
     /// Calls of modules, after all rows of the file.
     fn add_modules(&mut self) -> Result<()> {
-        for call in modules::calls(std::mem::take(&mut self.hooks)) {
+        let trace = self.rows.trace();
+        let mut extents = Extents::default();
+        for event in trace.events().filter(|event| !trace.category(*event).is_gpu()) {
+            let (start, end) = (trace.start(event), trace.start(event) + trace.duration(event));
+            let extent = extents.entry(trace.thread_of(event)).or_insert((start, end));
+            *extent = (extent.0.min(start), extent.1.max(end));
+        }
+        for call in modules::calls(std::mem::take(&mut self.hooks), &extents) {
             let uid = self.rows.next(self.name)?;
             let name = self.rows.text(&call.name);
             let category = Category::PythonFunction;
@@ -339,9 +369,10 @@ impl Reading<'_> {
         self.rows.thread(&process.to_string(), &thread.to_string(), &name)
     }
 
-    fn string(&self, id: Option<i64>) -> String {
-        let text = id.and_then(|id| self.strings.get(&id)).filter(|text| !text.is_empty());
-        text.cloned().unwrap_or_else(|| "(unnamed)".to_owned())
+    fn string(&mut self, id: Option<i64>) -> String {
+        let known = id.and_then(|id| self.strings.get(&id));
+        self.unnamed += u64::from(id.is_some_and(|id| id > 0) && known.is_none());
+        known.filter(|text| !text.is_empty()).cloned().unwrap_or_else(|| "(unnamed)".to_owned())
     }
 
     fn whole(&self, row: &Row<'_>, at: usize, column: &str) -> Result<Option<i64>> {

@@ -39,6 +39,10 @@ impl TraceSource for NsightSystems {
         head.starts_with(sqlite::MAGIC)
     }
 
+    fn needs_more(&self, head: &[u8]) -> bool {
+        head.len() < sqlite::MAGIC.len() && sqlite::MAGIC.starts_with(head)
+    }
+
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
         let bytes = whole(&mut source)?;
         let rows = events::read(source.name(), &bytes)?;

@@ -4,11 +4,14 @@
 //! ├ pre_forward (blocks.3) ┤   ops of the block   ├ post_forward (blocks.3) ┤
 //! ├ nn.Module: blocks_3 ────────────────────────────────────────────────────┤
 //! ```
-//! A forward pass whose beginning or end is outside of the recording is left out.
+//! A forward pass whose beginning or end is outside of the recording lasts up to there, and its name
+//! says that it is cut: `nn.Module: blocks_3 (cut)`.
 
 use super::nvtx::{Edge, module_name};
+use crate::trace::CUT_MODULE;
 use crate::trace::ids::ThreadId;
 use crate::trace::time::Nanos;
+use rustc_hash::FxHashMap;
 
 /// A range of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,11 +43,24 @@ pub(super) struct ModuleCall {
     pub(super) name: String,
 }
 
+/// When the first call of a thread starts, and when the last one ends.
+pub(super) type Extents = FxHashMap<ThreadId, (Nanos, Nanos)>;
+
 /// The calls of modules, by thread and start.
-pub(super) fn calls(mut hooks: Vec<Hook>) -> Vec<ModuleCall> {
+pub(super) fn calls(mut hooks: Vec<Hook>, extents: &Extents) -> Vec<ModuleCall> {
     hooks.sort();
     let mut calls = Vec::new();
     for hooks in hooks.chunk_by(|a, b| a.thread == b.thread) {
+        let thread = hooks[0].thread;
+        let extent = extents.get(&thread).copied();
+        let cut = |path: &str, above| format!("{}{CUT_MODULE}", module_name(path, above));
+        // Only the first hooks of a thread can end what began before the recording.
+        for hook in hooks.iter().take_while(|hook| hook.is_end) {
+            if let Some((start, _)) = extent {
+                let name = cut(&hook.path, None);
+                calls.push(ModuleCall { thread, start, end: hook.end, name });
+            }
+        }
         let mut open: Vec<&Hook> = Vec::new();
         for hook in hooks {
             if !hook.is_end {
@@ -54,8 +70,15 @@ pub(super) fn calls(mut hooks: Vec<Hook>) -> Vec<ModuleCall> {
             let Some(at) = open.iter().rposition(|begin| begin.path == hook.path) else { continue };
             let (begin, above) = (open[at], at.checked_sub(1).map(|at| open[at].path.as_str()));
             let name = module_name(&hook.path, above);
-            calls.push(ModuleCall { thread: hook.thread, start: begin.start, end: hook.end, name });
+            calls.push(ModuleCall { thread, start: begin.start, end: hook.end, name });
             open.truncate(at);
+        }
+        for (at, hook) in open.iter().enumerate() {
+            if let Some((_, end)) = extent {
+                let above = at.checked_sub(1).map(|at| open[at].path.as_str());
+                let name = cut(&hook.path, above);
+                calls.push(ModuleCall { thread, start: hook.start, end, name });
+            }
         }
     }
     calls.sort();
@@ -79,8 +102,14 @@ mod tests {
             hook(40, Edge::End, "blocks.3"),
             hook(50, Edge::Begin, "blocks.4"),
         ];
-        let calls = calls(hooks);
+        let calls = calls(hooks, &Extents::from_iter([(ThreadId(0), (Nanos(-7), Nanos(60)))]));
         let told: Vec<_> = calls.iter().map(|c| (c.name.as_str(), c.start.0, c.end.0)).collect();
-        assert_eq!(told, [("nn.Module: blocks_3", 10, 42), ("nn.Module: mlp", 20, 32)]);
+        let expected = [
+            ("nn.Module: blocks_2 (cut)", -7, 2),
+            ("nn.Module: blocks_3", 10, 42),
+            ("nn.Module: mlp", 20, 32),
+            ("nn.Module: blocks_4 (cut)", 50, 60),
+        ];
+        assert_eq!(told, expected);
     }
 }

@@ -21,14 +21,14 @@ const KEYS: [&str; 5] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids
 impl<'t> Op<'t> {
     /// Parses a text. Any other text is a name as a whole.
     pub(super) fn of(text: &'t str) -> Op<'t> {
-        let end = KEYS.iter().filter_map(|key| text.find(key)).min().unwrap_or(text.len());
         let value = |key: &str| text.split_once(key).map(|(_, rest)| rest);
         let number = |rest: &str| {
             let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
             rest[..digits].parse().ok()
         };
         let sequence = value(", seq = ").and_then(number).filter(|number| *number >= 0);
-        Op { name: text[..end].trim(), sequence, shapes: value(", sizes = ").map_or("", list) }
+        let name = without_module(without_numbers(text));
+        Op { name, sequence, shapes: value(", sizes = ").map_or("", list) }
     }
 
     /// Whether autograd runs the op in the backward pass.
@@ -36,6 +36,20 @@ impl<'t> Op<'t> {
         let name = self.name.strip_prefix("autograd::engine::evaluate_function: ");
         let digits = |c: char| c.is_ascii_digit();
         name.unwrap_or(self.name).trim_end_matches(digits).ends_with("Backward")
+    }
+}
+
+/// The name with the module that a range is for, without the numbers of this call.
+fn without_numbers(text: &str) -> &str {
+    let end = KEYS.iter().filter_map(|key| text.find(key)).min().unwrap_or(text.len());
+    text[..end].trim()
+}
+
+/// `FSDP::pre_forward (blocks.3)` without the module, which the module call around it names.
+fn without_module(name: &str) -> &str {
+    match name.split_once(" (") {
+        Some((op, module)) if op.starts_with("FSDP::") && module.ends_with(')') => op,
+        Some(_) | None => name,
     }
 }
 
@@ -60,7 +74,8 @@ const WRAPPERS: [&str; 4] =
 
 /// Whether a range begins or ends the forward pass of a module, and the path of the module without
 /// the names of wrappers: `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`.
-pub(super) fn module(name: &str) -> Option<(Edge, String)> {
+pub(super) fn module(text: &str) -> Option<(Edge, String)> {
+    let name = without_numbers(text);
     let (edge, rest) = match name.strip_prefix("FSDP::pre_forward (") {
         Some(rest) => (Edge::Begin, rest),
         None => (Edge::End, name.strip_prefix("FSDP::post_forward (")?),
@@ -103,6 +118,7 @@ mod tests {
         assert_eq!((op.name, op.sequence, op.shapes), ("aten::empty", None, ""));
         assert_eq!(Op::of("my range, with a comma").name, "my range, with a comma");
         assert_eq!(Op::of("aten::mm, sizes = [[2, 3").shapes, "");
+        assert_eq!(Op::of("FSDP::post_forward (blocks.3)").name, "FSDP::post_forward");
     }
 
     #[test]
@@ -115,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_module_is_named_below_the_one_around_it() {
-        let name = "FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)";
+        let name = "FSDP::pre_forward (blocks.3._checkpoint_wrapped_module), op_id = 9";
         assert_eq!(module(name), Some((Edge::Begin, "blocks.3".to_owned())));
         assert_eq!(module_name("blocks.3", None), "nn.Module: blocks_3");
         assert_eq!(module_name("blocks.3.mlp", Some("blocks.3")), "nn.Module: mlp");

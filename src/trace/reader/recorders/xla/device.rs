@@ -33,11 +33,7 @@ pub(super) fn versions(stats: &[(&str, Stat<'_>)]) -> Vec<(String, String)> {
 /// The GPU of a plane with this number.
 pub(super) fn read(number: &str, stats: &[(&str, Stat<'_>)]) -> Device {
     let find = |key: &str| stats.iter().find(|(name, _)| *name == key).map(|(_, stat)| *stat);
-    let number_of = |key: &str| match find(key)? {
-        Stat::Number(number) => Some(number),
-        Stat::Text(text) => text.parse().ok(),
-        Stat::Bytes(_) => None,
-    };
+    let number_of = |key: &str| find(key)?.number();
     let text = |key: &str| match find(key) {
         Some(Stat::Text(text)) => text,
         Some(Stat::Number(_) | Stat::Bytes(_)) | None => "",

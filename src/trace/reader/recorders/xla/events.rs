@@ -4,6 +4,7 @@ use super::super::rows::{Event, Rows};
 use super::device;
 use super::hlo::Program;
 use super::host::{self, Facts, Kinds};
+use super::memory;
 use super::scopes::{self, Ran, Step};
 use super::space::{self, Line, Plane, Stat};
 use super::wire::{Broken, Message};
@@ -16,11 +17,20 @@ use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
+/// The uids of the events, if they are not the positions in the profile.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Numbering<'n> {
+    /// The uid of each event in the order of the profile; empty if it is the position.
+    pub(super) uids: &'n [u32],
+    /// Number of events in the file.
+    pub(super) total: u64,
+}
+
 /// Reads all planes.
 ///
 /// # Errors
 /// If the file is damaged or is not a profile.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
+pub(super) fn read(name: &str, bytes: &[u8], numbering: Numbering<'_>) -> Result<Rows> {
     let broken = |broken: Broken| {
         let message = format!("the profile is cut or damaged: {}", broken.what);
         Error::new(ErrorKind::Malformed, name, message)
@@ -42,7 +52,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
         return Err(Error::new(ErrorKind::NotATrace, name, message)
             .remedy("pass the .xplane.pb that jax.profiler.trace wrote"));
     }
-    let mut reading = Reading { name, ..Reading::default() };
+    let mut reading = Reading { name, uids: numbering.uids, ..Reading::default() };
     reading.rows.header().recorder = Recorder::Xla;
     for plane in &planes {
         reading.read_metadata(plane).map_err(broken)?;
@@ -53,6 +63,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
             Failed::Limit(error) => error,
         })?;
     }
+    reading.rows.count_all(numbering.total);
     reading.add_scopes()?;
     Ok(reading.rows)
 }
@@ -94,6 +105,7 @@ struct Item<'a> {
 #[derive(Default)]
 struct Reading<'a, 'n> {
     name: &'n str,
+    uids: &'n [u32],
     rows: Rows,
     programs: FxHashMap<i64, Program<'a>>,
     items: Vec<Item<'a>>,
@@ -224,6 +236,15 @@ impl<'a> Reading<'a, '_> {
         let tid = line.id.to_string();
         for message in &line.events {
             let (uid, event, facts, name) = self.next(plane, kinds, *message)?;
+            if let Some(sign) = memory::sign(name) {
+                let thread = self.rows.thread(plane.name, &tid, line.name);
+                let spot = (uid, thread, times(line, &event).0);
+                let event = memory::event(spot, sign, &plane.named(&event.stats)?);
+                // Counted among the events that take no part in the alignment, as those of Kineto.
+                self.rows.leave_out("memory event");
+                self.rows.trace().memory.extend(event);
+                continue;
+            }
             let (category, name) = match host::event(name, &facts) {
                 Ok(told) => told,
                 Err(kind) => {
@@ -354,7 +375,8 @@ impl<'a> Reading<'a, '_> {
         kinds: &Kinds<'a>,
         message: Message<'a>,
     ) -> std::result::Result<(Uid, space::Event<'a>, Facts<'a>, &'a str), Failed> {
-        let uid = self.rows.next(self.name)?;
+        let position = self.rows.next(self.name)?;
+        let uid = self.uids.get(position.0 as usize).map_or(position, |uid| Uid(*uid));
         let event = space::Event::read(message)?;
         let (name, facts) = kinds.get(&event.kind).copied().unwrap_or_default();
         let facts = facts.with(&plane.named(&event.stats)?);

@@ -32,11 +32,11 @@ impl<'a> Facts<'a> {
         for (name, stat) in stats {
             match (*name, *stat) {
                 (_, Stat::Text(text)) if text.len() > LONGEST => {}
-                ("correlation_id", stat) => facts.correlation = number(stat),
-                ("program_id", stat) => facts.program = number(stat),
-                ("run_id", stat) => facts.run = number(stat).unwrap_or(0),
-                ("step_num", stat) => facts.step = number(stat),
-                ("cuda_graph_node_id", stat) => facts.graph_node = number(stat),
+                ("correlation_id", stat) => facts.correlation = stat.number(),
+                ("program_id", stat) => facts.program = stat.number(),
+                ("run_id", stat) => facts.run = stat.number().unwrap_or(0),
+                ("step_num", stat) => facts.step = stat.number(),
+                ("cuda_graph_node_id", stat) => facts.graph_node = stat.number(),
                 ("hlo_module", Stat::Text(text)) => facts.module = text,
                 ("hlo_op", Stat::Text(text)) => facts.op = text,
                 ("kernel_details", Stat::Text(text)) => facts.kernel = text,
@@ -61,15 +61,6 @@ pub(super) fn kinds<'a>(plane: &Plane<'a>) -> Read<Kinds<'a>> {
     plane.kinds.iter().map(facts).collect()
 }
 
-/// A number, which some versions write as text.
-fn number(stat: Stat<'_>) -> Option<i64> {
-    match stat {
-        Stat::Number(number) => Some(number),
-        Stat::Text(text) => text.parse().ok(),
-        Stat::Bytes(_) => None,
-    }
-}
-
 /// The category and the name of a host event; `Err` with its kind if it takes no part.
 pub(super) fn event<'n>(
     name: &'n str,
@@ -85,9 +76,6 @@ pub(super) fn event<'n>(
     }
     if name.starts_with("ThreadpoolListener::") {
         return Err("thread pool event");
-    }
-    if matches!(name, "MemoryAllocation" | "MemoryDeallocation") {
-        return Err("memory event");
     }
     if let Some(number) = facts.step.filter(|number| *number >= 0) {
         return Ok((Category::UserAnnotation, Cow::Owned(format!("ProfilerStep#{number}"))));

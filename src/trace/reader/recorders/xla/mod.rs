@@ -8,11 +8,15 @@
 //!
 //! The uid of an event is its position among the events of all lines of all planes, in file order.
 //! The calls of programs, scopes and ops around launches follow, with uids from that number on.
+//! In `*.trace.json.gz`, the uid of an event is its position in `traceEvents`.
 
 mod device;
+mod encode;
 mod events;
 mod hlo;
 mod host;
+mod json;
+mod memory;
 mod scopes;
 mod space;
 mod wire;
@@ -22,9 +26,16 @@ use super::super::source::Source;
 use super::{TraceSource, whole};
 use crate::error::Result;
 use crate::trace::columns::Trace;
+use events::Numbering;
 
 /// An XSpace.
 pub(super) struct Xla;
+
+/// The JSON that is next to an XSpace.
+pub(super) struct XlaJson;
+
+/// Number of bytes that contain the first plane's name.
+const HEAD: usize = 128;
 
 impl TraceSource for Xla {
     /// Whether the bytes begin with a plane that has a name.
@@ -45,10 +56,41 @@ impl TraceSource for Xla {
         }
     }
 
+    fn needs_more(&self, head: &[u8]) -> bool {
+        head.len() < HEAD && head.first().is_none_or(|first| *first == 0x0a)
+    }
+
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
         let bytes = whole(&mut source)?;
-        let rows = events::read(source.name(), &bytes)?;
+        let rows = events::read(source.name(), &bytes, Numbering::default())?;
         rows.finish(source, options, bytes.len() as u64)
+    }
+}
+
+impl TraceSource for XlaJson {
+    fn recognises(&self, head: &[u8]) -> bool {
+        json::recognises(head)
+    }
+
+    fn needs_more(&self, head: &[u8]) -> bool {
+        json::may_follow(head)
+    }
+
+    fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
+        let bytes = whole(&mut source)?;
+        let unpacked = bytes.len() as u64;
+        let json = json::convert(source.name(), &bytes)?;
+        drop(bytes);
+        let numbering = Numbering { uids: &json.uids, total: json.total };
+        let mut rows = events::read(source.name(), &json.profile, numbering)?;
+        let other = json.total - json.uids.len() as u64;
+        rows.leave_out_many("metadata, counter or event without a time", other);
+        rows.trace().notes.add("JSON_PROFILE", 1, "pass the .xplane.pb in the same folder", || {
+            "the JSON of a profile has no compiled programs: the ops have no name stacks and \
+                 no shapes"
+                .to_owned()
+        });
+        rows.finish(source, options, unpacked)
     }
 }
 

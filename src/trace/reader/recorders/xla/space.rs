@@ -47,6 +47,17 @@ pub(super) enum Stat<'a> {
     Bytes(Message<'a>),
 }
 
+impl Stat<'_> {
+    /// A number, which some versions write as text.
+    pub(super) fn number(self) -> Option<i64> {
+        match self {
+            Stat::Number(number) => Some(number),
+            Stat::Text(text) => text.parse().ok(),
+            Stat::Bytes(_) => None,
+        }
+    }
+}
+
 impl<'a> Plane<'a> {
     pub(super) fn read(message: Message<'a>) -> Read<Plane<'a>> {
         let mut plane = Plane::default();
@@ -161,14 +172,19 @@ fn read_entry(message: Message<'_>) -> Read<(u64, Message<'_>)> {
 
 fn read_kind(message: Message<'_>) -> Read<(u64, Kind<'_>)> {
     let (id, content) = read_entry(message)?;
-    let mut kind = Kind::default();
+    let (mut kind, mut display) = (Kind::default(), "");
     content.fields(|number, value| {
         match number {
             2 => kind.name = value.message().text(),
+            4 => display = value.message().text(),
             5 => kind.stats.push(value.message()),
             _ => {}
         }
         Ok::<(), Broken>(())
     })?;
+    // On a TPU, the name of an op is its text: `%fusion.3 = f32[8]{0} fusion(...)`.
+    if kind.name.is_empty() || (kind.name.starts_with('%') && !display.is_empty()) {
+        kind.name = display;
+    }
     Ok((id, kind))
 }
