@@ -156,10 +156,6 @@ fn is_snapshot(name: &str) -> bool {
     stem.ends_with(".pickle") || stem.ends_with(".pkl")
 }
 
-/// Hint on how to record a trace in Python.
-const RECORD: &str =
-    "with torch.profiler.profile() as p: step()  # then p.export_chrome_trace('trace.json')";
-
 fn of_folder(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     let traces = files(path, |name| TRACES.iter().any(|end| name.ends_with(end)));
     let is_one_trace = error.kind() == ErrorKind::Io;

@@ -8,7 +8,9 @@ use crate::tree::CallId;
 /// The measured events of one table row, with their times, on each side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
+    /// The events, in the order in which they were added.
     pub events: PerSide<Vec<CallId>>,
+    /// The time of each event.
     pub times: PerSide<Vec<Nanos>>,
 }
 

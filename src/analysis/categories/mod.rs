@@ -109,6 +109,7 @@ impl Default for Categories {
 }
 
 impl Categories {
+    /// The built-in rules alone.
     pub fn builtin() -> Categories {
         Categories { rules: None }
     }
