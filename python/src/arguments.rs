@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-/// The strings of an argument: one, or those of a list or tuple; none for `None`.
+/// The strings in an argument, which is a string, a list or tuple of strings, or `None` (no strings).
 ///
 /// # Errors
 /// `TypeError` for everything else.

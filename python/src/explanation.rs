@@ -8,8 +8,8 @@ use tracetree::cli::explanation_text;
 use tracetree::diff::{self, Confidence, PairEvidence, Pass};
 use tracetree::{Analysis, Comparison};
 
-/// Why a call is matched to its counterpart, with the other candidates. Prints as `tracetree explain`
-/// does.
+/// Why a call is matched to its counterpart, and which other candidates were considered. `print` shows the
+/// same text as `tracetree explain`.
 #[pyclass(frozen, module = "tracetree")]
 pub(crate) struct Explanation {
     comparison: Comparison,
@@ -32,13 +32,13 @@ impl Explanation {
 
 #[pymethods]
 impl Explanation {
-    /// The call that is explained.
+    /// The call whose match is explained.
     #[getter]
     fn node(&self) -> Node {
         Node::of_comparison(self.analysis(), self.explanation.side, self.explanation.call)
     }
 
-    /// Its counterpart; `None` if there is none.
+    /// The call's counterpart in the other trace; `None` if there is none.
     #[getter]
     fn partner(&self) -> Option<Node> {
         self.explanation.partner.as_ref().map(|evidence| self.other(evidence))
@@ -58,7 +58,7 @@ impl Explanation {
     }
 
     /// The pass of the alignment that made the match, such as `siblings`; `None` if there is no counterpart.
-    /// The printed explanation says what the pass rests on.
+    /// The printed explanation describes what evidence this pass uses.
     #[getter]
     fn matched_by(&self) -> Option<&'static str> {
         self.explanation.pass.map(Pass::name)
