@@ -97,7 +97,7 @@ fn a_rank_that_two_files_claim_is_reported_and_not_guessed() {
     assert_eq!(counts(&document), [18, 15, 0, 3]);
     let codes: Vec<&str> = findings(&document).iter().map(|one| one.0).collect();
     assert_eq!(codes.iter().filter(|code| **code == "DUPLICATE_RANK").count(), 2, "{codes:?}");
-    assert!(told(&output).contains("is one of several files of rank 5"), "{}", told(&output));
+    assert!(told(&output).contains("is one of several files for rank 5"), "{}", told(&output));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn different_world_sizes_are_reported() {
         notes.contains("the world size differs: 16 in the baseline, 20 in the candidate"),
         "{notes}"
     );
-    assert!(notes.contains("4 of 20 ranks without a trace in either folder: 16-19"), "{notes}");
+    assert!(notes.contains("4 of 20 ranks have no trace in either folder: 16-19"), "{notes}");
     assert!(
         told(&output).contains("the world size differs: 16 in the baseline, 20 in the candidate"),
         "{}",

@@ -198,7 +198,7 @@ fn matching_by_file_name_is_reported() {
         }
     }
     let output = diff(&place, &[]);
-    assert!(told(&output).contains("some files are matched by name"), "{}", told(&output));
+    assert!(told(&output).contains("these files are matched by name"), "{}", told(&output));
 }
 
 #[test]

@@ -117,7 +117,7 @@ def test_a_folder_that_takes_nothing_ends_the_run_early(fleet: Storage) -> None:
     fleet.watch = lambda request: Refusal(403, "AccessDenied") if request.method == "PUT" else None
     done = fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), code=2)
     told = done.told.splitlines()[-1]
-    assert "10 results in a row could not be written" in told and "no permission (AccessDenied)" in told
+    assert "10 consecutive results could not be written" in told and "no permission (AccessDenied)" in told
     assert f"0 of {RANKS} pairs are done; run the command again to continue" in told
     assert len(fleet.asked("PUT", "/shards/")) < RANKS
 
