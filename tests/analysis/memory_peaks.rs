@@ -1,4 +1,4 @@
-//! Live sets at the peaks, and the changes of peak, workspaces and reserved memory.
+//! Tests the live sets at memory peaks, and changes of the peak, of workspaces and of reserved memory.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::traces::{example, real};
@@ -17,7 +17,7 @@ fn pair(baseline: &str, candidate: &str) -> PerSide<PathBuf> {
     PerSide::new(recorded(baseline), recorded(candidate))
 }
 
-/// The kind and sentence of each change of memory.
+/// The kind and sentence of each memory change.
 fn told(analysis: &Analysis) -> Vec<(ChangeKind, String)> {
     let kinds =
         [ChangeKind::Leak, ChangeKind::Memory, ChangeKind::Workspace, ChangeKind::Allocator];
@@ -115,8 +115,8 @@ fn what_follows_from_a_leak_is_part_of_it() {
     assert_eq!(kinds("base", "empty_cache"), [ChangeKind::Allocator]);
 }
 
-/// The devices of the TimeSformer pair differ, so no change of its bytes is claimed. Its churn differs by 10 GB, and what is
-/// live at the peak by 9,216 bytes: totals are not need.
+/// The TimeSformer traces come from different devices, so no memory change must be reported. The allocated totals
+/// differ by 10 GB, but the memory live at the peak differs by only 9,216 bytes.
 #[test]
 fn churn_is_not_called_need() {
     let [Some(one), Some(two)] =
@@ -140,8 +140,8 @@ fn churn_is_not_called_need() {
     });
 }
 
-/// Two steps in which `aten::mm`, with a kernel, allocates `workspace` bytes for itself; the allocator holds
-/// `reserved`.
+/// Two steps in which `aten::mm` runs a kernel and allocates a workspace of `workspace` bytes, while the allocator
+/// reserves `reserved` bytes.
 fn made(workspace: i64, reserved: i64, device: i64) -> String {
     let mut all: Vec<Value> = Vec::new();
     let mut order = 0;
@@ -200,6 +200,6 @@ fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
     let changed = found(made(0, 400_000_000, 1), made(0, 500_000_000, 1));
     assert_eq!(changed, [(ChangeKind::Allocator, sentence.to_owned())]);
     assert_eq!(found(made(0, 400_000_000, 1), made(0, 410_000_000, 1)), []);
-    // On a GPU of another kind, blocks have other sizes.
+    // On a different kind of GPU, blocks have different sizes.
     assert_eq!(found(made(0, 400_000_000, 1), made(40_000_000, 500_000_000, 6)), []);
 }

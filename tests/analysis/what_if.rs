@@ -1,4 +1,4 @@
-//! Tests that replays reproduce recordings and find the known effects of injected changes.
+//! Tests that a replay reproduces the recording and predicts the known effects of injected changes.
 
 use super::support::compared::{compare_files, compare_texts};
 use tracetree::PerSide;
@@ -9,14 +9,14 @@ use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::CallTree;
 use tracetree::{Side, Trace};
 
-/// Host time between two launches, in µs.
+/// Time on the host between two launches, in µs.
 const HOST: f64 = 20.0;
-/// Time from the start of a launch until an idle device starts the kernel, in µs.
+/// Time from the start of a launch call until an idle device starts the kernel, in µs.
 const LATENCY: f64 = 6.0;
-/// Duration of a launching call, in µs.
+/// Duration of a launch call, in µs.
 const CALL: f64 = 5.0;
 
-/// Simulates a program of two steps with one kernel per op, in order on one stream.
+/// Simulates a program with two steps and one kernel per op, in order on one stream.
 #[derive(Clone)]
 struct Made {
     events: Vec<String>,
@@ -27,7 +27,7 @@ struct Made {
 }
 
 impl Made {
-    /// The trace of a program whose steps run `body`.
+    /// The trace of a program that runs `body` in each step.
     fn steps(body: impl Fn(&mut Made)) -> String {
         let mut made =
             Made { events: Vec::new(), host: 100.0, free: 0.0, correlation: 0, device: 0 };
@@ -281,7 +281,7 @@ fn what_cannot_be_replayed_has_a_reason() {
     });
 }
 
-/// The reason why a comparison with the given candidate has no effects.
+/// The reason why effects are not available for a comparison with the given candidate.
 fn reason_of(candidate: &str) -> Option<(Option<Side>, Reason)> {
     let baseline = Made::steps(|step| ops(step, 10.0));
     let mut reason = None;
@@ -317,7 +317,7 @@ fn a_trace_without_steps_is_replayed_as_one_window() {
             softmax(step, 40.0, softmax_kernel);
             step.synchronise();
         });
-        // Metadata that replaces the annotations of the steps.
+        // Replaces the step annotations with metadata events.
         text.replace("\"ph\": \"X\", \"cat\": \"user_annotation\"", "\"ph\": \"M\", \"cat\": \"\"")
     };
     let (once, twice) = (without_steps(40.0), without_steps(80.0));
@@ -329,7 +329,7 @@ fn a_trace_without_steps_is_replayed_as_one_window() {
 
 #[test]
 fn a_delay_that_the_graph_does_not_know_is_not_reproduced() {
-    // The GPU starts each kernel of the last step 300 µs late, without any wait of the host.
+    // The GPU starts each kernel in the last step 300 µs late, although the host does not wait.
     let text = Made::steps(|step| {
         let is_last = step.events.len() > 13;
         for name in ["aten::mm", "aten::add"] {
@@ -372,7 +372,7 @@ fn a_sleep_is_separated_from_noise() {
     });
 }
 
-/// Slower convolutions partly overlap with host time.
+/// The slower convolutions partly overlap with host time.
 #[test]
 fn hidden_gpu_time_is_attributed_but_has_no_effect() {
     compare_h100("resnet_eager", "resnet_tf32_off", |analysis| {

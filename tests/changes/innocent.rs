@@ -77,7 +77,7 @@ fn a_trace_of_another_model_is_called_another_program() {
     });
 }
 
-/// Without Python stacks, a sleep between two ops is not a call, but its position is known.
+/// Without Python stacks, a sleep between two ops is not recorded as a call, but the position of the sleep is known.
 #[test]
 fn a_sleep_that_was_not_recorded_is_placed_before_an_op() {
     let of = |name: &str| example(&format!("known/{name}.pt.trace.json.gz"));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tracetree::PerSide;
 use tracetree::analysis::{Analysis, ChangeKind};
 
-/// A pair of recordings with one change: the files, the kind, and words of the sentence.
+/// A pair of recordings with one change: the files, the kind of change, and words that the sentence must contain.
 pub(crate) struct Known {
     pub(crate) baseline: &'static str,
     pub(crate) candidate: &'static str,
@@ -446,7 +446,7 @@ fn file(name: &str) -> Option<PathBuf> {
     }
 }
 
-/// Compares two recordings, if they are available.
+/// Compares two recordings if they are available.
 pub(crate) fn compare<T>(
     baseline: &str,
     candidate: &str,

@@ -107,7 +107,7 @@ fn bad_usage_exits_with_2() {
 #[test]
 fn unreadable_input_exits_with_2_and_one_line() {
     for (arguments, reason) in [
-        ([PROFILE, TRACE], "the profile second"),
+        ([PROFILE, TRACE], "then the profile"),
         ([TRACE, TRACE], "no column `Type`"),
         ([TRACE, "none.csv"], "none.csv: cannot open the kernel profile"),
         ([DECODER, PROFILE], "cannot read the model's trace"),

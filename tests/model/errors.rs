@@ -29,7 +29,7 @@ fn a_trace_without_a_predicting_process_lists_its_pids() {
     ]"#;
     let error = trace_error(text);
     assert_eq!(error.kind(), ErrorKind::NotATrace);
-    assert!(shown(&error).contains("the pids are 1 (analytic (PID: 1)), 2 (no name)"), "{error}");
+    assert!(shown(&error).contains("pids in the trace: 1 (analytic (PID: 1)), 2 (no name)"), "{error}");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn the_error_for_a_malformed_trace_names_the_byte() {
     assert!(shown(&error).starts_with("t.json: byte 37: "), "{error}");
     assert!(shown(&trace_error("{}")).contains("no `traceEvents`"));
     assert!(shown(&trace_error("")).contains("cannot be read: EOF"));
-    assert!(shown(&trace_error("Type,Duration(us)\n")).contains("the profile second"));
+    assert!(shown(&trace_error("Type,Duration(us)\n")).contains("then the profile"));
     let deep = "[".repeat(100_000);
     assert!(shown(&trace_error(&deep)).contains("cannot be read"));
 }
@@ -85,7 +85,7 @@ fn missing_columns_are_named_along_with_those_found() {
     let error = profile_error("Op Name,Type,Task Duration(us)\nA,B,1\n");
     assert!(
         shown(&error).contains(
-            "no column `Start Time(us)`, `Duration(us)`; its columns are Op Name, Type, Task Duration(us)"
+            "no column `Start Time(us)`, `Duration(us)`; columns found: Op Name, Type, Task Duration(us)"
         ),
         "{error}"
     );

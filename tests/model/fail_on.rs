@@ -84,8 +84,8 @@ fn malformed_conditions_are_rejected_with_a_reason() {
         ("error>nan", "not a percentage"),
         ("error>20% &", "expected `>`"),
         (": error>20%", "missing kernel type"),
-        ("error>20% & unmodeled>5%", "another to the scenario"),
-        ("MatMulV2: unmodeled>5%", "a kernel type needs"),
+        ("error>20% & unmodeled>5%", "bounds for the whole scenario"),
+        ("MatMulV2: unmodeled>5%", "a kernel type can only be used with"),
     ] {
         let error = text.parse::<FailOn>().expect_err(text).to_string();
         assert!(error.contains(reason), "{text}: {error}");
