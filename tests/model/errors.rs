@@ -29,7 +29,10 @@ fn a_trace_without_a_predicting_process_lists_its_pids() {
     ]"#;
     let error = trace_error(text);
     assert_eq!(error.kind(), ErrorKind::NotATrace);
-    assert!(shown(&error).contains("pids in the trace: 1 (analytic (PID: 1)), 2 (no name)"), "{error}");
+    assert!(
+        shown(&error).contains("pids in the trace: 1 (analytic (PID: 1)), 2 (no name)"),
+        "{error}"
+    );
 }
 
 #[test]

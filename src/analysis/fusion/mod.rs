@@ -9,9 +9,9 @@
 //! ├── >> aten::mul            └── << triton_poi_fused_add_mul_0   1 kernel
 //! └── >> aten::add   2 kernels                                    fused in trace2
 //! ```
-//! A *fusion* is reported if the node is common to both sides, fewer ops launch fewer kernels on one
-//! side, and these ops explain every op of the other side (see `explain`), in at least two instances. A
-//! node where the kernel counts differ without a fusion is reported as a change of the kernel count.
+//! A *fusion* is reported if both sides have the node, one side has fewer ops and fewer kernels there, and the ops
+//! on that side explain every op on the other side (see `explain`). At least two instances must agree. If the
+//! kernel counts differ for any other reason, a change of the kernel count is reported.
 
 mod absorbed;
 mod explain;
@@ -35,16 +35,16 @@ use std::collections::BTreeMap;
 /// Minimum number of agreeing instances for a fusion.
 const ENOUGH: usize = 2;
 
-/// How the kernel count of a node changed.
+/// How the number of kernels at a node changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelChange {
-    /// The given side does the work of several ops of the other side in fewer kernels.
+    /// The given side runs fewer kernels to do the work of several ops on the other side.
     FusedIn(Side, FusionEvidence),
     /// The counts differ for an unknown reason.
     Count,
 }
 
-/// Nodes of one path at which the kernel count differs in the same way.
+/// Nodes that share a path and have the same change of the kernel count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
     /// Modules and ops from the thread down to the node, without instance numbers, then the node itself.
@@ -61,7 +61,7 @@ pub struct FusionRow {
     pub time: PerSide<Nanos>,
     /// Number of nodes with this path that have kernels on both sides, launched by these ops.
     pub instances: usize,
-    /// Number of the `instances` that have these kernel counts and this change.
+    /// Number of `instances` that have these kernel counts and this change.
     pub agreeing: usize,
     /// The first node with these kernel counts and this change.
     pub first: MergedId,
@@ -74,10 +74,10 @@ impl FusionRow {
     }
 }
 
-/// Key that the instances of a row share: the path and the launching ops of each side.
+/// The path and the launching ops on each side, which all instances in a row share.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
-/// Instances agree if their place, kernel counts and change are equal.
+/// Instances agree if they share a [`Place`], the kernel counts and the change.
 type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 
 /// Instances form one row if they agree and, directly below a thread, run the same kernels.

@@ -1,4 +1,5 @@
-//! Determines which calls allocate memory, what is live at the peak, and what grows from step to step.
+//! Determines which calls allocate memory, which memory is live at the peak, and which memory grows from step to
+//! step.
 //!
 //! ```text
 //! [memory] instants ─by device, in order of time─▶ curve of allocated bytes, peak
