@@ -47,8 +47,8 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
         .remedy("pass two traces, or two folders with the traces of several ranks")
 }
 
-/// Before the traces are read, rejects an unusable output folder and warns if the report to be
-/// replaced is incomplete.
+/// Rejects an unusable output folder and warns if the report to be replaced is incomplete. Called before the traces are
+/// read.
 fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
     options.check_target(folder)?;
     if was_interrupted(folder) {

@@ -10,7 +10,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         Ok(Limit::Percent(percent)) => Ok(percent / 100.0),
         Ok(Limit::Count(share)) => Ok(share),
         Ok(Limit::Micros(_) | Limit::Bytes(_)) | Err(_) => {
-            Err(format!("`{text}` is not a share; write 5% or 0.05"))
+            Err(format!("`{text}` is not a percentage or fraction; write 5% or 0.05"))
         }
     }
 }
@@ -28,7 +28,7 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
             Ok(Nanos((micros * 1e3).round() as i64))
         }
         Ok(Limit::Percent(_) | Limit::Bytes(_)) | Err(_) => {
-            Err(format!("`{text}` is not a time of at least 0; write 50us, 1.5ms or 2s"))
+            Err(format!("`{text}` is not a non-negative time; write 50us, 1.5ms or 2s"))
         }
     }
 }

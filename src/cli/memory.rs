@@ -16,9 +16,9 @@ use tracetree::{PerSide, Result, Side};
 #[derive(Args)]
 #[command(after_help = examples::MEMORY)]
 pub(super) struct MemoryArgs {
-    /// The snapshot of the baseline: a file of torch.cuda.memory._dump_snapshot, which may be compressed.
+    /// The baseline snapshot: a file written by torch.cuda.memory._dump_snapshot, possibly compressed.
     baseline: PathBuf,
-    /// The snapshot of the candidate.
+    /// The candidate snapshot.
     candidate: PathBuf,
     /// Number of stacks to show.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -30,9 +30,9 @@ pub(super) struct MemoryArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MemoryFormat {
-    /// The answer for people.
+    /// The result as text for people.
     Text,
-    /// Every stack as a CSV table.
+    /// A CSV table with every stack.
     Csv,
 }
 

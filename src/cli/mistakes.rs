@@ -1,7 +1,7 @@
 //! Explains common mistakes in two lines: what is wrong, and the command to run instead.
 //!
-//! Errors of the library name the file and the remedy. The messages in this module also use the
-//! arguments of the command and the names of nearby files.
+//! Library errors name the file and the remedy. The messages in this module can also refer to the command's arguments
+//! and to the names of nearby files.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -106,12 +106,12 @@ impl Typed<'_> {
 fn event_without_report(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     let number = path.to_str().filter(|text| text.parse::<u64>().is_ok())?;
     Some(Mistake {
-        what: format!("{number} is an event, but no report folder was given"),
+        what: format!("{number} is an event number, but no report folder was given"),
         command: format!("tracetree {} tracetree_report {number}", typed.command()),
     })
 }
 
-/// Recognizes files of other tools, and says how to get a trace instead.
+/// Recognizes files written by other tools, and suggests how to obtain a trace from them.
 fn of_another_tool(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     let name = path.file_name()?.to_str()?;
     let shown = one_line(name);
@@ -143,20 +143,20 @@ fn of_another_tool(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
             snapshots = vec![file, "OTHER.pickle".to_owned()];
         }
         return mistake(
-            "a memory snapshot, not a trace; compare it with another one",
+            "a memory snapshot, not a trace; compare it with another snapshot",
             format!("tracetree memory {}", snapshots.join(" ")),
         );
     }
     None
 }
 
-/// Whether a name is that of a pickle, which in practice is a memory snapshot.
+/// Whether a file name has a pickle extension; in practice such files are memory snapshots.
 fn is_snapshot(name: &str) -> bool {
     let stem = name.strip_suffix(".gz").unwrap_or(name);
     stem.ends_with(".pickle") || stem.ends_with(".pkl")
 }
 
-/// Hint on how to record a trace in Python.
+/// A hint that shows how to record a trace in Python.
 const RECORD: &str =
     "with torch.profiler.profile() as p: step()  # then p.export_chrome_trace('trace.json')";
 

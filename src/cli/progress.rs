@@ -44,8 +44,7 @@ impl Progress {
         result
     }
 
-    /// Progress bars for a comparison of the traces at `paths`: one per file while reading, then
-    /// one per stage.
+    /// Progress bars for a comparison of the traces at `paths`: one bar per file while reading, then one bar per stage.
     pub(super) fn comparing(&self, paths: PerSide<&Path>) -> Comparing {
         let files = paths.map(|path| self.file(path));
         Comparing(Arc::new(Bars { all: self.bars.clone(), files, stage: Mutex::new(None) }))
@@ -111,7 +110,7 @@ struct Bars {
 }
 
 impl Comparing {
-    /// A copy of some options that reports progress to these bars.
+    /// A copy of the given options that reports progress to these bars.
     pub(super) fn watched(&self, options: ComparisonOptions) -> ComparisonOptions {
         let bars = self.0.clone();
         options.watch(move |stage| bars.show(stage))

@@ -10,8 +10,8 @@ const LONGEST: usize = 40;
 
 #[derive(Args)]
 pub(super) struct SideNameArgs {
-    /// Name of the baseline in the summary and the report. Default: the baseline's device or file,
-    /// if that differs from the candidate's.
+    /// Name of the baseline in the summary and the report. Default: the baseline's device or file name, whichever
+    /// differs from the candidate's.
     #[arg(long, value_name = "NAME", value_parser = name, help_heading = headings::NAMES)]
     base_name: Option<String>,
     /// Name of the candidate. Table columns are still called trace1 and trace2.

@@ -19,7 +19,7 @@ use tracetree::trace::{Nanos, Note, Pattern};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Error, ErrorKind, Result};
 
-/// Minimum length to which a name is cut, however deep the call is.
+/// Names are never shortened below this length, however deep the call is.
 const SHORTEST_NAME: usize = 12;
 
 #[derive(Args)]
@@ -43,7 +43,7 @@ pub(super) struct TreeArgs {
     include: Option<Pattern>,
     /// Show only calls that match a path query, with their ancestors and descendants.
     ///
-    /// Write the outermost part of the path first. Calls that match no part may lie between two
+    /// Write the outermost part of the path first. Other calls may lie between the calls that match two consecutive
     /// parts. `*` matches any text:
     ///
     /// module("Block_*") / op("aten::linear") / kernel("*gemm*")
@@ -76,7 +76,7 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The calls of a tree to print.
+/// The calls to print from a tree.
 struct View<'a> {
     tree: &'a CallTree,
     args: &'a TreeArgs,
@@ -210,8 +210,8 @@ fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {
     })
 }
 
-/// Formats a call with its figures. On a screen, deep calls are indented by at most a third of its
-/// width, and names are cut where the line does not fit.
+/// Formats a call with its figures. On a screen, deep calls are indented by at most a third of the screen width, and
+/// names are shortened if the line does not fit.
 fn line(name: &str, depth: usize, figures: &str, width: Width) -> String {
     if width.is_whole() {
         return format!("{:indent$}{name}{figures}", "", indent = 2 * depth);
@@ -223,8 +223,7 @@ fn line(name: &str, depth: usize, figures: &str, width: Width) -> String {
     shorten(&format!("{:indent$}{name}{figures}", ""), columns).into_owned()
 }
 
-/// The text after the name of a call, such as `  [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self
-/// 14.1 µs`.
+/// The figures that follow a call's name, such as ` [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self 14.1 µs`.
 fn figures(tree: &CallTree, call: CallId, times: &Times) -> String {
     let mut text = String::new();
     if let Some(event) = tree.event(call) {

@@ -25,7 +25,7 @@ pub(super) enum Sort {
     /// Calls are sorted by the largest self time of the call and its descendants.
     #[value(name = "self")]
     Own,
-    /// Most allocated bytes first, including descendants; shows only calls that allocate.
+    /// Calls that allocate the most bytes, including descendants, come first; only calls that allocate are shown.
     Memory,
 }
 

@@ -55,7 +55,7 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
     Ok(files)
 }
 
-/// A run that was read, its graph captures, and the options for reading captures.
+/// A run that was read, where its graph captures are, and the options for reading captures.
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
 impl Recorder {
@@ -104,7 +104,7 @@ impl Recorder {
                 self.categories();
             },
         );
-        // The next run is read while the current run is added.
+        // Reading the next run overlaps with adding the current run.
         while let Some((trace, captures, options)) = opened? {
             let (added, next) = rayon::join(
                 || self.add_captured(trace, &captures, &options),

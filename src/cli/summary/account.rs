@@ -7,7 +7,7 @@ use tracetree::report::Width;
 /// Labels of the terms of a side's time, and of their total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
-/// A title, and for each side its name and the terms of its time.
+/// A title, and each side's name and time terms.
 pub(super) struct Account {
     pub(super) title: String,
     pub(super) sides: [(String, [String; 4]); 2],

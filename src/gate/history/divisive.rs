@@ -1,7 +1,7 @@
 //! Finds the points at which the level of a series changed: windowed E-divisive with a t-test, as in Apache
 //! Otava.
 //!
-//! A point splits an interval where its two parts differ most by energy distance (Matteson and
+//! An interval is split at the point where the energy distance between the two halves is largest (Matteson and
 //! James, *A nonparametric approach for multiple change point analysis of multivariate data*,
 //! Journal of the American Statistical Association 109 (2014) 334–345). With n values X before the
 //! point and m values Y from the point up to κ:
@@ -9,11 +9,11 @@
 //! ```text
 //! Q = 2/(m+n) Σ|X−Y|  −  2m/((m+n)(n−1)) Σ|X−X'|  −  2n/((m+n)(m−1)) Σ|Y−Y'|
 //! ```
-//! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is
-//! accepted if Student's t-test finds a difference between its two sides; the search stops at the first
-//! rejected candidate. Windows of the series are searched one after another with a weak test. Afterward,
-//! the points of all windows that fail the strong test are removed, weakest first (Fleming and
-//! others, *Hunter: using change point detection to hunt for performance regressions*, ICPE 2023).
+//! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is accepted if
+//! Student's t-test finds a difference between the values before and after it; the search stops at the first rejected
+//! candidate. Windows of the series are searched one after another with a weak test. Afterward, the points of all
+//! windows that fail the strong test are removed, weakest first (Fleming and others, *Hunter: using change point
+//! detection to hunt for performance regressions*, ICPE 2023).
 
 use crate::analysis::two_tails;
 use std::ops::Range;
@@ -169,7 +169,7 @@ fn t_test(left: &[f64], right: &[f64]) -> f64 {
     }
 }
 
-/// Removes points until all remaining points pass the strong test and are large enough.
+/// Removes points until all remaining points pass the strong test and have a large enough change.
 fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<ChangePoint> {
     loop {
         let told = told(series, &points);
@@ -193,8 +193,8 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     parts.windows(2).map(point).collect()
 }
 
-/// The point to remove next: the point with the largest p-value if the p-value is too large,
-/// otherwise the point with the smallest change if the change is too small.
+/// The point to remove next: the point with the largest p-value if that p-value is too large, otherwise the point with
+/// the smallest change if that change is too small.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })

@@ -34,10 +34,10 @@ pub struct History {
     pub series: Vec<Series>,
 }
 
-/// Minimum length of a series with change points: too few values say nothing about noise.
+/// Minimum length of a series in which change points are searched, because too few values say nothing about noise.
 const FEWEST: usize = 4;
 
-/// Maximum nesting depth of listed modules; the time of deeper modules is included in the enclosing ones.
+/// Maximum nesting depth of listed modules; the time of deeper modules is included in the enclosing modules.
 const DEEPEST: usize = 4;
 
 impl History {
@@ -71,7 +71,7 @@ impl History {
         Ok(History::of(&baselines, search))
     }
 
-    /// All change points: first those of whole steps, then those of modules, phases and categories.
+    /// All change points: change points of whole steps first, then change points of modules, phases and categories.
     /// Both groups are sorted by descending size.
     pub fn changes(&self) -> Vec<(&Series, &ChangePoint)> {
         let mut changes: Vec<(&Series, &ChangePoint)> = self

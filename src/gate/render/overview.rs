@@ -35,8 +35,8 @@ impl Recording {
             yes(self.setup.has_shapes, "shapes"),
             match self.setup.captured {
                 Captured::No => None,
-                Captured::Partly => Some("captures of some graph launches"),
-                Captured::Wholly => Some("captures of its graphs"),
+                Captured::Partly => Some("captures for some graph launches"),
+                Captured::Wholly => Some("captures for all graph launches"),
             },
         ]
         .into_iter()

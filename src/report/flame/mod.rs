@@ -1,8 +1,7 @@
 //! Writes `folded.txt` and `flamegraph.svg`: attributed time by host stack, for both sides.
 //!
-//! A line of the folded file is a stack with `;` between its calls, followed by the baseline's time
-//! and the candidate's time in ns. `flamegraph.pl`, inferno and speedscope read this format as a
-//! differential profile.
+//! Each line in the folded file is a stack with `;` between its calls, followed by the baseline time and the candidate
+//! time in ns. `flamegraph.pl`, inferno and speedscope read this format as a differential profile.
 
 mod stack_tree;
 

@@ -12,7 +12,7 @@ use crate::trace::Nanos;
 /// a chart add up to the total.
 const GROUPS: usize = 16;
 
-/// The attributed events, grouped by one facet.
+/// The attributed events grouped by one facet.
 pub(super) struct Chart {
     pub(super) key: &'static str,
     pub(super) title: &'static str,

@@ -37,7 +37,7 @@ fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     first_pair(analysis).unwrap_or_else(|| PerSide::from_fn(|side| first(analysis, side)))
 }
 
-/// Start times of the baseline's earliest matched call and of its counterpart.
+/// Start times of the baseline's earliest matched call and of that call's counterpart.
 fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
     let start = |side: Side, call| {
         let tree = analysis.tree(side);

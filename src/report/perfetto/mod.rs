@@ -2,9 +2,8 @@
 //!
 //! The traces are shifted so that their first matched steps (or their first matched calls, if there
 //! are no steps) start at the same time. Every slice contains its uid, the uid of its counterpart,
-//! and its change. Arrows connect the calls with the largest differences between the sides, and
-//! launches with their GPU events. The steps of each side have a separate track; annotations are on
-//! the tracks of their threads.
+//! and its change. Arrows connect matched calls with the largest time differences, and connect launches to their GPU
+//! events. The steps of each side have a separate track; annotations are on the tracks of their threads.
 
 mod arrows;
 mod clock;
@@ -32,7 +31,7 @@ pub(super) fn write(
     options: &ReportOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // The gzip header contains no name and no time, so the same input gives the same bytes.
+    // The gzip header contains no file name and no timestamp, so the same input gives the same bytes.
     let packed = GzBuilder::new().write(out, Compression::fast());
     let mut out = io::BufWriter::with_capacity(1 << 16, packed);
     write_json(analysis, options.perfetto_slices, &mut out)?;

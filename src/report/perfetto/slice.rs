@@ -55,7 +55,7 @@ pub(super) struct Slices<'a> {
 }
 
 impl<'d> Slices<'d> {
-    /// The slice of a call; `None` for roots of the tree.
+    /// The slice for a call; `None` for the tree's roots.
     pub(super) fn slice(&self, id: MergedId, side: Side, call: CallId) -> Option<Slice<'d>> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();

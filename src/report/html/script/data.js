@@ -40,8 +40,7 @@ function uidsOf(steps) {
   return Int32Array.from(steps, (step) => (step ? (last += step) : -1));
 }
 
-// The times at which a side's GPU events start and were launched, in units of 0.1 µs, by node; -1
-// if the launch is unknown.
+// The start and launch times of a side's GPU events, in units of 0.1 µs, by node; -1 if the launch is unknown.
 const gpuTimes = [null, null];
 function gpuTimesOf(side) {
   if (gpuTimes[side - 1]) return gpuTimes[side - 1];
@@ -150,7 +149,7 @@ function positionOf(id) {
   return tree.id[low] === id ? low : -1;
 }
 
-// The name of a node; `a | b` if it was renamed.
+// The name of a node; `a | b` if the node was renamed.
 function nodeName(at) {
   return page.texts[tree.name[at]];
 }

@@ -1,4 +1,4 @@
-// Helpers that turn values into text and page elements. Names from traces are only ever inserted as
+// Helpers that turn values into strings and page elements. Names from traces are only ever inserted as
 // text nodes.
 
 // Creates an element with properties (class, dataset, on…, aria-…) and children (elements or text).

@@ -33,7 +33,7 @@ function nodeTags(at) {
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
 
-// For each graph launch, the uids of its captured calls start at a fixed number.
+// The uids of the captured calls below a graph launch start at a fixed number.
 function capturedRange(side, uid) {
   return page.captured[side - 1].findLast(([first]) => uid >= first);
 }
@@ -81,7 +81,7 @@ function fill(box, at, limit) {
   box.append(...children.slice(made, limit).map(branch));
   if (rest > 0) {
     const more = () => fill(box, at, limit + 5 * CHILDREN_SHOWN);
-    // A tree element may contain only tree items, so the button has that role.
+    // An element with the role `tree` may contain only tree items, so the button has the role `treeitem`.
     box.append(element("button", { type: "button", role: "treeitem", class: "show-more", onclick: more }, `${rest} more calls`));
   }
 }
@@ -198,7 +198,7 @@ function showInTree(at) {
   reveal(at);
 }
 
-// Finds the next node, after the current node, that matches the text or path query.
+// Finds the next node, after the current node, that matches the search string or path query.
 const lowerNames = new Map();
 function lowerName(at) {
   const text = tree.name[at];
@@ -213,7 +213,7 @@ function findNext(text) {
   if (foundText !== text) {
     foundText = text;
     const wanted = text.toLowerCase();
-    // Each distinct name is compared with the text only once.
+    // Each distinct name is compared with the search string only once.
     const fits = new Uint8Array(page.texts.length);
     if (!search.nodes && !search.error) page.texts.forEach((name, at) => { fits[at] = name.toLowerCase().includes(wanted) ? 1 : 0; });
     foundList = search.nodes ? search.nodes.list : [];

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of threads, and of streams, that are shown per side.
+/// Maximum number of threads, and maximum number of streams, shown per side.
 const LANES: usize = 6;
 /// Maximum number of rows in a lane. Calls that are nested more deeply are drawn in the last row.
 const ROWS: usize = 24;

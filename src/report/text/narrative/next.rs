@@ -67,7 +67,7 @@ fn diff(analysis: &Analysis) -> String {
     }
 }
 
-/// The files of a side, with the median run first.
+/// The files on one side, with the median run first.
 fn runs_of(analysis: &Analysis, side: Side) -> String {
     let median = analysis.tree(side).trace().source();
     let others = analysis.runs(side).iter().map(|run| run.name.as_str());
