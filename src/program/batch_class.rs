@@ -5,8 +5,8 @@
 //! decode of 30 requests                      decode, at most 32 requests
 //! 9 prompts of 8155 tokens and 37 decodes    mixed, at most 8192 tokens
 //! ```
-//! An engine rarely runs two batches of exactly the same size. Batches of one class do about the
-//! same work, so their steps can be compared.
+//! An engine rarely runs two batches of exactly the same size. Batches in the same class do about
+//! the same work, so their steps can be compared.
 
 use super::phase::Phase;
 use super::steps::StepSpan;

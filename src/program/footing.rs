@@ -79,7 +79,7 @@ impl Footing {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// Recordings of one side are damaged. The two numbers count the damaged runs and all runs.
+    /// Recordings on one side are damaged. The two numbers count the damaged runs and all runs.
     Damaged(Side, Damage, usize, usize),
     /// One side has no call in its steps.
     NoCalls(Side),
@@ -91,7 +91,7 @@ pub enum Obstacle {
     OtherDevice(PerSide<String>),
     /// The sides have different numbers of ranks.
     OtherRanks(PerSide<u64>),
-    /// The sides ran different programs; the text says how the difference was detected.
+    /// The sides ran different programs; the string says how the difference was detected.
     OtherProgram(String),
     /// The sides differ too much in the fraction of GPU time whose launch is in the trace.
     LaunchesMissing(PerSide<f64>),
@@ -169,8 +169,8 @@ impl Obstacle {
         }
     }
 
-    /// The codes that a rule file may tolerate: all obstacles except that one side has no
-    /// measurement at all.
+    /// The obstacle codes that a rule file may tolerate: all codes except the code for a side
+    /// without any measurement.
     pub const TOLERABLE: [&str; 20] = [
         "cut_off",
         "corrupt",

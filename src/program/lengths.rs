@@ -9,7 +9,7 @@
 
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
-/// Sums over the requests of one forward pass, separately for prompts and for generation.
+/// Sums over the requests in one forward pass, separately for prompts and for generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     /// Number of query tokens, for prompts and for generation.

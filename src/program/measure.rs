@@ -90,7 +90,7 @@ fn ops_below(tree: &CallTree, op: CallId) -> u64 {
 }
 
 /// Self time of an op: its duration without the ops below it. Python frames between two ops count
-/// as part of the upper op.
+/// as part of the enclosing op.
 fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     if let Some(time) = tree.crowded_self_time(op) {
         return time;

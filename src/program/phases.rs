@@ -1,8 +1,8 @@
 //! Determines the phase of every call: what the program was doing when it made the call.
 //!
-//! The innermost annotation or backward op at the call's start, on the call's own thread, decides.
-//! Links from forward to backward ops count only for calls without an annotation and without a
-//! backward op:
+//! The phase comes from the innermost annotation or backward op on the call's own thread when the
+//! call starts. Links from forward to backward ops count only for calls without an annotation and
+//! without a backward op:
 //!
 //! ```text
 //! an annotation around it          what the annotation says (see `annotations`)
@@ -69,7 +69,7 @@ impl Known {
     const NOTHING: Known = Known { said: None, led_to_backward: false };
 }
 
-/// The parts of a trace that indicate phases.
+/// The data in a trace that indicates phases.
 struct Evidence {
     annotated: Vec<Innermost>,
     /// Whether the call is a forward op, or a module around one, that led to a backward op.
@@ -94,7 +94,8 @@ impl Evidence {
         }
     }
 
-    /// Whether nothing in the trace indicates a phase, as usual for inference without annotations.
+    /// Whether nothing in the trace indicates a phase, as is usual for inference without
+    /// annotations.
     fn is_none(&self) -> bool {
         let says_nothing = |thread: &Innermost| thread.changes.is_empty();
         self.annotated.iter().all(says_nothing)

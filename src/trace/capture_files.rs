@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the folder next to a trace that is searched for its captures.
+/// Name of the folder next to a trace that is searched for captures.
 pub const CAPTURE_FOLDER: &str = "capture_traces";
 const DETAILS: &str = "execution_details.json";
 

@@ -9,7 +9,7 @@ use super::time::Nanos;
 const BLOCK: usize = 64;
 
 /// A column of numbers, each stored as its distance `D` from the first number of its block. A
-/// stored uid takes two bytes instead of four, and a stored time takes four instead of eight.
+/// stored uid takes two bytes instead of four, and a stored time takes four bytes instead of eight.
 /// Numbers whose distance does not fit into `D` are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Near<T, D> {

@@ -1,10 +1,11 @@
 //! Finds the GPU events that each host call launched.
 //!
-//! GPU events are linked to launches by `correlation`, which a GPU event shares with the runtime
-//! call that launched it, and a graph launch with all its kernels. The correlations 0 and -1 (RCCL)
-//! link nothing. In traces of torch 1.12 to 2.2, `External id` repeats the correlation and refers
-//! to the wrong op. So `External id` is used only if the trace has no runtime calls, the id differs
-//! from the correlation, and the op starts before its GPU event.
+//! GPU events are linked to launches by `correlation`: a GPU event has the same correlation as the
+//! runtime call that launched the event, and all kernels in a graph have the same correlation as
+//! the graph launch. The correlations 0 and -1 (RCCL) link nothing. In traces of torch 1.12 to 2.2,
+//! `External id` repeats the correlation and refers to the wrong op. So `External id` is used only
+//! if the trace has no runtime calls, the id differs from the correlation, and the op starts before
+//! its GPU event.
 
 use crate::trace::{Category, EventId, Notes, Trace};
 use rustc_hash::FxHashMap;
@@ -60,7 +61,7 @@ pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
     launched
 }
 
-/// Host calls, indexed by the ids with which GPU events refer to them.
+/// Host calls, indexed by the ids that GPU events use to refer to host calls.
 struct Launchers {
     calls: FxHashMap<i64, EventId>,
     by_external_id: bool,

@@ -24,7 +24,7 @@ pub struct ModuleName<'n> {
 }
 
 impl<'n> ModuleName<'n> {
-    /// Parses the name of a call; returns `None` if it is not a module call.
+    /// Parses the name of a call; returns `None` if the call is not a module call.
     pub fn of(name: &'n str) -> Option<ModuleName<'n>> {
         name.strip_prefix(PREFIX).map(ModuleName::of_instance)
     }

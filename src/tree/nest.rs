@@ -164,8 +164,8 @@ impl<'a> Planter<'a> {
         self.plant_captured(event);
     }
 
-    /// If an open call is at the deepest allowed level, closes it, so the next call becomes its
-    /// sibling.
+    /// If an open call is at the deepest allowed level, closes that call, so the next call becomes
+    /// a sibling.
     fn leave_the_deepest_level(&mut self) {
         if self.stack.len() <= DEEPEST {
             return;

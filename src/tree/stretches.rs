@@ -1,6 +1,6 @@
-//! Stores a column with long runs of equal values, each run only once. For steps, layers and
-//! modules, runs of equal values are long, because each of them contains many calls and a large
-//! trace has millions of calls.
+//! Stores a column with long runs of equal values, so that each run is stored only once. For steps,
+//! layers and modules, runs of equal values are long, because each of them contains many calls and
+//! a large trace has millions of calls.
 
 use std::ops::Range;
 

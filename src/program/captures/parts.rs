@@ -56,8 +56,8 @@ impl<'n> Parts<'n> {
     }
 }
 
-/// Synthetic capture traces of the program parts that kernels name, for replays without a capture.
-/// Each distinct sequence of program parts gets one trace.
+/// Synthetic capture traces that contain the program parts named by kernels, for replays without a
+/// recorded capture. Each distinct sequence of program parts gets one trace.
 pub(super) struct PartTraces {
     /// Number of recorded capture traces, which precede the synthetic traces in the list of
     /// sources.

@@ -18,7 +18,7 @@ pub enum CaptureSource {
     /// The folder `capture_traces` next to the trace, if there is one.
     #[default]
     Beside,
-    /// Files, and folders of files.
+    /// Capture files, and folders that contain capture files.
     Files(Vec<PathBuf>),
     /// Traces that are already in memory.
     Traces(Vec<Arc<Trace>>),
@@ -26,8 +26,7 @@ pub enum CaptureSource {
     Nowhere,
 }
 
-/// The notes of a tree that report a useless capture. Notes about useless captures are errors if
-/// `--strict` is given.
+/// Codes of the notes about captures that cannot be used. With `--strict`, these notes are errors.
 const USELESS: [&str; 6] = [
     "CAPTURE_UNREADABLE",
     "CAPTURE_WITHOUT_GRAPH",
@@ -42,8 +41,9 @@ impl CaptureSource {
     /// If the trace contains no graph launch, no capture file is read.
     ///
     /// # Errors
-    /// Fails if a file or folder given by the user cannot be read. An unreadable folder that was
-    /// merely found next to the trace only causes a note, except with [`ReadOptions::strict`].
+    /// Fails if a file or folder given by the user cannot be read. If the folder was not given by
+    /// the user but found next to the trace, a read error only causes a note, except with
+    /// [`ReadOptions::strict`].
     pub fn open(
         &self,
         trace: &Arc<Trace>,
@@ -118,8 +118,8 @@ impl Captures {
         Ok(())
     }
 
-    /// Returns the tree with captured calls and with the program parts that the kernels of graphs
-    /// name. If the source is [`CaptureSource::Nowhere`], the tree is unchanged.
+    /// Returns the tree with captured calls and with the program parts that graph kernels name. If
+    /// the source is [`CaptureSource::Nowhere`], the tree is unchanged.
     ///
     /// # Errors
     /// Fails if `reading` is strict and a capture could not be used.
@@ -140,10 +140,10 @@ impl Captures {
         Ok(tree)
     }
 
-    /// Turns a note about a useless capture into an error.
+    /// Turns a note about an unusable capture into an error.
     ///
     /// # Errors
-    /// Fails if the tree has a note about a useless capture.
+    /// Fails if the tree has a note about an unusable capture.
     fn strictly(tree: &CallTree) -> Result<()> {
         match USELESS.iter().find_map(|code| tree.notes().get(code)) {
             None => Ok(()),

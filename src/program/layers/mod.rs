@@ -25,9 +25,9 @@ use stacks::Found;
 /// The kind of layers in a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StackKind {
-    /// Sibling modules of one class.
+    /// Sibling modules of the same class.
     Modules,
-    /// Parts of a graph replay's kernel sequence that repeat.
+    /// Repeated parts of a graph replay's kernel sequence.
     Graph,
 }
 
@@ -149,7 +149,7 @@ impl Layers {
     }
 }
 
-/// Marks a call that is in no layer.
+/// Marks a call outside of all layers.
 const IN_NONE: u32 = u32::MAX;
 
 /// Adds the layers to `places`, and returns the index of each call's layer in `places`.
@@ -245,7 +245,7 @@ impl Extents {
         extents
     }
 
-    /// The position of a call that is in no layer.
+    /// The position of a call outside of all layers.
     fn place(&self, tree: &CallTree, steps: &Steps, call: CallId) -> LayerPlace {
         let Some(whole) = self.whole else { return LayerPlace::NoLayers };
         let host = match tree.kind(call) {

@@ -64,8 +64,8 @@ fn anchored(kernels: &[u32]) -> Part {
     for (at, &kernel) in kernels.iter().enumerate() {
         positions.entry(kernel).or_default().push(at);
     }
-    // Anchors are sorted by position, so that of equally good anchors, the earliest marks the start
-    // of a layer.
+    // Anchors are sorted by position, so the earliest of several equally good anchors marks the
+    // start of a layer.
     let mut places: Vec<Vec<usize>> = positions.into_values().collect();
     places.retain(|starts| starts.len() >= FEWEST_LAYERS);
     places.sort_unstable();
@@ -214,8 +214,8 @@ mod tests {
             found
         };
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4], 4));
-        // Two layers with three of four kernels in common are different; two with four of five in
-        // common are similar.
+        // Layers that share three of four kernels are different; layers that share four of five
+        // kernels are similar.
         assert!(unlike(&[1, 2, 3, 1, 2, 3, 4], 3));
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4, 5], 4));
         // Kernel counts matter, not only names.

@@ -31,7 +31,7 @@ const FAIR_SHARE: i64 = 20;
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) stack: Stack,
-    /// (layer, module call) for modules, (layer, GPU event) for graphs.
+    /// Pairs of (layer, module call) for modules, or of (layer, GPU event) for graphs.
     pub(super) members: Vec<(u32, CallId)>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn of_modules(tree: &CallTree, measure: Measure) -> Vec<Found> {
 struct Sums {
     accounted: Vec<CallId>,
     /// For each measured call, the total time of the measured calls before it; the last entry is
-    /// the total of all.
+    /// the total.
     time_before: Vec<Nanos>,
     /// All module calls, in preorder.
     modules: Vec<CallId>,
@@ -176,7 +176,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     groups.into_iter().enumerate().filter_map(is_chosen).collect()
 }
 
-/// Pairs of groups of which one is nested in the other, found by walking up from each call.
+/// Pairs of groups in which one group is nested in the other, found by walking up from each call.
 struct Nesting {
     /// (inner, outer).
     pairs: FxHashSet<(usize, usize)>,

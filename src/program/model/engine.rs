@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// is recognized.
 struct Engine {
     name: &'static str,
-    /// The engine's annotations start with the first text and contain the second.
+    /// The engine's annotations start with the first string and contain the second string.
     annotations: &'static [(&'static str, &'static str)],
     frames: &'static [&'static str],
     ops: &'static [&'static str],

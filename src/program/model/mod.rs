@@ -41,7 +41,7 @@ pub enum Architecture {
     Transformer,
     /// Convolutions without attention.
     Convolutional,
-    /// Cells that are called step by step.
+    /// Recurrent cells that are called once per time step.
     Recurrent,
 }
 

@@ -50,7 +50,7 @@ impl Address {
     /// Resolves a path that is an address.
     ///
     /// # Errors
-    /// Fails if the path is not an address, or if there are no credentials for it.
+    /// Fails if the path is not an address, or if there are no credentials for the address.
     pub(super) fn of(path: &Path) -> Result<Address> {
         let wrong = |why: String| {
             Error::new(ErrorKind::Usage, path, why).remedy("use the form s3://BUCKET/FOLDER/FILE")

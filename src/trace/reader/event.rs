@@ -316,7 +316,7 @@ fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
     true
 }
 
-/// Stores a number, which may be written in quotes; ignores `null` and an empty text.
+/// Stores a number, which may be written in quotes; ignores `null` and an empty string.
 #[inline]
 fn number<T>(value: Value<'_>, parse: impl Fn(&[u8]) -> Option<T>, field: &mut Option<T>) -> bool {
     match value {

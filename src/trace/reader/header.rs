@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 const OPTIONS: [&[u8]; 5] =
     [b"record_shapes", b"with_stack", b"with_modules", b"profile_memory", b"with_flops"];
 
-/// Keys of versions that profilers write or that users add.
+/// Version keys that profilers write or that users add.
 const VERSIONS: [&[u8]; 22] = [
     b"cann_version",
     b"cublas_version",
@@ -124,7 +124,7 @@ fn set_version(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     true
 }
 
-/// Whether a text begins with a digit and has only short components, such as
+/// Whether a string begins with a digit and has only short components, such as
 /// `2.6.0.dev20241112+cu124` or `12040`.
 fn is_version(text: &[u8]) -> bool {
     let is_separator = |byte: &u8| b".+-_".contains(byte);

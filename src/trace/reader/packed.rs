@@ -42,7 +42,7 @@ impl<'a> Packed<'a> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// The next byte of the file; `None` at its end.
+    /// The next byte of the file; `None` at the end of the file.
     ///
     /// # Errors
     /// Fails if reading fails.

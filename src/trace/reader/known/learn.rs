@@ -11,7 +11,7 @@ const MAX_LENGTH: usize = 512;
 /// Maximum number of steps that are remembered as followers of a step.
 const MAX_AFTER: usize = 16;
 
-/// An event whose steps are being learned, up to its first irregularity.
+/// An event whose steps are being learned, up to the first irregularity in the event.
 struct Lesson<'a, 'k> {
     known: &'k mut Known,
     text: &'a [u8],

@@ -21,7 +21,7 @@ use rewrite::{Quotes, rewritten};
 /// Maximum number of bytes of an event that are examined.
 const REACH: usize = 64 * 1024;
 
-/// Number of bytes at the start of an event in which its phase is searched for.
+/// Number of bytes at the start of an event that are searched for the phase key.
 const PHASE_REACH: usize = 4 * 1024;
 
 /// The key of the phase, which every event has.
@@ -80,7 +80,7 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
 
 /// Position of the next event. If there is no event, returns the position from which `text` must be
 /// kept, so an event can be recognized when more text follows (not `at_end`): the text before a `{`
-/// shows whether it is the value of a key.
+/// shows whether the object is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -145,7 +145,7 @@ pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
 
-/// Number of events in a text that cannot be read, as far as they can be counted, but at least one.
+/// Number of events in unreadable text, as far as the events can be counted; at least 1.
 pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }
@@ -166,8 +166,8 @@ pub(super) fn escaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     rewritten(reach, Quotes::Unescaped).or_else(|| rewritten(reach, Quotes::All))
 }
 
-/// Whether the `{` at `at` starts an event: it is not the value of a key, it has a phase, and its
-/// first key is a key of events. Returns `None` if the text ends too early to decide.
+/// Whether the `{` at `at` starts an event. An event is not the value of a key, has a phase, and
+/// begins with a key that events have. Returns `None` if the text ends too early to decide.
 pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     if text[..at].trim_ascii_end().last() == Some(&b':') {
         return Some(false);
