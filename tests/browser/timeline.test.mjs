@@ -102,7 +102,7 @@ test("buttons zoom and move, and all shows the whole step", async () => {
   assert.ok((await range(page))[0] < later[0]);
   await press("zoom out");
   await press("zoom in");
-  await press("all of the step");
+  await press("show the whole step");
   assert.deepEqual(await range(page), whole);
   await page.close();
 });
@@ -180,7 +180,7 @@ test("dragging moves, the wheel zooms where the pointer is, and scrolls the page
   await page.keyboard.up("Shift");
   await page.waitForFunction((from) => timelineRange()[0] > from, zoomed[0]);
   assert.equal(await page.evaluate(() => scrollY), scrolled);
-  await page.click('#timeline-controls [aria-label="all of the step"]');
+  await page.click('#timeline-controls [aria-label="show the whole step"]');
   const top = await page.locator("#timeline-view").boundingBox();
   await page.mouse.move(top.x + 600, Math.max(top.y, 0) + 60);
   const from = await page.evaluate(() => scrollY);

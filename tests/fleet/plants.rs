@@ -129,7 +129,7 @@ fn plan_map_and_reduce_write_the_bytes_of_run_and_compare_no_pair_twice() {
     fs::write(shard.path(), &bytes[..bytes.len() / 2]).expect("half a shard");
     let output = fleet(&["map", plan, "-o", parts]);
     assert!(
-        told(&output).contains("62 pairs compared, 1 skipped because of an existing shard"),
+        told(&output).contains("62 pairs compared, 1 skipped (shard exists)"),
         "{}",
         told(&output)
     );

@@ -1,4 +1,4 @@
-//! Tests inputs that `model-diff` rejects: each error names the file, the position and the remedy.
+//! Tests inputs that `model-diff` rejects: each error must name the file, the position and the remedy.
 
 use tracetree::model::{
     ForwardPasses, ModelTrace, Outcome, Profile, Scenario, scenarios_from_bytes,
@@ -13,7 +13,7 @@ fn profile_error(text: &str) -> Error {
     Profile::from_bytes(text.as_bytes(), "p.csv").expect_err(text)
 }
 
-/// The text of an error, which must be one line that starts with the file and ends with a remedy.
+/// The text of an error, which must be one line that begins with the file name and ends with a remedy.
 fn shown(error: &Error) -> String {
     let text = error.to_string();
     assert!(text.starts_with(&error.path().expect("a file").display().to_string()), "{text}");

@@ -1,4 +1,4 @@
-"""Tests a fleet on a store that throttles, fails, truncates responses and stalls: each pair must be compared or reported."""
+"""Tests a fleet on a faulty store (throttling, failures, truncation, stalls): each pair is compared or reported."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_missing_shards_are_no_success(fleet: Storage) -> None:
 
 
 class Chaos:
-    """Makes a fifth of all requests fail, at most twice in a row for each key; the same seed causes the same failures."""
+    """Makes a fifth of all requests fail, at most twice in a row per key; the same seed causes the same failures."""
 
     def __init__(self, seed: int, stalls: int = 0) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
