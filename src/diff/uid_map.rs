@@ -16,7 +16,7 @@ pub struct UidPair {
     pub relation: Relation,
     /// The confidence of the match; `None` if the event has no counterpart.
     pub confidence: Option<Confidence>,
-    /// The node of the region that contains or replaced the event.
+    /// The node of the compiled region that contains or replaced the event.
     pub region: Option<MergedId>,
 }
 
@@ -61,7 +61,7 @@ impl TraceDiff {
         }
     }
 
-    /// The uid that corresponds to `uid` of `side` in the opposite trace.
+    /// The uid in the opposite trace that corresponds to `uid` on `side`.
     ///
     /// Returns `None` if the event has no counterpart or is not part of the tree.
     ///

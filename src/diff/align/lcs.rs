@@ -2,9 +2,9 @@
 //!
 //! Lists of moderate length are solved 64 cells at a time. In the table of lengths `L(i, j)`, the length increases by 0
 //! or 1 from column to column, so one bit per column describes a row: the bit is 0 where the length increases. If `V`
-//! is a row and `M` marks the columns that contain the token of the next row, the next row is `(V + (V & M)) | (V &
-//! !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*, 2004). All rows are kept, and the matches are found by
-//! tracing back through the rows.
+//! is a row and `M` marks the columns that contain the token of the next row, then the next row is
+//! `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*, 2004). All rows are kept, and
+//! the matches are found by tracing back through the rows.
 //!
 //! Longer lists are solved match by match if their tokens are rare (Hunt and Szymanski, *A fast algorithm for computing
 //! longest common subsequences*, 1977). For each length, the algorithm keeps the common subsequence that ends earliest.
