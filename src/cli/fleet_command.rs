@@ -265,7 +265,7 @@ fn compare(plan: &Plan, output: &Path, console: &mut Console) -> Result<Lost> {
     drop(counter);
     let there = there.into_inner();
     let compared = counted((plan.pairs.len() - there) as u64, "pair");
-    console.say(&format!("{compared} compared, {there} skipped because their shards exist"));
+    console.say(&format!("{compared} compared, {there} skipped (shard exists)"));
     Ok(lost)
 }
 

@@ -187,10 +187,13 @@ pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> Str
     line("in rows that both sides have", |totals| totals.paired);
     line("only on this side", |totals| totals.one_sided);
     line("launch not in trace", |totals| totals.unlinked);
-    let exact = if summary.account_is_exact { "exactly" } else { "**not exactly**" };
+    let exact = match summary.account_is_exact {
+        true => "add up exactly",
+        false => "**do not** add up exactly",
+    };
     let _ = writeln!(
         text,
-        "\nRows: {}. The rows add up {exact} to {} and {} events. Points of difference: {}.",
+        "\nRows: {}. The rows {exact} to {} and {} events. Points of difference: {}.",
         analysis.rows().len(),
         summary.trace1.accounted_events,
         summary.trace2.accounted_events,

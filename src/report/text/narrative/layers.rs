@@ -277,7 +277,7 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
         (
             changes.overlap(),
             format!(
-                "The {device} waits {overlap} at calls where the host is not {slower}: host and device overlap {less}"
+                "The {device} waits {overlap} although the host is not {slower}: host and device overlap {less}"
             ),
         ),
         (changes.unexplained(), "Work without a known call".to_owned()),
