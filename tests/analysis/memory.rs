@@ -398,9 +398,9 @@ fn leaks(kept: PerSide<i64>) -> Vec<String> {
 
 #[test]
 fn a_planted_leak_is_found_with_its_op() {
-    let grows = "Live memory of gpu 0 grows by 64 B per step: 64 B in aten::mm";
-    let no_longer = "Live memory of gpu 0 no longer grows by 64 B per step: 64 B in aten::mm";
-    let faster = "Live memory of gpu 0 grows by 128 B instead of 64 B per step: 128 B in aten::mm";
+    let grows = "Live memory on gpu 0 grows by 64 B per step: 64 B in aten::mm";
+    let no_longer = "Live memory on gpu 0 no longer grows by 64 B per step: 64 B in aten::mm";
+    let faster = "Live memory on gpu 0 grows by 128 B instead of 64 B per step: 128 B in aten::mm";
     assert_eq!(leaks(PerSide::new(0, 64)), [grows]);
     assert_eq!(leaks(PerSide::new(64, 0)), [no_longer]);
     assert_eq!(leaks(PerSide::new(64, 128)), [faster]);
@@ -434,9 +434,9 @@ fn the_recorded_leak_is_found_with_its_rate() {
         })
     };
     let [grows] = &leaks("base", "leak")[..] else { panic!("one leak") };
-    assert!(grows.starts_with("Live memory of gpu 0 grows by 275.6 MB per step: 88.1 MB in "));
+    assert!(grows.starts_with("Live memory on gpu 0 grows by 275.6 MB per step: 88.1 MB in "));
     let [no_longer] = &leaks("leak", "base")[..] else { panic!("one leak") };
-    assert!(no_longer.starts_with("Live memory of gpu 0 no longer grows by 275.6 MB per step: "));
+    assert!(no_longer.starts_with("Live memory on gpu 0 no longer grows by 275.6 MB per step: "));
     for other in ["again", "batch", "checkpoint", "empty_cache", "fragments"] {
         assert!(leaks("base", other).is_empty(), "{other}");
     }

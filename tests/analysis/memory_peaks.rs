@@ -96,11 +96,11 @@ fn exchanged_sides_exchange_the_live_sets() {
 
 #[test]
 fn a_peak_that_moves_is_a_change_with_its_ops() {
-    let sentence = "Peak memory of gpu 0 is 569.2 MB instead of 758.1 MB: −88.1 MB in aten::addmm, −50.3 MB in \
+    let sentence = "Peak memory on gpu 0 is 569.2 MB instead of 758.1 MB: −88.1 MB in aten::addmm, −50.3 MB in \
                     aten::gelu, −38.4 MB in aten::empty";
     assert_eq!(of_files("base", "checkpoint"), [(ChangeKind::Memory, sentence.to_owned())]);
     let fragments =
-        "Peak memory of gpu 0 is 1.2 GB instead of 758.1 MB: +483.0 MB live before the recording";
+        "Peak memory on gpu 0 is 1.2 GB instead of 758.1 MB: +483.0 MB live before the recording";
     assert_eq!(of_files("base", "fragments"), [(ChangeKind::Memory, fragments.to_owned())]);
     assert_eq!(of_files("base", "again"), []);
 }
@@ -181,7 +181,7 @@ fn a_planted_workspace_is_found_with_its_op() {
     let texts = PerSide::new(made(0, 400_000_000, 1), made(40_000_000, 400_000_000, 1));
     compare_texts(&texts, |analysis| {
         let found = told(analysis);
-        let peak = "Peak memory of gpu 0 is 180.0 MB instead of 140.0 MB: +40.0 MB in aten::mm";
+        let peak = "Peak memory on gpu 0 is 180.0 MB instead of 140.0 MB: +40.0 MB in aten::mm";
         let workspace = "aten::mm allocates 40.0 MB in 1 temporary block instead of no temporary blocks per step on gpu \
                          0 for the same tensors";
         let expected =

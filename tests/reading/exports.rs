@@ -119,7 +119,7 @@ fn layers_of_different_windows_are_compared_by_their_number() {
         let note = checks.both.get("DIFFERENT_WINDOW").expect("a note").message.clone();
         // Each layer runs two kernels that take 200 µs plus the block number in µs, so the median of blocks 5 to 8
         // is 413 µs.
-        let expected = "(both contain 5–8); of the 4 layers in both, the median takes 0.413 ms";
+        let expected = "(both contain 5–8); the median of the 4 layers in both takes 0.413 ms";
         assert!(note.contains(windows) && note.contains(expected), "{note}");
         assert!(checks.both.get("DIFFERENT_MODEL").is_none() && !checks.is_comparable());
         for (module, partner) in modules(&analysis) {

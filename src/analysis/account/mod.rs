@@ -1,4 +1,4 @@
-//! Measured time of both traces, and a check that the attribution rows add up to it.
+//! Totals of the measured time of both traces, and a check that the attribution rows add up to these totals.
 
 mod rows;
 mod summaries;
@@ -33,7 +33,7 @@ pub struct Totals {
     pub unlinked: Nanos,
 }
 
-/// Totals of the measured events of both traces, and the sums over the attribution rows.
+/// Totals over the measured events of both traces, and sums over the attribution rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     /// Totals over the events of each trace, independent of the rows.
@@ -50,7 +50,7 @@ impl Account {
         }
     }
 
-    /// Whether the times of the rows add up exactly to the times of the events, on both sides.
+    /// Whether, on both sides, the times of the rows add up exactly to the total time of the measured events.
     pub fn is_exact(&self) -> bool {
         Side::BOTH.iter().all(|&side| self.rows[side] == self.totals[side].time)
     }
@@ -60,7 +60,7 @@ impl Account {
         self.totals.candidate.time - self.totals.baseline.time
     }
 
-    /// Measured time of the candidate / baseline; `None` unless both times are positive.
+    /// Ratio of the measured times, candidate / baseline; `None` unless both times are positive.
     pub fn ratio(&self) -> Option<f64> {
         self.totals.map(|totals| totals.time).ratio()
     }

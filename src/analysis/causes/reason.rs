@@ -36,7 +36,7 @@ pub enum Reason {
     Latency,
     /// The device waited although work was queued.
     Queue,
-    /// No GPU work ran until the window ended.
+    /// The device was idle from the last GPU event until the window ended.
     Tail,
     /// The device waited for work whose launch is not in the trace.
     Unknown,
@@ -45,7 +45,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All reasons, in the order of the documentation.
+    /// All reasons, in the order used in the documentation.
     pub const ALL: [Reason; 18] = [
         Reason::KernelSlower,
         Reason::KernelFaster,

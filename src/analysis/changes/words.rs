@@ -57,7 +57,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             let runs = if family.ends_with('s') { "run" } else { "runs" };
             let is_launch = sites.contains(" call");
             let same = if is_launch { "" } else { " for the same tensors" };
-            let other = format!("other kernels{same}");
+            let other = format!("different kernels{same}");
             format!("{family} {runs} {other} {sites}") + &switched(draft)
         }
         ChangeKind::Shapes => sizes(draft, &sites),
@@ -99,18 +99,23 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
         }
         ChangeKind::Arguments if draft.subject == TENSORS => {
             let is_added = draft.names.baseline.is_empty();
-            let verb = if is_added { "takes" } else { "no longer takes" };
+            let no_longer = if is_added { "" } else { "no longer " };
             let side = if is_added { Side::Candidate } else { Side::Baseline };
             let names: Vec<&str> =
                 draft.names[side].keys().take(NAMED).map(String::as_str).collect();
-            format!("{} {verb} an optional tensor, such as a bias, {sites}", names.join(", "))
+            let is = if names.len() > 1 { "are" } else { "is" };
+            let names = names.join(", ");
+            format!(
+                "{names} {is} {no_longer}called with an optional tensor, such as a bias, {sites}"
+            )
         }
         ChangeKind::Arguments => {
             let (one, two) = top_pair(draft);
             let op = first(&draft.names.baseline);
             let setting = draft.switched.as_ref().map(|switched| switched.name).or(draft.parameter);
             let setting = setting.map_or_else(String::new, |name| format!("{name} = "));
-            format!("{op} takes {setting}{} instead of {} {sites}", value(two), value(one))
+            let (one, two) = (value(one), value(two));
+            format!("{op} is called with {setting}{two} instead of {one} {sites}")
         }
         ChangeKind::InputPipeline => match workers(analysis) {
             Some(Side::Candidate) => "The data loader runs in worker processes".to_owned(),
@@ -158,7 +163,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
                 .collect();
             let per = per_step(scale, &suffix);
             format!(
-                "Only the {} takes memory from the driver: {}{per}",
+                "Only the {} calls the driver to allocate or free device memory: {}{per}",
                 side.word(),
                 calls.join(", ")
             )
@@ -188,13 +193,13 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             format!("Only the {} loads GPU code in the measured steps: {calls}", side.word())
         }
         ChangeKind::Recording if draft.subject == LAYERS => {
-            "The recordings contain other layers".to_owned()
+            "The recordings contain different layers".to_owned()
         }
         ChangeKind::Recording => recording(draft),
     }
 }
 
-/// Puts a space before `words`; returns an empty text if `words` is empty.
+/// Puts a space before `words`; returns an empty string if `words` is empty.
 fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }

@@ -1,9 +1,9 @@
-//! Computes the bytes that links carry for the message of a communication kernel.
+//! Computes how many bytes the links carry for a communication kernel's message.
 //!
-//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the
-//! whole message divided by the time. *Bus* bandwidth multiplies algorithm bandwidth by the minimum
-//! share of the message that every rank must send, which makes it comparable with the speed of a
-//! link for any number of ranks. Source: nccl-tests, PERFORMANCE.md.
+//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
+//! message divided by the time. *Bus* bandwidth multiplies algorithm bandwidth by the minimum share of the
+//! message that every rank must send, which makes bus bandwidth comparable with link speed for any number of
+//! ranks. Source: nccl-tests, PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input
@@ -34,7 +34,7 @@ pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     Some(Transfer { message: size, factor: factor(name, message.ranks)? })
 }
 
-/// The factor of a collective; `None` if the factor depends on the number of ranks, which was not recorded.
+/// The factor for a collective; `None` if the factor depends on the number of ranks, which was not recorded.
 fn factor(name: &str, ranks: u64) -> Option<f64> {
     let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
     let plain = plain.to_ascii_lowercase();
