@@ -9,7 +9,7 @@
 //! capture_32_DECODE, capture_8192_PIECEWISE                        graphs for a batch of 32, 8192
 //! ## forward ##, ## backward ##, ## optim ##, Optimizer.step#SGD   parts of training
 //! ```
-//! Annotations of unknown forms are ignored; their meaning is never guessed.
+//! Annotations in an unknown form are ignored; the meaning of an annotation is never guessed.
 
 use super::phase::Phase;
 use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
@@ -25,11 +25,11 @@ pub struct Annotation {
     pub start: Nanos,
     /// End time in ns, exclusive.
     pub end: Nanos,
-    /// What the annotation means.
+    /// The kind of activity that the annotation marks.
     pub meaning: Meaning,
 }
 
-/// The meaning of an annotation.
+/// The kind of activity that an annotation marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// `ProfilerStep#N`.
@@ -128,7 +128,7 @@ fn vllm_batch(name: &str) -> Option<Batch> {
     })
 }
 
-/// `N(K_…` or `N(sqK…`: N requests with K query tokens.
+/// Parses `N(K_…` or `N(sqK…`, which means N requests with K query tokens.
 struct Requests {
     count: u64,
     tokens: Option<u64>,

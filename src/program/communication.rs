@@ -1,4 +1,4 @@
-//! Decides which calls of a [`CallTree`] communicate with other ranks. Only this module decides
+//! Decides which calls in a [`CallTree`] communicate with other ranks. Only this module decides
 //! which calls count as communication.
 //!
 //! The launching op is checked first, because engines have their own collectives whose kernels have

@@ -4,8 +4,8 @@
 use super::Evidence;
 use std::fmt;
 
-/// Data that is missing from a recording, so that the recording shows less work or time than the
-/// program really took.
+/// Data that is missing from a recording, so that the recorded work or time is less than the actual
+/// work or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Damage {
@@ -23,7 +23,8 @@ pub enum Damage {
     UnknownEvents(u64, u64),
     /// Number of launches without a GPU event, and the total number of launches.
     LaunchesWithoutWork(u64, u64),
-    /// Launches without a GPU event, if all of them are the last launches of their threads.
+    /// Number of launches without a GPU event and the total number of launches, if only the last
+    /// launches on each thread have no GPU event.
     LaunchesAtEnd(u64, u64),
     /// Number of GPU events inside the window that have no launch, and the total number of GPU
     /// events.
@@ -263,8 +264,8 @@ mod tests {
     #[test]
     fn a_whole_recording_has_no_damage() {
         assert_eq!(told(|_| {}), [""; 0]);
-        // A few unlaunched or untimed GPU events occur in intact recordings, so they are not
-        // damage.
+        // A few unlaunched or untimed GPU events occur in intact recordings, so such events do not
+        // count as damage.
         assert_eq!(told(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
         assert_eq!(told(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
         assert_eq!(told(|e| e.unknown_events = 5), [""; 0]);

@@ -1,8 +1,8 @@
 //! Collects the [`Evidence`] of one run: what was measured, and how much is missing.
 //!
 //! The gate, `--fail-on`, the status of a pair in a fleet, the comparability check and the headline
-//! all use this evidence. Without it, a recording with lost kernels would look fast, because a
-//! kernel that was not recorded takes no time.
+//! all use this evidence. Without this evidence, a recording with lost kernels would look fast,
+//! because a kernel that was not recorded takes no time.
 //!
 //! Two properties of profilers make most losses visible. First, each kernel launch outside of a
 //! graph capture has its kernel in the trace: this is true of every launch in some 60 recordings

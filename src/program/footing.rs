@@ -23,7 +23,7 @@ pub struct Footing {
     pub vendor: String,
     /// Marketing names of the devices, without duplicates.
     pub devices: Vec<String>,
-    /// Number of processes; 1 if their number is not recorded.
+    /// Number of processes; 1 if the number is not recorded.
     pub world_size: u64,
     /// Whether GPU events were recorded.
     pub has_gpu: bool,
@@ -56,12 +56,13 @@ impl Footing {
         }
     }
 
-    /// Fraction of the GPU time whose launch is in the trace, in the run where it is lowest.
+    /// Fraction of the GPU time whose launch is in the trace, in the run with the lowest fraction.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// Fraction of the measured time launched outside of all steps, in the run where it is highest.
+    /// Fraction of the measured time launched outside of all steps, in the run with the highest
+    /// fraction.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
@@ -81,7 +82,7 @@ impl Footing {
 pub enum Obstacle {
     /// Recordings on one side are damaged. The two numbers count the damaged runs and all runs.
     Damaged(Side, Damage, usize, usize),
-    /// One side has no call in its steps.
+    /// One side has no calls in its steps.
     NoCalls(Side),
     /// One side has no GPU events, although the other side has some.
     NoGpuEvents(Side),
@@ -280,7 +281,7 @@ mod tests {
         }
     }
 
-    /// The obstacles to comparing an intact side with a modified one, in both directions.
+    /// The obstacles to comparing an intact side with a modified side, in both directions.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);

@@ -149,8 +149,8 @@ pub struct TraceInfo {
     pub notes: Vec<Note>,
 }
 
-/// Launches of captured graphs, and how many of their kernels were attributed to their launching
-/// ops.
+/// Number of captured graph launches, and how many of the launched kernels were attributed to the
+/// launching ops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapturedInfo {
     /// Number of graph launches with GPU events.
@@ -159,7 +159,7 @@ pub struct CapturedInfo {
     pub fitting: u64,
     /// Number of GPU events in all graph launches.
     pub kernels: u64,
-    /// Number of GPU events placed below the captured calls that launched them.
+    /// Number of GPU events placed below the captured call that launched the event.
     pub placed: u64,
     /// Number of GPU events placed below the program part named in the event, because no capture
     /// fits.

@@ -1,4 +1,4 @@
-//! Reads from the annotations of an inference engine how many tokens its attention processes.
+//! Reads from an inference engine's annotations how many tokens the attention processes.
 //!
 //! ```text
 //! execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)

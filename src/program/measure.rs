@@ -9,9 +9,9 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub enum Measure {
     /// The durations of kernels, copies and memsets.
     GpuTime,
-    /// The self time of ops: their duration without the ops below them. Host time is measured if
-    /// neither trace has GPU events. Python time between ops does not belong to any op and is not
-    /// measured.
+    /// The self time of ops, which is an op's duration without the ops below it. Host time is
+    /// measured if neither trace has GPU events. Python time between ops does not belong to any op
+    /// and is not measured.
     HostSelfTime,
 }
 

@@ -3,7 +3,7 @@
 //! Steps are the `ProfilerStep#N` annotations. Without such annotations, steps are the outermost
 //! batches of an inference engine. If there are no batches either, steps are the repeats of a call
 //! ([`RepeatDetection`]). GPU work belongs to the step in which it was *launched*, because kernels
-//! of one step often run while the host is already in the next.
+//! of one step often run while the host is already in the next step.
 //!
 //! If all steps are on one thread, they apply to the whole process: a call on any thread belongs to
 //! the step in which it starts, because the backward pass runs on its own thread. If several
@@ -82,7 +82,7 @@ impl Steps {
         Steps::annotated(tree, &annotations(tree.trace()), detection)
     }
 
-    /// Same as [`Steps::with_repeats`], for a trace whose annotations are already parsed.
+    /// Same as [`Steps::with_repeats`], but for a trace whose annotations are already parsed.
     pub(super) fn annotated(
         tree: &CallTree,
         annotations: &[Annotation],
@@ -141,7 +141,8 @@ impl Steps {
         self.spans.is_empty()
     }
 
-    /// The step in which a call was made. For a GPU event, the step in which it was launched.
+    /// The step in which a call was made. For a GPU event, the step in which the event was
+    /// launched.
     pub fn step(&self, call: CallId) -> Option<StepId> {
         self.of_calls.get(call.index()).flatten()
     }

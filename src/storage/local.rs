@@ -109,7 +109,7 @@ fn write_stream(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Rejects folders and links. Following a link would overwrite a file that the user did not name,
-/// and replacing the link would silently leave its target unchanged.
+/// and replacing the link would silently leave the link's target unchanged.
 fn refuse_folders_and_links(path: &Path) -> Result<()> {
     let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
     if data.is_symlink() {

@@ -30,7 +30,7 @@ pub(crate) struct Stored {
 
 /// A file or object that is being opened. The first bytes of an object have already been requested.
 pub(crate) enum Opening {
-    /// A local file, which is opened when it is read.
+    /// A local file, which is opened only when it is read.
     Local(PathBuf),
     Remote(Box<remote::Opening>),
 }
@@ -206,8 +206,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Atomically writes `bytes` to the file `path`: a temporary file with a unique name in the same
-/// folder is synced and renamed over `path`. If several processes write the same file, the last one
-/// wins. Devices, pipes and `/dev/stdout` are written to directly.
+/// folder is synced and renamed over `path`. If several processes write the same file, the last
+/// write wins. Devices, pipes and `/dev/stdout` are written to directly.
 ///
 /// # Errors
 /// Fails if the file cannot be written, if the folder is missing, or if `path` is a folder or a

@@ -32,8 +32,8 @@ struct Details {
 }
 
 impl CaptureFile {
-    /// Lists the capture files at `paths`. For a folder, all traces in it are listed, sorted by
-    /// name.
+    /// Lists the capture files at `paths`. For a folder, all traces in the folder are listed,
+    /// sorted by name.
     ///
     /// # Errors
     /// Fails if a folder cannot be read or contains no trace.

@@ -30,7 +30,7 @@ pub(crate) struct Graft {
     pub(crate) known: CapturedAs,
     /// The graph launch below which the calls are inserted.
     pub(crate) launch: EventId,
-    /// Index of the capture among those passed to [`Trace::with_captured`].
+    /// Index of the capture among the captures passed to [`Trace::with_captured`].
     pub(crate) source: u32,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
@@ -57,7 +57,7 @@ impl Trace {
         self.captured.get(event)
     }
 
-    /// Whether the event is a captured call, not one of the trace's own events.
+    /// Whether the event is a captured call rather than one of the trace's own events.
     pub fn is_captured(&self, event: EventId) -> bool {
         self.captured.first().is_some_and(|first| event >= first)
     }
@@ -146,7 +146,7 @@ impl Trace {
     }
 }
 
-/// A trace while captured calls are being added to it.
+/// A trace to which captured calls are being added.
 struct Grafting<'a> {
     trace: Trace,
     captures: &'a [&'a Trace],

@@ -24,9 +24,9 @@ pub struct Thread {
     pub name: TextId,
 }
 
-/// The arguments of an op, each as JSON text with one blank after each `,` and no other blanks,
-/// which Python's `ast.literal_eval` and `json.loads` can both read. An absent argument is an empty
-/// string.
+/// The arguments of an op, each as JSON text with one blank after each `,` and no other blanks.
+/// Python's `ast.literal_eval` and `json.loads` can both read this form. An absent argument is an
+/// empty string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Arguments {
     /// `Input Dims` (2021: `Input dims`).
@@ -115,7 +115,7 @@ pub struct Message {
 pub struct FlowPoint {
     /// Position in `traceEvents`.
     pub uid: Uid,
-    /// `id` of the flow arrow, which its start and finish share.
+    /// `id` of the flow arrow, which the start and the finish share.
     pub id: i64,
     /// Category of the flow arrow (`ac2g`, `fwdbwd`, …).
     pub category: TextId,
@@ -388,12 +388,12 @@ impl Trace {
         &self.memory
     }
 
-    /// An interned text.
+    /// An interned string.
     pub fn text(&self, id: TextId) -> &str {
         self.texts.get(id)
     }
 
-    /// All interned texts.
+    /// All interned strings.
     pub fn texts(&self) -> &Texts {
         &self.texts
     }

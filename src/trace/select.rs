@@ -1,4 +1,4 @@
-//! Restricts a [`Trace`] to selected events, whose uids do not change.
+//! Restricts a [`Trace`] to selected events without changing their uids.
 
 use super::columns::Trace;
 use super::ids::EventId;
@@ -13,7 +13,7 @@ impl Trace {
     /// [`Trace::unselected`], because the device was not idle during these spans.
     ///
     /// Points of flow arrows are kept unchanged. A flow point whose event was dropped is ignored
-    /// later. Memory events are kept too, because all earlier events determine which blocks are
+    /// later. Memory events are also kept, because all earlier events determine which blocks are
     /// live.
     #[must_use]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {

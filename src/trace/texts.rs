@@ -6,13 +6,13 @@ use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// Id of an interned string of one trace. Ids are dense, from 0; id 0 is the empty string. Ids of
+/// Id of an interned string of one trace. Ids are dense, from 0; id 0 is the empty string. Ids from
 /// different traces cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TextId(pub(crate) u32);
 
 impl TextId {
-    /// The empty text.
+    /// The empty string.
     pub const EMPTY: TextId = TextId(0);
 
     /// Index among the strings of the trace, for tables that are indexed by string.

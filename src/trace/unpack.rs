@@ -1,5 +1,5 @@
-//! Reads all bytes of any source and decompresses them if they are gzip or zstd. This module is
-//! used for files that are not traces.
+//! Reads all bytes of any source, and decompresses gzip or zstd data. This module is used for files
+//! that are not traces.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};

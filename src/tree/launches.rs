@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 pub(super) struct Launched {
     /// Pairs of (launch, GPU event), sorted by launch, then start, then file order.
     links: Vec<(EventId, EventId)>,
-    /// For each event, whether it launched a GPU event. Every call is looked up here, although most
-    /// calls launched nothing.
+    /// For each event, whether the event launched a GPU event. Every call is looked up here,
+    /// although most calls launched nothing.
     is_launch: Vec<bool>,
     /// GPU events whose launch is not in the trace, sorted by start.
     pub(super) unlinked: Vec<EventId>,
@@ -72,8 +72,8 @@ fn launchers(trace: &Trace) -> Launchers {
     let mut calls = FxHashMap::default();
     for (event, &id) in trace.correlations().iter().filter(host(Category::Runtime)) {
         if id > 0 {
-            // If a runtime call and the driver call inside it share an id, the call that comes
-            // first is used.
+            // If a runtime call and its inner driver call share an id, the call that comes first is
+            // used.
             calls.entry(id).or_insert(event);
         }
     }

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
-    /// A link from a runtime call to a GPU event that it launched.
+    /// A link from a runtime call to a GPU event that the call launched.
     Launch,
     /// A link from a forward op to its backward op.
     Backward,

@@ -44,7 +44,7 @@ use std::sync::{Arc, OnceLock};
 /// Name of the root above the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
 
-/// Id of a call in one tree: its position in preorder, from 0. Ids of different trees cannot be
+/// Id of a call in one tree: its position in preorder, from 0. Ids from different trees cannot be
 /// compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u32);
@@ -103,7 +103,7 @@ impl CallKind {
     }
 }
 
-/// The nested calls of one trace, with their GPU events.
+/// The nested calls in one trace, with the GPU events that they launched.
 #[derive(Debug, Clone)]
 pub struct CallTree {
     trace: Arc<Trace>,
@@ -120,7 +120,8 @@ pub struct CallTree {
     /// The parents of calls that were nested too deeply, in preorder. The list is empty for every
     /// trace of a real program so far.
     crowded: Vec<u32>,
-    /// For each call, the innermost module call that is or contains it; computed on first use.
+    /// For each call, the innermost module call that contains the call or is the call itself;
+    /// computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
     /// Pairs of a forward op and a backward op; computed on first use.
     backward: OnceLock<Vec<(CallId, CallId)>>,
@@ -342,7 +343,7 @@ impl CallTree {
         (self.kind(call) == CallKind::Thread).then(|| ThreadId(self.sources[call.index()]))
     }
 
-    /// The name of a call. For a thread, this is its recorded name or `thread`.
+    /// The name of a call. For a thread, this is the recorded name of the thread, or `thread`.
     pub fn name(&self, call: CallId) -> &str {
         match (self.event(call), self.thread(call)) {
             (Some(event), _) => self.trace.name(event),
@@ -409,7 +410,7 @@ impl CallTree {
     }
 
     /// Whether the call launches a captured graph whose calls are unknown, apart from program parts
-    /// that its kernels name.
+    /// that the kernels name.
     pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
     }
@@ -478,7 +479,8 @@ impl CallTree {
 
     /// All frames of an `nn.Module`, in preorder.
     pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // A range that begins with its own innermost module is the beginning of that module call.
+        // Each range of calls has the same innermost module. If the range begins with that module
+        // call, the module begins here.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

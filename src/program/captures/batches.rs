@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 /// The batch that each graph was captured for, and the batch of each replay.
 pub(super) struct Batches {
-    /// For each captured graph: the annotation around its capture, and the batch size, from that
-    /// annotation or from outside the trace.
+    /// For each captured graph, the annotation around the capture, and the batch size. The size
+    /// comes from that annotation or from outside the trace.
     captured: FxHashMap<GraphId, (Option<EventId>, Option<u64>)>,
     replayed: Vec<Annotation>,
 }

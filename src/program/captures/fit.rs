@@ -30,7 +30,7 @@ const ALIGNED: usize = 16;
 pub(super) enum ReplayEnd {
     /// The replay is complete, because another replay follows it.
     Recorded,
-    /// The replay is the last one, so it may continue after the end of the trace.
+    /// The replay is the last replay in the trace, so it may continue after the end of the trace.
     MayBeMissing,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum ReplayEnd {
 pub(super) struct Candidate {
     pub(super) graph: GraphId,
     pub(super) alignment: Arc<Alignment>,
-    /// Why the captured graph cannot be the replayed one; `None` if it can.
+    /// Why the captured graph cannot be the replayed graph; `None` if the graph fits.
     pub(super) misfit: Option<Misfit>,
     suits: Suits,
     /// Number of captured launches without a kernel in the replay.
@@ -59,7 +59,7 @@ impl Candidate {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
-            // If no captured graph fits, the one with the most similar kernels is reported.
+            // If no captured graph fits, the graph with the most similar kernels is reported.
             Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
             None => (false, self.suits, placed, self.left_over, -agreement),
         }
@@ -174,7 +174,7 @@ fn bag(names: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
     bag
 }
 
-/// Why a graph's launches cannot have produced a replay's kernels; `None` if they can.
+/// Why a graph's launches cannot have produced a replay's kernels; `None` if the graph fits.
 fn misfit(
     alignment: &Alignment,
     launches: usize,

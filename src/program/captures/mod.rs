@@ -2,8 +2,8 @@
 //!
 //! Two criteria select the captured graph that a launch replays: the batch size in the engine's
 //! annotations, and the alignment of the captured launches with the replayed kernels. If several
-//! graphs fit equally well, the order in which they were captured decides. If no graph fits, the
-//! most similar one is reported with the reason. Kernels that name a program part are then placed
+//! graphs fit equally well, the capture order decides. If no graph fits, the most similar graph is
+//! reported with the reason why it does not fit. Kernels that name a program part are then placed
 //! below that part; all other kernels stay directly below the graph launch.
 
 mod batches;
@@ -43,7 +43,8 @@ pub struct Captures {
     captures: Vec<Arc<Capture>>,
     /// The batch that each capture file was recorded for, if known from outside the trace.
     hints: Vec<Option<u64>>,
-    /// Whether graph launches stay unchanged even if their kernels name parts of the program.
+    /// Whether graph launches stay unchanged even if the replayed kernels name parts of the
+    /// program.
     leaves_graphs: bool,
     notes: Notes,
 }

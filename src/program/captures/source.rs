@@ -1,4 +1,4 @@
-//! Reads the [`Captures`] of a trace from their source.
+//! Reads the [`Captures`] that belong to a trace.
 
 use super::Captures;
 use crate::error::{Error, ErrorKind, Result};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// Where the captures of a trace's graphs come from.
 ///
-/// A trace in which graphs are both captured and launched is also used as its own capture, unless
-/// the source is [`CaptureSource::Nowhere`].
+/// A trace in which graphs are both captured and launched also serves as its own capture trace,
+/// unless the source is [`CaptureSource::Nowhere`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum CaptureSource {
@@ -22,7 +22,8 @@ pub enum CaptureSource {
     Files(Vec<PathBuf>),
     /// Traces that are already in memory.
     Traces(Vec<Arc<Trace>>),
-    /// No captures. Graph launches stay unchanged even if their kernels name parts of the program.
+    /// No captures. Graph launches stay unchanged even if the replayed kernels name parts of the
+    /// program.
     Nowhere,
 }
 

@@ -18,11 +18,11 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of graph launches that a step must contain for them to count as pieces of one
+/// Minimum number of graph launches in a step; only then do the launches count as pieces of one
 /// larger graph.
 const FEWEST_PIECES: usize = 3;
 
-/// For each graph launch, the first and the last GPU event of its replay that are in a layer.
+/// For each graph launch, the first and the last GPU event in the replay that belong to a layer.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
 /// Finds the stacks of layers in replayed kernel sequences. Each repeated part of a distinct
@@ -181,7 +181,7 @@ fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     events
 }
 
-/// Numbers kernel names, so that equal names get equal numbers.
+/// Assigns numbers to kernel names, so that equal names get equal numbers.
 fn numbered(names: &[TextId]) -> Vec<u32> {
     let mut numbers: FxHashMap<TextId, u32> = FxHashMap::default();
     names

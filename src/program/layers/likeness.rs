@@ -1,5 +1,5 @@
-//! Decides whether sibling calls do the same kind of work, which means that they call the same ops
-//! and modules.
+//! Decides whether sibling calls do the same kind of work, which means that the siblings call the
+//! same ops and modules.
 
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
@@ -12,8 +12,8 @@ const COMMON_SHARE: usize = 2;
 type Counts<'t> = FxHashMap<&'t str, usize>;
 
 /// Whether at least half of the given sibling calls are similar to the median-sized sibling. Layers
-/// need not be equal (one in four may be sparse, or the first two dense), but they have most of
-/// their work in common.
+/// need not be equal (one in four may be sparse, or the first two dense), but most of the work in
+/// all layers is the same.
 pub(super) fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let mut counted: Vec<Counts<'_>> = calls.iter().map(|&call| counts(tree, call)).collect();
     counted.sort_by_cached_key(|counts| counts.values().sum::<usize>());

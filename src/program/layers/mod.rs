@@ -2,8 +2,8 @@
 //! after.
 //!
 //! The forward work of a layer is everything that its module calls. The backward work is everything
-//! that the backward ops of its forward ops launch. All other work has a position too, so tables
-//! add up:
+//! that the backward ops of its forward ops launch. All other work has a position too, so all
+//! positions in a table add up to the total:
 //!
 //! ```text
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
@@ -101,7 +101,7 @@ impl Layers {
         Layers::in_steps(tree, measure, &Steps::of(tree))
     }
 
-    /// Same as [`Layers::of`], for a tree whose steps are already known.
+    /// Same as [`Layers::of`], but for a tree whose steps are already known.
     pub(crate) fn in_steps(tree: &CallTree, measure: Measure, steps: &Steps) -> Layers {
         let mut found = stacks::of_modules(tree, measure);
         let (replayed, reaches) = graphs::of_graphs(tree, steps, &found);
@@ -142,7 +142,7 @@ impl Layers {
         self.stacks.is_empty()
     }
 
-    /// The position of a call. For a GPU event, the position where it was launched.
+    /// The position of a call. For a GPU event, the position of the launch.
     pub fn place(&self, call: CallId) -> LayerPlace {
         let at = self.of_calls.get(call.index());
         at.map_or(LayerPlace::NoLayers, |at| self.places[at as usize])
@@ -229,8 +229,8 @@ impl Extents {
                 | CallKind::Runtime => ran(tree, member),
             };
             if tree.is_captured(member) {
-                // All captured calls have the same start time, so their preorder decides which come
-                // before the layers.
+                // All captured calls have the same start time, so preorder decides which captured
+                // calls come before the layers.
                 let last = CallId((member.index() + tree.size(member)) as u32 - 1);
                 let reach = extents.of_graphs.entry(call).or_insert((member, last));
                 *reach = (reach.0.min(member), reach.1.max(last));

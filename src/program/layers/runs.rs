@@ -25,8 +25,8 @@ pub(super) type Part = Vec<Range<usize>>;
 /// Maximum number of distances to try as the period of a run.
 const DISTANCES: usize = 24;
 
-/// For each kernel, the number of preceding equal kernels whose distance is counted. One is not
-/// enough, because a layer may contain several equal kernels.
+/// For each kernel, the number of preceding equal kernels whose distance is counted. A single
+/// distance is not enough, because a layer may contain several equal kernels.
 const FOLLOWERS: usize = 6;
 
 /// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
@@ -67,8 +67,8 @@ impl Run {
         (0..self.layers).map(|at| layer(at)..layer(at + 1)).collect()
     }
 
-    /// Whether a run is preferable to another: the better run covers more kernels; on a tie, it has
-    /// the shorter period, then the earlier start.
+    /// Whether a run is preferable to another: the better run covers more kernels. On a tie, the
+    /// run with the shorter period is better, then the run with the earlier start.
     fn is_better(&self, than: &Run) -> bool {
         let rank = |run: &Run| {
             (run.period * run.layers, std::cmp::Reverse(run.period), std::cmp::Reverse(run.start))

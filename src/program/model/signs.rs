@@ -361,8 +361,9 @@ fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     calls
 }
 
-/// The name of a call without arguments, and whether the call is a kernel; `None` for kinds of
-/// calls whose names are not searched.
+/// The part of a call's name that is searched, and whether the call is a kernel; `None` for calls
+/// whose names are not searched. The part is the module class, the op name, or the kernel name
+/// without arguments.
 fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
     match kind {
         CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),

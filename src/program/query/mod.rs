@@ -89,7 +89,7 @@ pub struct Query {
 pub struct Segment<'a> {
     /// The kind of the call.
     pub word: Word,
-    /// The name of the call; for a module, its instance.
+    /// The name of the call; for a module, the instance name.
     pub name: &'a str,
     /// For a module, the enclosing instances and its own instance, separated by dots; otherwise
     /// empty.

@@ -156,7 +156,7 @@ fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made.map_err(failure::setup(path, Service::Web))?))
 }
 
-/// Fetches credentials once to verify that they exist, and returns them.
+/// Fetches credentials once to verify that they exist, and returns the credentials.
 fn checked<C: Send + Sync + 'static>(
     path: &Path,
     service: Service,

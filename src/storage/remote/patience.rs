@@ -89,8 +89,8 @@ impl HttpService for Client {
         's: 'f,
         Self: 'f,
     {
-        // A conditional write succeeds only if the object does not exist, so repeating it does no
-        // harm.
+        // A conditional write succeeds only if the object does not exist, so repeating the write
+        // does no harm.
         let is_repeatable = request.headers().contains_key("if-none-match");
         let query = request.uri().query().unwrap_or_default();
         let is_listing = LISTINGS.iter().any(|part| query.contains(part));

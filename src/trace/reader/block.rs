@@ -29,7 +29,7 @@ const ONE_EVENT: usize = 2 * 1024;
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
 /// Number of bytes in the buffer that are not text: the guard before the text, and the tail and
-/// padding after it.
+/// padding after the text.
 const EXTRA: usize = 1 + TAIL + PADDING;
 
 /// The section of the text that is in memory.

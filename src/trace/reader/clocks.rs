@@ -38,7 +38,7 @@ const OVERLONG_FACTOR: i64 = 100;
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
-/// If a duration is impossible regardless of other events, the reason why.
+/// The reason why a duration is impossible regardless of other events; `None` if it is possible.
 #[inline]
 pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     if duration < Nanos::ZERO {
@@ -52,7 +52,7 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
 
 /// Finds events at time 0 in a trace whose remaining events all start much later, because profilers
 /// write 0 if they lost the time. A trace whose times are relative to its own beginning also has
-/// events at 0, but their successors follow soon after.
+/// events at 0, but the next events follow soon after.
 pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
     let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();

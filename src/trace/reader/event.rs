@@ -5,7 +5,7 @@ use super::decode;
 use super::numbers;
 use crate::trace::time::Nanos;
 
-/// The fields of an event that a trace stores. If a key occurs several times, its last value
+/// The fields of an event that a trace stores. If a key occurs several times, the last value
 /// counts.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {

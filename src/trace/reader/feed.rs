@@ -35,7 +35,7 @@ static BUSY: AtomicUsize = AtomicUsize::new(0);
 static CORES: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
 
-/// While this value exists, its reading or decompressing thread counts as running.
+/// While a value of this type exists, one reading or decompressing thread counts as busy.
 struct Busy;
 
 impl Busy {
@@ -155,8 +155,9 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
             unreachable!("called only while the feed owns the source")
         };
-        // Therefore the empty blocks are sent before the source. Once the thread has the source, it
-        // may read all of it and stop receiving before this loop has sent all blocks.
+        // Therefore the empty blocks are sent before the source. Once the thread has the source,
+        // the thread may read the whole source and stop receiving before this loop has sent all
+        // blocks.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }
@@ -194,7 +195,8 @@ impl<'a> Ahead<'_, 'a> {
                 self.used.push(used.bytes);
             }
             if self.used.len() == GIVEN_BACK {
-                // Sending fails if the thread has ended, in which case it needs no more blocks.
+                // Sending fails if the thread has ended, in which case the thread needs no more
+                // blocks.
                 self.used.drain(..).for_each(|bytes| drop(self.empty.send(bytes)));
             }
         }

@@ -1,4 +1,4 @@
-//! Decompresses a gzip file including all of its members.
+//! Decompresses all members of a gzip file.
 //!
 //! This module reads the header and the trailer itself, and inflates the raw deflate data with
 //! zlib-rs. Inflating this way is twice as fast as using the decoder of the gzip library. A wrong

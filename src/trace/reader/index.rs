@@ -7,22 +7,22 @@
 //! runs over the whole window, and its stage 2 stops at the first position. Violations of JSON
 //! (control characters, bad UTF-8) are left for the reader to repair. This method relies on a side
 //! effect of simd-json, so the version of simd-json is pinned and a test checks the side effect. On
-//! processors without SIMD support in simd-json, its first stage checks UTF-8 before it indexes, so
-//! a scalar indexer is used instead.
+//! processors for which simd-json has no SIMD support, the first stage checks UTF-8 before
+//! indexing, so a scalar indexer is used instead.
 
 use simd_json::{Buffers, Deserializer, INPUT_PADDING, Implementation, Tape};
 
 /// The guard: a byte that precedes the window and that no JSON text starts with.
 pub(super) const GUARD: u8 = b'}';
 
-/// Number of bytes that must follow the window; their content does not matter.
+/// Number of bytes that must follow the window; the content of these bytes does not matter.
 pub(super) const PADDING: usize = INPUT_PADDING;
 
 /// Number of blanks appended to a window, so that the window is indexed to its end. If the window
 /// ends inside a string, stage 1 drops the positions in the last 64 bytes.
 pub(super) const TAIL: usize = 64;
 
-/// Finds the structure of text windows and reuses its buffers.
+/// Finds the structure of text windows, reusing internal buffers.
 pub(super) struct Indexer {
     buffers: Buffers,
     tape: Tape<'static>,

@@ -13,7 +13,7 @@ const NANO_DIGITS: i64 = 3;
 const POWERS: [u64; WORD + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Parses microseconds in decimal text into whole nanoseconds.
+/// Parses a decimal number of microseconds into whole nanoseconds.
 ///
 /// Digits after the third decimal place are rounded half away from zero, exponents are applied, and
 /// values that do not fit saturate. Returns `None` if the text is not a number (`NaN`, `inf`,
@@ -23,8 +23,8 @@ pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
 }
 
 /// Parses the microseconds that start at `start` in the text; also returns the position after the
-/// number. The returned time equals the result of [`nanos`]. Returns `None` if the digits are not
-/// in the common form or JSON does not allow them.
+/// number. The returned time equals the result of [`nanos`]. Returns `None` if the number is not in
+/// the common form, or if JSON does not allow the number.
 #[inline]
 pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
     let mut whole = 0;

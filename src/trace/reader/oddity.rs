@@ -1,5 +1,5 @@
-//! Counts irregularities in a file by kind, with the first position of each kind, and turns them
-//! into [`Notes`].
+//! Counts irregularities in a file by kind, with the first position of each kind, and turns the
+//! counts into [`Notes`].
 
 use crate::error::Place;
 use crate::trace::ids::Uid;
@@ -248,7 +248,7 @@ impl Oddities {
     }
 
     /// The counts of lost, repaired and impossible data. A single empty event is not counted,
-    /// because some profilers end their list with one.
+    /// because some profilers end the event list with an empty event.
     pub(super) fn losses(&self) -> Losses {
         let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
         let sum = |kinds: &[Oddity]| kinds.iter().map(|&kind| count(kind)).sum::<u64>();

@@ -3,14 +3,14 @@
 //! An event that was read with the index is checked here again as a whole, including strings and
 //! numbers that the trace does not store. Damage in strings that the trace does not store can be
 //! the only evidence of lost events: a hole that starts in one such string and ends in another
-//! contains all events between them.
+//! string contains all events in between.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};
 use super::known::{behind_blanks, string_end};
 
 /// Minimum number of consecutive zero bytes (or bytes of all ones) that count as a hole in the file
-/// instead of text. Names come from C, where a zero byte ends them. Single zero bytes occur in
+/// instead of text. Names come from C, where a zero byte ends a name. Single zero bytes occur in
 /// names that were damaged in memory.
 const HOLE: usize = 8;
 

@@ -57,8 +57,8 @@ impl<'a> Source<'a> {
         Ok(Source { name, max_unpacked, cancel, packing, unpacked, damage, comes_at_once, head })
     }
 
-    /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. A pipe
-    /// must not be read further than necessary.
+    /// Marks the source as a pipe, whose bytes arrive only when the other end writes. A pipe must
+    /// not be read further than necessary.
     pub(super) fn piped(self) -> Self {
         Source { comes_at_once: false, ..self }
     }
@@ -167,7 +167,7 @@ impl<'a> Source<'a> {
         self.unpacked
     }
 
-    /// The reason why the compressed data ends too early, if it does.
+    /// The reason why the compressed data ends too early; `None` if the data is complete.
     pub(super) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }

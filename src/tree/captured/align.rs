@@ -59,9 +59,9 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
     alignment
 }
 
-/// Returns the launches, with mangled kernel names removed if no event of the replay has them. The
-/// replay may have recorded the same name in demangled form, so a mangled name that no event has is
-/// not evidence.
+/// Returns the launches, with a mangled kernel name removed if no event in the replay has that
+/// name. The replay may have recorded the same name in demangled form, so a mangled name that no
+/// event has is not evidence.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
@@ -122,7 +122,7 @@ fn learned(
 /// stream of the last pair is also part of the state.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 
-/// A state that the search reached, and the move that led to it.
+/// A state that the search reached, and the move that led to the state.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     score: Score,
@@ -239,7 +239,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Keeps the better of two ways to reach a state; on a tie, the way whose previous state was
+/// Keeps the better of two ways to reach a state; on a tie, keeps the way whose previous state was
 /// reached first.
 fn offer(front: &mut Front, state: Used, how: Reached) {
     front

@@ -181,7 +181,7 @@ impl<'a> Evidence<'a> {
             let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
             let words = self.words(launch.context, ran.name);
             // Without recorded shapes, one op has several usual kernels. If the kernel is not the
-            // most frequent kernel of the context, the words must confirm it.
+            // most frequent kernel for the context, the words must confirm that kernel.
             let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));
             all += 1.0;
@@ -197,8 +197,8 @@ fn words(context: &str, kernel: &str) -> Score {
     if op == kernel {
         return OP_IS_KERNEL;
     }
-    // The lines of the context with shapes and launch counts are skipped, because they contain no
-    // names.
+    // The lines of the context with shapes and launch counts are skipped, because these lines
+    // contain no names.
     let named: Vec<String> = std::iter::once(op)
         .chain(lines.skip_while(|line| line.starts_with(['[', '#'])))
         .map(str::to_ascii_lowercase)

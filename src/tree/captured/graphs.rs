@@ -1,9 +1,9 @@
 //! Finds the graphs captured in a trace, each with the calls and launches between the begin and the
-//! end of its capture.
+//! end of the capture.
 //!
 //! Calls that extend beyond the begin or the end enclose the graph and are not part of the graph.
 //! Launches on other threads (as in a backward pass) are part of the graph. A launch with its own
-//! GPU events ran immediately instead of being captured, so it is not part of the graph.
+//! GPU events ran immediately instead of being captured, so such a launch is not part of the graph.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
@@ -43,7 +43,7 @@ pub struct Capture {
     graphs: Vec<CapturedGraph>,
 }
 
-/// One captured graph: the calls recorded between the begin and the end of its capture.
+/// One captured graph: the calls recorded between the begin and the end of the capture.
 #[derive(Debug, Clone)]
 pub struct CapturedGraph {
     pub(crate) begin: EventId,
@@ -85,7 +85,7 @@ impl Capture {
         Capture { tree, graphs }
     }
 
-    /// Whether any graph was captured in the trace. The check is fast because it needs no tree.
+    /// Whether any graph was captured in the trace. The check is fast because no tree is needed.
     pub fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }

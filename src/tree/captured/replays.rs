@@ -10,9 +10,9 @@ pub struct Replay {
     pub launch: Uid,
     /// Number of GPU events that the launch started.
     pub kernels: usize,
-    /// Number of GPU events that were attributed to the captured call that launched them.
+    /// Number of GPU events that were attributed to the captured call that launched the event.
     pub placed: usize,
-    /// Number of GPU events that were attributed to the program part that they name; 0 if a
+    /// Number of GPU events that were attributed to the program part named in the event; 0 if a
     /// captured graph fits.
     pub named: usize,
     /// The captured graph that the launch replays; `None` if no captured graph fits.

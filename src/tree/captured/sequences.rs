@@ -104,8 +104,8 @@ impl Launched {
     }
 }
 
-/// The hints for a launch: the nearest op with its arguments and the number of its earlier
-/// launches, then the nearest frames below this op.
+/// The hints for a launch: the nearest op with its arguments, the number of earlier launches by
+/// that op, and the nearest frames below the op.
 fn context(
     tree: &CallTree,
     launch: CallId,

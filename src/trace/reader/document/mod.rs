@@ -12,9 +12,9 @@
 //! ```
 //!
 //! A walk ends where the window ends, or where the text is not JSON. A walk reports how much text
-//! it used, so the next window starts at an element, never inside a string. Events that resemble
-//! earlier events need neither a walk nor a window: [`Document::skim`] reads them while they
-//! directly follow each other.
+//! was used, so the next window starts at an element, never inside a string. Events that resemble
+//! earlier events need neither a walk nor a window: [`Document::skim`] reads such events as long as
+//! they directly follow each other.
 
 mod members;
 
@@ -35,7 +35,7 @@ use crate::error::Place;
 pub(super) const MAX_ELEMENT: usize = 16 * 1024 * 1024;
 
 /// Length above which an event that seems to contain another event is treated as unclosed. The
-/// limit bounds how much text is read twice, however many long events there are.
+/// limit bounds how much text is read twice, no matter how many long events the file contains.
 pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 
 /// Where in the document the next token is.
@@ -277,7 +277,7 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Continues in the object around the events, whose list was not closed.
+    /// Continues in the object around the event list, which was not closed.
     pub(super) fn leave_events(&mut self, offset: u64) {
         self.count(Oddity::MissingBracket, 1, offset);
         self.member = After::Comma;

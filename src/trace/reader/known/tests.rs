@@ -72,7 +72,7 @@ fn keys_that_were_met_in_another_place_are_not_taken_for_those() {
     // This `External id` is in the arguments of a Python frame, which are ignored.
     let frame = EVENTS[2].replace("[7]", "[8, 9]");
     assert_eq!(known(&mut taught, &frame), with_index(&frame));
-    // The key `External id` is an argument only inside `args`, and here it is outside.
+    // The key `External id` is an argument only inside `args`, and here the key is outside.
     let outside = r#"{"name": "x", "args": {}, "External id": 9}, {"#;
     learn(&mut taught, outside);
     assert_eq!(known(&mut taught, outside), with_index(outside));

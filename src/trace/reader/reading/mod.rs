@@ -58,7 +58,7 @@ pub(super) fn read_header(source: Source<'_>, options: &ReadOptions) -> Result<H
 }
 
 impl<'scope, 'a> Reading<'scope, 'a> {
-    /// Reads the first block and checks that it looks like JSON.
+    /// Reads the first block and checks that the block looks like JSON.
     fn start(feed: Feed<'scope, 'a>, options: &ReadOptions) -> Result<Self> {
         let block = Block::new(options.block_bytes.unwrap_or(BLOCK));
         let document = Document::new(options);
@@ -174,7 +174,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
             .remedy("without --strict, the damage is repaired or skipped, and counted")
     }
 
-    /// Creates an error at the position of the text that comes next.
+    /// Creates an error at the current position in the text.
     fn error(&self, kind: ErrorKind, message: String) -> Error {
         let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
         Error::new(kind, self.feed.name(), message).at(Place { offset: self.block.base(), event })

@@ -2,7 +2,7 @@
 //! same kind of trace.
 //!
 //! The content of a file, not the file name, decides which source reads the file. After reading,
-//! nothing depends on the recorder; [`Header::recorder`] only records its name.
+//! nothing depends on the recorder; [`Header::recorder`] only stores the name of the recorder.
 
 mod kineto;
 mod nsight;
@@ -40,7 +40,7 @@ pub(super) trait TraceSource: Sync {
     }
 }
 
-/// All formats. The last format accepts every file; if the file is not a trace, its error names the
+/// All formats. The last format accepts every file; if the file is not a trace, the error names the
 /// format that the file seems to have.
 const SOURCES: [&dyn TraceSource; 4] =
     [&nsight::NsightSystems, &xla::Xla, &xla::XlaJson, &kineto::Kineto];

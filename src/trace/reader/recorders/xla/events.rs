@@ -221,7 +221,7 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// Adds the scopes of a kernel that a graph launched. Such a kernel has the name of its op.
+    /// Adds the scopes of a kernel that a graph launched. Such a kernel is named after its op.
     fn add_region(&mut self, event: EventId, facts: &Facts<'_>, name: &str) {
         let program = facts.program.and_then(|id| self.programs.get(&id));
         let stack = program.and_then(|program| Some(program.stack(program.find(name)?)));

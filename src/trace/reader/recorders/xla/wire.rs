@@ -1,6 +1,6 @@
 //! Reads the fields of a protobuf message without a schema and without copying.
 
-/// A message: its bytes, and their offset in the file.
+/// A message: the bytes of the message, and the offset of the bytes in the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Message<'a> {
     bytes: &'a [u8],
