@@ -37,7 +37,7 @@ pub enum Damage {
     UntimedSteps(u64),
     /// Number of recorded steps without work, in a run whose remaining steps have work.
     EmptySteps(u64),
-    /// Number of steps at an edge of the window that have fewer than half of the usual calls.
+    /// Number of steps at an edge of the window with fewer than half of the usual number of calls.
     CutSteps(u64),
 }
 

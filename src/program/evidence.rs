@@ -56,8 +56,8 @@ pub struct Evidence {
     pub untimed_steps: u64,
     /// Number of steps without measured work, in a run whose remaining steps have work.
     pub empty_steps: u64,
-    /// Number of recorded steps at an edge of the window that have fewer than half of the usual
-    /// calls.
+    /// Number of recorded steps at an edge of the window with fewer than half of the usual number
+    /// of calls.
     pub cut_steps: u64,
     /// Fraction of the measured time that was launched outside of all steps, 0 to 1; 0 without
     /// steps.

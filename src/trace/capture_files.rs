@@ -24,7 +24,7 @@ pub struct CaptureFile {
     pub batch: Option<u64>,
 }
 
-/// An entry of `execution_details.json`.
+/// An entry in `execution_details.json`.
 #[derive(Debug, Deserialize)]
 struct Details {
     file: String,

@@ -25,7 +25,7 @@ const LEAST_OF_CUT_OFF: f64 = 0.5;
 /// kernel names with the replay are chosen.
 const ALIGNED: usize = 16;
 
-/// Whether a replay is completely in the trace.
+/// Whether the trace contains the complete replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplayEnd {
     /// The replay is complete, because another replay follows it.

@@ -8,7 +8,7 @@ use crate::tree::{CallTree, Capture, TreeOptions, names_graph_launch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the captures of a trace's graphs come from.
+/// Where the graph captures for a trace come from.
 ///
 /// A trace in which graphs are both captured and launched also serves as its own capture trace,
 /// unless the source is [`CaptureSource::Nowhere`].

@@ -22,7 +22,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Size of the first range. The trace reader reads this much of an uncompressed file at once.
+/// Size of the first range. The trace reader reads an uncompressed file in blocks of this size.
 const FIRST: u64 = 256 * 1024;
 /// Size of all ranges after the first, large enough that the latency of a request (about 50 ms)
 /// costs little.

@@ -2,9 +2,9 @@
 //! produced.
 //!
 //! The launches have a single order, which is the capture order. The GPU events have a separate
-//! order for each stream. So a state of the search consists of the number of used launches and the
-//! number of used events per stream. Each move of the search uses one launch, one event, or a
-//! matching pair:
+//! order for each stream. So a search state consists of the number of used launches and the number
+//! of used events per stream. Each move of the search uses one launch, one event, or a matching
+//! pair:
 //!
 //! ```text
 //! launches  a b c d e          state (2; 1, 1): a and b are used, and one event of each stream
@@ -118,7 +118,7 @@ fn learned(
     found
 }
 
-/// The number of used launches, and the number of used events of each stream. Within an op, the
+/// The number of used launches, and the number of used events in each stream. Within an op, the
 /// stream of the last pair is also part of the state.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 

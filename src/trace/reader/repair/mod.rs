@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#, false), Err(12));
         assert_eq!(next_event(br#""args": "#, false), Err(6));
         assert_eq!(next_event(b"]}]", false), Err(2));
-        // At the end of the file, the truncated object is not an event, but an object inside it may
-        // be an event.
+        // At the end of the file, the truncated object is not an event, but an object inside the
+        // truncated object may be an event.
         let cut = br#"{"id": 0, "na": [ {"ph": "X"}"#;
         assert_eq!((next_event(cut, false), next_event(cut, true)), (Err(0), Ok(18)));
         assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));
