@@ -219,7 +219,7 @@ impl fmt::Display for Damage {
             ),
             Damage::CutSteps(steps) => write!(
                 f,
-                "{} at the edge of the window with less than half of the usual calls; per-step figures \
+                "{} at the edge of the window with fewer than half of the usual calls; per-step figures \
                  are too low. Record whole steps, or choose them with --steps",
                 counted(steps, "step")
             ),
