@@ -12,7 +12,7 @@ use tracetree::{ComparisonOptions, Result};
 /// Options that apply to a comparison of one pair of traces and to a comparison of many pairs.
 #[derive(Args)]
 pub(super) struct PairingArgs {
-    /// Compare Python frames if the traces have them (default).
+    /// Compare Python frames if the traces have Python frames (default).
     #[arg(long, overrides_with = "no_python", help_heading = headings::WORK)]
     python: bool,
     /// Ignore Python frames in both call trees.
@@ -20,9 +20,8 @@ pub(super) struct PairingArgs {
     pub(super) no_python: bool,
     /// TOML file with names to treat as equal.
     ///
-    /// Each [[alias]] has a `pattern`, a regular expression, and a `name`
-    /// that replaces each match; $1 and ${2}_x insert its groups. The rules
-    /// are applied in order to the names of both traces before the
+    /// Each [[alias]] has a `pattern` (a regular expression) and a `name` that replaces each match; $1 and ${2}_x in
+    /// the name insert capture groups. The rules are applied in order to the names of both traces before the
     /// comparison:
     ///
     /// [[alias]]

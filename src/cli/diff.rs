@@ -108,8 +108,8 @@ fn run_pair(
     Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
 }
 
-/// Checks the limits of `--fail-on` and reports each limit on stderr. If one limit is exceeded and
-/// another is inconclusive, the exceeded one decides.
+/// Checks the limits of `--fail-on` and reports each limit on stderr. If one limit is exceeded and another is
+/// inconclusive, the exceeded limit determines the exit code.
 fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> gate::Outcome {
     let mut worst = gate::Outcome::Pass;
     for limit in &args.fail_on {

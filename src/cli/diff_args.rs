@@ -32,7 +32,7 @@ pub(super) struct DiffArgs {
     /// Several candidate runs: traces, folders, glob patterns.
     #[arg(long = "new", value_name = "TRACE", num_args = 1.., requires = "base")]
     pub(super) new: Vec<PathBuf>,
-    /// Folder for the report. The folder is created if missing; other files in it are kept.
+    /// Folder for the report. The folder is created if missing; other files in the folder are kept.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report", help_heading = headings::REPORT)]
     pub(super) output: PathBuf,
     /// Only print the result; do not write a report.
@@ -62,8 +62,8 @@ pub(super) struct DiffArgs {
     /// `5%` or `step:5%` limits the wall time of a step. `gpu:` limits the total time of the step's GPU events. `busy:`
     /// and `idle:` limit the time during which the GPU is busy or idle. Traces without steps are compared as a whole.
     /// With several runs per side, a difference within run-to-run noise does not fail the check. Exits with 3 if no
-    /// decision is possible: a trace is incomplete, the models differ, or a side has a single run whose steps vary too
-    /// much. The measured values are printed to stderr. Can be repeated.
+    /// decision is possible: a trace is incomplete, the models differ, or the steps of a side's only run vary too much.
+    /// The measured values are printed to stderr. Can be repeated.
     #[arg(long, value_name = "LIMIT", value_parser = word::<FailOn>, help_heading = headings::LIMITS)]
     pub(super) fail_on: Vec<FailOn>,
     #[command(flatten)]

@@ -1,5 +1,4 @@
-//! Options that select the files of the report (such as `--emit`), and `--open`, which shows the
-//! report in a browser.
+//! Options that select the report files (such as `--emit`), and `--open`, which shows the report in a browser.
 
 use super::headings;
 use super::output::Console;
@@ -37,8 +36,8 @@ pub(super) struct EmitArgs {
     /// Has no effect, because strings in CSV files are escaped by default. Kept for compatibility.
     #[arg(long, hide = true, conflicts_with = "csv_raw")]
     csv_safe: bool,
-    /// Overwrite existing files that have the same names as the report's files, even if tracetree
-    /// did not write them.
+    /// Overwrite existing files that have the same names as report files, even if tracetree did not write the existing
+    /// files.
     #[arg(long, help_heading = headings::REPORT)]
     force: bool,
 }

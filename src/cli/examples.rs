@@ -5,14 +5,14 @@ Examples:
   tracetree diff before.json.gz after.json.gz -o report
           print a summary; write a report folder with a page, tables and the summary
   tracetree diff --base a1.json a2.json a3.json --new b1.json b2.json b3.json
-          compare several runs per side; significance is tested over the runs
+          compare several runs per side; significance is tested across runs
   tracetree diff before.json.gz after.json.gz --no-report --fail-on 5%
           write no report; exit with 1 if a step takes more than 5% longer";
 
 pub(super) const INFO: &str = "\
 Examples:
   tracetree info trace.json.gz
-          describe what was recorded, in one line
+          describe the recording in one line
   tracetree info -v trace.json.gz
           print all details: steps, phases, model, and how far ops are from the roofline
   tracetree info runs/*.json.gz --format json
@@ -137,7 +137,7 @@ Examples:
   tracetree fleet reduce plan.json -o fleet
           combine the shards in the folder that `map` wrote to
   tracetree fleet reduce plan.json --shards /shared/fleet -o fleet
-          read shards from one folder, write tables and page to another
+          read shards from one folder, write the tables and the page to another folder
   tracetree fleet reduce plan.json -o fleet --min-coverage 95% --format json
           exit with 3 if less than 95% of the planned pairs were compared";
 

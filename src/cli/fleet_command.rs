@@ -71,8 +71,8 @@ struct OutputArgs {
     /// Do not write fleet.html.
     #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
-    /// Overwrite existing files that have the same names as the fleet's files, even if tracetree
-    /// did not write them.
+    /// Overwrite existing files that have the same names as fleet files, even if tracetree did not write the existing
+    /// files.
     #[arg(long, help_heading = headings::REPORT)]
     force: bool,
     /// Output format.

@@ -125,7 +125,7 @@ fn write_result(gate: &Gate, format: GateFormat, path: &Path) -> Result<()> {
     write_file(path, &bytes)
 }
 
-/// Reads the runs of one side, with a progress bar for each.
+/// Reads the runs of one side, with a progress bar for each run.
 fn read(files: &[PathBuf], captures: CaptureSource, progress: &Progress) -> Result<Recording> {
     let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     progress.reading(&paths, |options| Recorder::default().captures(captures).read(files, options))

@@ -73,8 +73,8 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Describes a trace. For a large file, the header is printed at once, long before its events are
-/// read. Standard input and pipes can be read only once.
+/// Describes a trace. For a large file, the header is printed immediately, long before the events are read. Standard
+/// input and pipes can be read only once.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
     let early = match path.is_file() {
         true => Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?)),

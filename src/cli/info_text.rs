@@ -20,8 +20,7 @@ pub(super) fn wrapped(
             writeln!(out, "{line}")?;
             continue;
         }
-        // Text that is aligned with several spaces is not wrapped, because wrapping would join
-        // these spaces.
+        // Text that is aligned with several spaces is not wrapped, because wrapping would collapse the spaces.
         let indent = line.len() - line.trim_start().len();
         for (at, part) in width.lines(line, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };

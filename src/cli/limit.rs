@@ -18,7 +18,9 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 /// Parses a fraction of at most 100%: `95%`, or `0.95`.
 pub(super) fn part(text: &str) -> Result<f64, String> {
     let share = share(text)?;
-    (share <= 1.0).then_some(share).ok_or_else(|| format!("`{text}` is more than 100%; write 95%"))
+    (share <= 1.0)
+        .then_some(share)
+        .ok_or_else(|| format!("`{text}` is more than 100%; write a percentage such as 95%"))
 }
 
 /// Parses a time: `50us`, `1.5ms`; a bare number is in µs.

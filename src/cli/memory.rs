@@ -79,7 +79,7 @@ fn text(diff: &SnapshotDiff, top: usize, out: &mut dyn Write) -> io::Result<()> 
             };
             writeln!(out, "{title:<20} {one:>12} {two:>12} {difference:>12}")?;
         }
-        for (moment, title) in [(Moment::Peak, "the peak of each side"), (Moment::End, "the end")] {
+        for (moment, title) in [(Moment::Peak, "each side's peak"), (Moment::End, "the end")] {
             let of_moment = |row: &&StackRow| row.device == device && row.moment == moment;
             let all: Vec<&StackRow> = rows.iter().filter(of_moment).collect();
             let changed = all.iter().filter(|row| row.difference() != 0).count();

@@ -78,7 +78,7 @@ impl Typed<'_> {
         self.0.get(1).and_then(|word| word.to_str()).unwrap_or_default()
     }
 
-    /// Whether a path is an argument of the command but not its output.
+    /// Whether a path is an argument of the command other than the output path.
     fn is_input(&self, path: &Path) -> bool {
         let is_output = |before: &OsString| before == "-o" || before == "--output";
         let with_the_one_before = self.0.iter().skip(1).zip(self.0.iter());

@@ -30,9 +30,8 @@ impl Progress {
         Progress { bars, reading }
     }
 
-    /// Reads files and shows one progress bar per file, which counts the bytes read. `read`
-    /// receives one set of options per file, in order; these options report progress to the bar of
-    /// that file.
+    /// Reads files and shows one progress bar per file, which counts the bytes read. `read` receives one set of options
+    /// per file, in order; each set reports progress to the bar for that file.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
         let tell = |bar: &ProgressBar| {
@@ -66,7 +65,7 @@ impl Progress {
         bar
     }
 
-    /// Shows a spinner during a stage of unknown length, such as `building the call trees`.
+    /// Shows a spinner during a stage whose length is unknown, such as `building the call trees`.
     pub(super) fn stage<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
         let bar = spinner(&self.bars, what);
         let result = work();

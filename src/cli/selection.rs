@@ -15,7 +15,7 @@ pub(super) struct PartArgs {
     /// train.optimizer, unknown).
     #[arg(long, value_name = "PHASE", value_parser = phase, help_heading = headings::WORK)]
     pub(super) phase: Option<Phase>,
-    /// Compare only these steps of both traces, by position from 0 (`3`, `3..8`, `3..=8`, `3..`).
+    /// Compare only these steps in both traces, given by position from 0 (`3`, `3..8`, `3..=8`, `3..`).
     #[arg(long, value_name = "RANGE", help_heading = headings::WORK)]
     steps: Option<StepRange>,
     /// Compare only these steps of the baseline.

@@ -36,7 +36,7 @@ impl SideNameArgs {
             [&self.base_name, &self.new_name].map(|name| name.clone().unwrap_or_default());
         for (name, side) in [(&base, Side::Candidate), (&new, Side::Baseline)] {
             if name == side.label() || name == side.word() {
-                let message = "this name is reserved for the other trace";
+                let message = "this name is reserved for the opposite side";
                 return Err(Error::usage(name, message).remedy("choose another name"));
             }
         }

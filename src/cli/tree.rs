@@ -34,8 +34,8 @@ pub(super) struct TreeArgs {
     /// calls down.
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
-    /// Show only the call at this position in traceEvents, with its ancestors and descendants. For a captured
-    /// call write LAUNCH:UID, as the tree shows it.
+    /// Show only the call at this position in traceEvents, with the call's ancestors and descendants. For a captured
+    /// call, write LAUNCH:UID, as shown in the tree.
     #[arg(long, value_name = "UID")]
     uid: Option<EventRef>,
     /// Show only calls whose name matches, with their ancestors and descendants.
@@ -205,7 +205,7 @@ fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {
     call.ok_or_else(|| {
         let message = format!("event {uid} is neither a host call nor a GPU event");
         Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(
-            "uids are the positions of events in the file, from 0; the tree shows them in brackets",
+            "uids are the positions of events in the file, from 0; the tree shows uids in brackets",
         )
     })
 }

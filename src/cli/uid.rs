@@ -29,7 +29,7 @@ pub(super) struct Wanted {
     /// The baseline trace, or a report folder.
     #[arg(value_name = "BASELINE|REPORT")]
     first: PathBuf,
-    /// The candidate trace; omit it with a report folder.
+    /// The candidate trace; omit if the first argument is a report folder.
     #[arg(value_name = "CANDIDATE")]
     candidate: Option<PathBuf>,
     /// Position in the baseline's traceEvents; shorthand for --baseline UID.

@@ -59,8 +59,7 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
 impl Recorder {
-    /// Adds a run that was read (from `path`, if known), with its graph captures, which are read with
-    /// `options`.
+    /// Adds a run that was read (from `path`, if known). The run's graph captures are read with `options`.
     ///
     /// # Errors
     /// Any error of [`CaptureSource::open`](crate::program::CaptureSource::open) or [`Recorder::add`].

@@ -29,7 +29,7 @@ fn push_names(text: &mut String, names: &[&str]) {
         if at > 0 {
             text.push(',');
         }
-        // The check covers all bytes without an early exit, so the compiler vectorizes it. Most
+        // The check covers all bytes without an early exit, so the compiler can vectorize the loop. Most
         // names need no escape.
         let needs_escape = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
         match name.bytes().fold(false, |any, byte| any | needs_escape(byte)) {

@@ -155,7 +155,7 @@ fn middle(times: &[Nanos]) -> Nanos {
     }
 }
 
-/// The kind of idle time, and the name of the call to which it is attributed.
+/// The kind of idle time, and the name of the call to which the idle time is attributed.
 type Owner<'k> = (&'k str, Cow<'k, str>);
 /// Total idle time and number of idle gaps, per side.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);

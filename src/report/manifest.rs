@@ -1,5 +1,5 @@
-//! Reads and writes `manifest.json`: the sizes and hashes of a report's files, and whether all of
-//! them are in place.
+//! Reads and writes `manifest.json`, which contains the sizes and hashes of a report's files, and whether all files are
+//! in place.
 //!
 //! The manifest is written last. While files are being replaced, the manifest has the state
 //! `writing`, so a folder whose files are incomplete after an interrupted run can be recognized.
@@ -34,7 +34,7 @@ pub(super) struct Manifest {
 pub(super) enum State {
     /// All files of the report are in place.
     Complete,
-    /// Files are being replaced, or the run that replaced them was interrupted.
+    /// Files are being replaced, or the run that replaced files was interrupted.
     Writing,
 }
 

@@ -2,11 +2,11 @@
 //! JSON, and the formats requested with [`Emit`], such as a page, Markdown, a workbook, a flame
 //! graph or a Perfetto file.
 //!
-//! Files are written in parallel to a staging folder next to the target or inside it, and moved
-//! into place when all of them are complete. A failed run therefore leaves no partial report. A run that is killed
-//! while moving files leaves a `manifest.json` that marks the report as incomplete. Files from an earlier report that
-//! the new report does not contain are removed. Files in the target that do not belong to a report are kept and never
-//! overwritten, unless [`Existing::Replace`] is set.
+//! Files are written in parallel to a staging folder next to or inside the target, and moved into place when all files
+//! are complete. A failed run therefore leaves no partial report. A run that is killed while moving files leaves a
+//! `manifest.json` that marks the report as incomplete. Files from an earlier report that the new report does not
+//! contain are removed. Files in the target that do not belong to a report are kept and never overwritten, unless
+//! [`Existing::Replace`] is set.
 
 #[cfg(feature = "arrow")]
 mod arrow;

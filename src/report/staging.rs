@@ -117,9 +117,8 @@ impl Staging {
         })
     }
 
-    /// Moves old files away and new files in. The old file is moved away first, because some file
-    /// systems flush a file to disk before a rename replaces it, which can take longer than all
-    /// previous work.
+    /// Moves old files away and new files in. The old file is moved away first, because some file systems flush a file
+    /// to disk before a rename replaces the file, and the flush can take longer than all previous work.
     fn replace_all(
         &self,
         folder: &Path,

@@ -467,7 +467,7 @@ fn with_one_run_per_side_there_are_no_run_columns_and_the_noise_is_unknown() {
     let several = compare(vec![run(100.0, &[]), run(101.0, &[])], vec![run(200.0, &[])]);
     let told = remarks(several.analysis());
     assert!(
-        told.contains(&"only one run on one side: run-to-run noise is unknown".to_owned()),
+        told.contains(&"a single run on one side: run-to-run noise is unknown".to_owned()),
         "{told:?}"
     );
 }

@@ -160,7 +160,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes a cause such as `−0.403 ms  queue  queued work`, and its evidence below.
+    /// Writes a cause such as `−0.403 ms queue queued work`, with the evidence below.
     fn cause(&mut self, cause: &CauseLine, (figures, reasons): (usize, usize)) -> io::Result<()> {
         let style = colour(cause.time);
         let (difference, reason) = (&cause.difference, cause.reason);
@@ -194,7 +194,7 @@ impl Screen<'_> {
         self.names.iter().map(|name| name.chars().count()).max().unwrap_or_default()
     }
 
-    /// Writes the terms of each side's time and their sum, to the nanosecond.
+    /// Writes the terms that add up to each side's time, to the nanosecond.
     fn account(&mut self) -> io::Result<()> {
         let totals = self.analysis.account().totals;
         let title = match self.is_gpu_time() {
@@ -262,7 +262,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes the lowest common node, and the ops below it at which the traces diverge.
+    /// Writes the lowest common node, and the ops below that node at which the traces diverge.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();
@@ -313,7 +313,7 @@ fn input(summary: &Summary, side: Side) -> &SideSummary {
     }
 }
 
-/// The terms of a side's time, and their total.
+/// The terms that add up to a side's time, and the total.
 fn parts(totals: &Totals) -> [Nanos; 4] {
     [totals.paired, totals.one_sided, totals.unlinked, totals.time]
 }

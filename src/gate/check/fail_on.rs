@@ -1,7 +1,7 @@
 //! Checks a comparison against the limit of `diff --fail-on`: passed, exceeded, or inconclusive.
 //!
-//! The limit is checked like a hard time rule of a gate. If each side has a single run with several steps,
-//! the limit counts as exceeded only if the steps also show a significant slowdown.
+//! The limit is checked like a hard time rule of a gate. If each side has a single run with several steps, the limit is
+//! treated as exceeded only if the steps also show a significant slowdown.
 
 use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Scale, Shift, chance};
@@ -63,7 +63,7 @@ impl FailOn {
         self.checked(shift, decision, &evidence(analysis))
     }
 
-    /// Checks the mean step times of both sides, given one run per side and complete traces.
+    /// Checks the mean step times, given one run per side and complete traces.
     pub fn check_means(&self, means: PerSide<StepMeans>) -> Checked {
         let [before, after] = Side::BOTH.map(|side| self.value(means[side]));
         let shift = Shift { before: &[before], after: &[after] };

@@ -120,12 +120,11 @@ fn graphs_note(baseline: &Recording, candidate: &Recording) -> Option<String> {
             words(candidate)
         )),
         ((true, Captured::Wholly), (false, _)) | ((false, _), (true, Captured::Wholly)) => Some(
-            "only one side launches graphs: its captured calls are compared with the eager calls of the \
-             other side"
+            "only one side launches graphs; the captured calls are compared with the other side's eager calls"
                 .to_owned(),
         ),
         ((true, Captured::No), (false, _)) | ((false, _), (true, Captured::No)) => Some(
-            "only one side launches graphs, and the ops in them are unknown. Pass the traces recorded while the \
+            "only one side launches graphs, and the ops in the graphs are unknown. Pass the traces recorded while the \
              graphs were captured (--new-capture, --base-capture, `baseline record --capture`)"
                 .to_owned(),
         ),
@@ -143,8 +142,8 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// Why the counts of a side cannot be trusted: some of its steps lack calls that every step of the other
-/// side has.
+/// Why the counts of a side cannot be trusted: some of the side's steps lack calls that every step on the other side
+/// has.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
     // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, but
@@ -165,7 +164,7 @@ pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     missing.retain(|name| name != "copy bytes");
     (!missing.is_empty()).then(|| {
         format!(
-            "some steps lack calls that every step of the other side has: {}; events may not have been recorded. \
+            "some steps lack calls that every step on the other side has: {}; events may not have been recorded. \
              Record again",
             listed(&missing)
         )

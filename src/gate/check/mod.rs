@@ -61,8 +61,8 @@ impl Gate {
         for allow in rules.allow.iter().filter(|allow| allow.is_over(today)) {
             let until = allow.until.map(|until| until.to_string()).unwrap_or_default();
             notes.push(format!(
-                "the `allow` entry for {} expired after {until} ({}), so its findings count again. Renew \
-                 or remove it",
+                "the `allow` entry for {} expired after {until} ({}), so the findings that it \
+                 covers count again. Renew or remove the entry",
                 allow.rule, allow.reason
             ));
         }

@@ -49,7 +49,7 @@ impl Outcome {
     }
 }
 
-/// The result of one rule, or of one of its findings.
+/// The result of a rule or of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -78,7 +78,7 @@ impl State {
     }
 }
 
-/// One change, or one time or count that exceeds its limit.
+/// A change that violates a rule, or a time or count that exceeds a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The kind of the change, as in `changes.csv`; empty for a time or a count.
@@ -108,7 +108,7 @@ pub struct Finding {
 pub struct FindingSite {
     /// Modules and ops that lead to the call site.
     pub place: Place,
-    /// What changed at the call site; empty if the finding already says it.
+    /// What changed at the call site; empty if the finding already says what changed.
     pub what: String,
     /// Number of calls in all compared steps.
     pub calls: u64,

@@ -44,7 +44,7 @@ impl Scale<'_> {
 /// The result of checking whether a shift exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// The shift is within the limit, or exceeds it but is within noise for the given reason.
+    /// The shift is within the limit, or exceeds the limit but is within noise for the given reason.
     Within(Option<String>),
     /// The shift exceeds the limit; the strings are the evidence.
     Exceeds(Vec<String>),

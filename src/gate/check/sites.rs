@@ -82,7 +82,7 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        // Python code that only surrounds the ops of a change is a consequence of these ops.
+        // Changed Python code that only encloses changed ops is a consequence of the changed ops.
         let is_working =
             |site: &ChangeSite| Side::BOTH.into_iter().any(|side| !site.work[side].is_empty());
         if list.iter().any(is_working) {
@@ -129,7 +129,7 @@ impl<'a> Finder<'a> {
         call(Side::Candidate).or_else(|| call(Side::Baseline)).expect("every node has a call")
     }
 
-    /// The modules and ops that lead to a node, including a matched op itself.
+    /// The modules and ops that lead to a node, including the node if it is a matched op.
     fn place(&self, node: MergedId) -> Place {
         let (side, call) = self.either(node);
         let tree = self.analysis.tree(side);

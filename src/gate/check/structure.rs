@@ -1,4 +1,4 @@
-//! Applies the structural rules to the changes between two programs: one finding per change, and one check
+//! Applies the structural rules to the changes between two programs, and returns one finding per change and one check
 //! per rule.
 
 use super::effects::Scale;
@@ -177,7 +177,7 @@ impl<'a> Judge<'a> {
             && self.of_rules[at].as_ref().is_none_or(|found| self.finder.is_at(site, found))
     }
 
-    /// Adds a finding for a change, unless all rules that it violates are off or allow the change.
+    /// Adds a finding for a change, unless every rule that the change violates is off or allows the change.
     fn add(
         &self,
         change: &Change,
@@ -301,7 +301,7 @@ impl<'a> Judge<'a> {
         });
         let (with, all) = (with[0].max(with[1]), self.scale.steps.candidate);
         (0 < with && with < all)
-            .then(|| format!("in {with} of {all} steps, so it varies within a run"))
+            .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
     }
 
     /// A remark that the arguments of all changed ops also vary between steps on the same side; `None` if they do not.

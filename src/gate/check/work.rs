@@ -36,8 +36,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Adds a call and the calls below it, except matched calls below an unmatched call, whose counterparts
-    /// are elsewhere.
+    /// Adds a call and the calls below it. Matched calls below an unmatched call are skipped, because their
+    /// counterparts are elsewhere.
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);
         let is_matched =

@@ -11,8 +11,8 @@
 //! ```
 //! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is accepted if
 //! Student's t-test finds a difference between the values before and after it; the search stops at the first rejected
-//! candidate. Windows of the series are searched one after another with a weak test. Afterward, the points of all
-//! windows that fail the strong test are removed, weakest first (Fleming and others, *Hunter: using change point
+//! candidate. The windows of the series are searched one after another with a weak test. Afterward, points in any
+//! window that fail the strong test are removed, weakest first (Fleming and others, *Hunter: using change point
 //! detection to hunt for performance regressions*, ICPE 2023).
 
 use crate::analysis::two_tails;
@@ -40,16 +40,16 @@ impl Default for Search {
 pub struct ChangePoint {
     /// Position of the first value at the new level.
     pub at: usize,
-    /// Mean value from the previous change point, or from the start, up to this one.
+    /// Mean value from the previous change point, or from the start, up to this change point.
     pub before: f64,
-    /// Mean value from this change point to the next one, or to the end.
+    /// Mean value from this change point to the next change point, or to the end.
     pub after: f64,
     /// p-value of the t-test between the two levels.
     pub p: f64,
 }
 
 impl ChangePoint {
-    /// Size of the change: the larger of the relative differences in both directions, as a share.
+    /// Size of the change as a fraction: the difference relative to the smaller of the two means.
     pub fn magnitude(&self) -> f64 {
         let change = |from: f64, to: f64| if from == 0.0 { 0.0 } else { (to / from - 1.0).abs() };
         change(self.before, self.after).max(change(self.after, self.before))
@@ -113,7 +113,7 @@ fn intervals(points: &[usize], length: usize) -> Vec<Range<usize>> {
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// The point with the largest Q in an interval, and its Q.
+/// The point with the largest Q in an interval, and that value of Q.
 fn candidate(values: &[f64]) -> (usize, f64) {
     let length = values.len();
     let distance = |one: usize, two: usize| (values[one] - values[two]).abs();

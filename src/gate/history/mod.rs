@@ -13,7 +13,7 @@ use crate::program::Word;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// One measure over time, or the time of one module.
+/// A measure, or the time of a module, over a sequence of baselines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Name of the series, such as `step_wall`, `category:gemm`, or `place:Net_0.Block_1` for the time of a
@@ -64,7 +64,7 @@ impl History {
     pub fn read(files: &[PathBuf], search: &Search) -> Result<History> {
         if files.is_empty() {
             return Err(Error::usage("history", "no baseline was given")
-                .remedy("pass baseline files, oldest first, or a folder of them"));
+                .remedy("pass baseline files, oldest first, or a folder of baseline files"));
         }
         let read = |path: &PathBuf| Ok((name(path), Recording::read_baseline(path)?));
         let baselines: Vec<(String, Recording)> = files.iter().map(read).collect::<Result<_>>()?;
@@ -117,7 +117,7 @@ fn measures(recording: &Recording) -> Vec<(String, f64)> {
     found
 }
 
-/// Builds a series and finds its changes. The search skips baselines without a value.
+/// Builds a series and finds its change points. The search skips baselines without a value.
 fn series(name: String, values: Vec<Option<f64>>, search: &Search) -> Series {
     let known: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();

@@ -68,14 +68,13 @@ impl Setup {
 /// [`Captures`](crate::program::Captures).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Captured {
-    /// No launch has captured calls: the kernels of a graph are directly below its launch, or no graph was
+    /// No launch has captured calls: the kernels of a graph are directly below the graph launch, or no graph was
     /// launched.
     #[default]
     No,
     /// Some launches have captured calls.
     Partly,
-    /// All launches have captured calls: the kernels of every graph are below the ops that launched them
-    /// during the capture.
+    /// All launches have captured calls: each graph kernel is below the op that launched the kernel during the capture.
     Wholly,
 }
 
@@ -114,7 +113,7 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
 pub struct RunFacts {
     /// The file name as the user passed it; empty in a baseline file.
     pub name: String,
-    /// Number of compared steps; 1 if the run has no steps and is treated as one.
+    /// Number of compared steps; 1 if the run has no steps, because the run is then treated as one step.
     pub steps: u64,
     /// Counts of recorded and missing events.
     pub evidence: Evidence,
@@ -162,7 +161,7 @@ impl Recording {
         median(&self.runs, &self.times).map(|at| &self.runs[at])
     }
 
-    /// The properties of a side that decide whether the side can be compared.
+    /// The properties of a side that determine whether the sides can be compared.
     pub fn footing(&self) -> Footing {
         Footing {
             vendor: self.setup.vendor.clone(),

@@ -17,8 +17,7 @@ pub(in crate::gate) struct TimedPlace {
     /// Index of the enclosing call site, which precedes this call site in the list.
     pub(in crate::gate) above: Option<u32>,
     pub(in crate::gate) word: Word,
-    /// The call's name without details that vary between runs; for a module, the name of its
-    /// instance.
+    /// The call's name without details that vary between runs; for a module, the instance name.
     pub(in crate::gate) name: String,
     /// The phase and category of the call site's own measured work; empty without such work.
     pub(in crate::gate) phase: String,

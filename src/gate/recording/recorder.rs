@@ -1,4 +1,4 @@
-//! Builds the [`Recording`] of one side from the call trees of its runs, which are added one at a time.
+//! Builds the [`Recording`] of one side from the call trees of the runs, which are added one at a time.
 
 use super::memory::Memory;
 use super::places::Collector;
@@ -37,7 +37,7 @@ pub struct Recorder {
     remarks: Vec<String>,
 }
 
-/// The number of calls of an op in a step, and a hash of their arguments.
+/// The number of calls to an op in a step, and a hash of the call arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Calls {
     count: u64,

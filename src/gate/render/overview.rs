@@ -64,7 +64,7 @@ impl Recording {
         let variable = self.ops.values().filter(|range| range.is_variable()).count();
         let ops =
             counted(self.ops.len() as u64, "kind of op").replace("kind of ops", "kinds of ops");
-        writeln!(out, "\n{ops}; the counts of {variable} of them vary between steps")?;
+        writeln!(out, "\n{ops}; the number of calls varies between steps for {variable}")?;
         let mut chains = self.places.chains();
         chains.retain(|chain| !chain.is_empty());
         chains.sort();

@@ -75,7 +75,7 @@ impl Rules {
     /// Parses rules. Error messages name the file as `path`.
     ///
     /// # Errors
-    /// The text is not valid TOML, uses unknown names, or contradicts itself.
+    /// The file is not valid TOML, uses unknown names, or contradicts itself.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
         Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)
@@ -137,7 +137,9 @@ impl Rules {
             let rule = Rule { rule, scope, allowed, severity };
             let is_same = |known: &Rule| known.rule == rule.rule && known.scope == rule.scope;
             if self.structure.iter().any(is_same) {
-                return Err("is given twice with the same scope; remove one".into());
+                return Err(
+                    "is given twice with the same scope; remove one of the two rules".into()
+                );
             }
             self.structure.push(rule);
             return Ok(());
@@ -187,7 +189,7 @@ impl Rules {
             }
         }
         if self.memory.iter().any(|known| known.measure == measure) {
-            return Err("is given twice with the same scope; remove one".into());
+            return Err("is given twice with the same scope; remove one of the two rules".into());
         }
         self.memory.push(MemoryRule { measure, limit, severity });
         Ok(())
@@ -233,7 +235,7 @@ impl Rules {
         let rule = TimeRule { measure, scope, limit, least_us, hard, severity, is_asked: true };
         let is_same = |known: &TimeRule| known.measure == measure && known.scope == rule.scope;
         if self.time.iter().any(|known| known.is_asked && is_same(known)) {
-            return Err("is given twice with the same scope; remove one".into());
+            return Err("is given twice with the same scope; remove one of the two rules".into());
         }
         self.time.retain(|known| known.is_asked || !is_same(known));
         self.time.push(rule);
@@ -360,7 +362,10 @@ mod tests {
             ("[[rule]]\nrule = \"gpu_time\"\nlimit = 5", "needs a unit"),
             ("[[rule]]\nrule = \"gpu_time\"\nlimit = \"5MB\"", "needs a unit"),
             ("[[rule]]\nrule = \"peak_memory\"\nlimit = \"5ms\"", "a percentage or a size"),
-            ("[[rule]]\nrule = \"allocations_per_step\"\nlimit = \"5MB\"", "a percentage or a count"),
+            (
+                "[[rule]]\nrule = \"allocations_per_step\"\nlimit = \"5MB\"",
+                "a percentage or a count",
+            ),
             ("[[rule]]\nrule = \"peak_memory\"", "has no limit"),
             (
                 "[[rule]]\nrule = \"peak_memory\"\nlimit = \"5%\"\nphase = \"decode\"",

@@ -1,7 +1,7 @@
 //! The rules that a gate checks: the rules in a TOML file, plus defaults.
 //!
-//! Every structural rule applies everywhere unless the rule file overrides it. If several rules with the
-//! same name cover a change, the last one wins. See `docs/reference/gate-rules.md`.
+//! Every structural rule applies everywhere unless the rule file overrides it. If several rules with the same name
+//! cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
 
 mod allow;
 mod budget;
@@ -70,7 +70,7 @@ impl Scope {
         *self == Scope::default()
     }
 
-    /// Describes the scope; empty if it covers everything.
+    /// A description of the scope; empty if the scope covers everything.
     pub fn words(&self) -> String {
         let path = self.path.as_ref().map(|path| path.text().to_owned());
         let phase = self.phase.as_ref().map(|phase| format!("phase {phase}"));

@@ -1,4 +1,4 @@
-//! The structural rules, each about one effect or one kind of change.
+//! The structural rules, each of which concerns one effect or one kind of change.
 
 use crate::analysis::ChangeKind;
 use crate::gate::rules::Severity;
@@ -12,7 +12,7 @@ pub enum StructureRule {
     NewCopy,
     /// More compiled regions run per step because the compiler breaks the graph more often.
     GraphBreaks,
-    /// Fewer captured graphs are launched, or fewer kernels run in them.
+    /// Fewer captured graphs are launched, or fewer kernels run in captured graphs.
     GraphReplayLost,
     /// Several ops or kernels do what one op or kernel did before.
     LostFusion,

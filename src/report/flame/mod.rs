@@ -21,7 +21,7 @@ pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// Writes the differential flame graph. The width of each frame is its time in the candidate.
+/// Writes the differential flame graph. The width of each frame represents the frame's time in the candidate.
 pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut options = Options::default();
     "tracetree: red is more time in the candidate, blue is less".clone_into(&mut options.title);

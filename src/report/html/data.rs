@@ -40,12 +40,12 @@ pub(super) struct PageData<'a> {
     /// For each side and each graph launch with captured calls: the first uid of the captured calls, and the uid of the
     /// launch.
     captured: [Vec<(u32, u32)>; 2],
-    /// Idle time of the devices, by the node to which it is attributed: position in the tree, then
-    /// baseline and candidate time in ns.
+    /// Device idle time, by the node to which the idle time is attributed: position in the tree, then baseline and
+    /// candidate time in ns.
     idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
-    /// One step of both sides for the timeline; `None` if no step can be shown.
+    /// One step on both sides, for the timeline; `None` if no step can be shown.
     pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
 }
@@ -110,8 +110,8 @@ fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
     analysis.changes().list().iter().map(places).collect()
 }
 
-/// Idle time in the steps, by the node to which it is attributed. Idle time that is too small to see is added to the
-/// parent, which keeps sums correct and the page small.
+/// Idle time in the steps, by the node to which the idle time is attributed. Idle time that is too small to see is
+/// added to the parent, which keeps sums correct and the page small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
     // Few nodes have idle time, so entries are stored only for these nodes. For each node, `of_nodes` contains 1 + the
@@ -163,8 +163,7 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
     ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
-/// Writes JSON text without `<`. The JSON text is not built up in memory, because it is the largest
-/// part of a report.
+/// Writes a value as JSON without `<`. The JSON is not built up in memory, because it is the largest part of a report.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));
@@ -173,14 +172,14 @@ impl fmt::Display for PageData<'_> {
     }
 }
 
-/// Serializes any value as JSON text without `<`.
+/// Serializes any value as JSON without `<`.
 pub(super) fn without_tags(value: &impl Serialize) -> io::Result<String> {
     let text = serde_json::to_string(value).map_err(io::Error::other)?;
     Ok(text.replace('<', "\\u003c"))
 }
 
-/// Writes JSON with each `<` escaped. `<` occurs only inside JSON strings, where its escape has the
-/// same meaning, so no name can close the element or open a comment.
+/// Writes JSON with each `<` escaped. In JSON, `<` occurs only inside strings, where an escaped `<` has the same
+/// meaning. Therefore, no name can close the element or open a comment.
 struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Write for WithoutTags<'_, '_> {

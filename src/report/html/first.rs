@@ -11,7 +11,7 @@ use crate::report::summary::Summary;
 use crate::report::text::{Figures, Line, Narrative};
 use crate::trace::Nanos;
 
-/// Maximum number of changes that are listed; `changes.csv` lists all of them.
+/// Maximum number of changes that are listed; `changes.csv` lists all changes.
 const LISTED: usize = 8;
 /// Maximum number of suggested actions.
 const ACTIONS: usize = 3;
@@ -242,7 +242,7 @@ fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
         code: next.command.clone(),
         node: None,
     };
-    // Opening the page is not suggested, because its readers have already opened it.
+    // Opening the page is not suggested, because the reader has already opened it.
     let next = narrative.next.iter().filter(|next| !next.command.ends_with("--open"));
     let mut actions: Vec<Action> = next.map(action).collect();
     let mut lines = narrative.certain.lines.iter();

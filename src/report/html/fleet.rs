@@ -41,7 +41,7 @@ pub struct FleetPage {
     pub last: Vec<FleetLast>,
     /// Number of the candidate's collectives that were matched across ranks.
     pub collectives: u64,
-    /// Code, ranks and text of each finding.
+    /// Code, ranks and message of each finding.
     pub findings: Vec<[String; 3]>,
     /// The causes, as lines of a table.
     pub causes: Vec<FleetCauseLine>,
@@ -99,7 +99,7 @@ pub struct FleetLast {
     pub count: u64,
     /// Percentage of all collectives in which the rank comes last.
     pub percent: f64,
-    /// Total time by which the rank comes later than the second-to-last rank, with its unit.
+    /// Total time by which the rank comes later than the second-to-last rank, with a unit.
     pub margin: String,
 }
 

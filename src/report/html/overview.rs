@@ -59,7 +59,7 @@ pub(super) fn input<'a>(analysis: &'a Analysis, side: Side) -> Input<'a> {
     Input { label: analysis.side_name(side), path: trace.source(), facts }
 }
 
-/// Names of the devices, each with its count: `NVIDIA H100 ×8`.
+/// Device names with their counts: `NVIDIA H100 ×8`.
 pub(super) fn devices(trace: &Trace) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for device in &trace.header().devices {
@@ -96,7 +96,7 @@ pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
         line("time", measure_title(analysis.measure()), |totals| totals.time),
         line("busy", "busy (union of intervals)", |totals| totals.busy),
         line("matched", "in rows that both sides have", |totals| totals.paired),
-        line("unmatched", "only on this side", |totals| totals.one_sided),
+        line("unmatched", "in rows that only this side has", |totals| totals.one_sided),
         line("unlinked", "launch not in trace", |totals| totals.unlinked),
     ];
     lines.retain(|line| line.key == "time" || line.micros.iter().any(|&micros| micros > 0.0));

@@ -17,10 +17,10 @@ use std::cmp::Reverse;
 /// Maximum number of kernel names per row and side; all other kernels share one more entry.
 const KERNELS: usize = 24;
 
-/// Shapes, concrete inputs, strides and types of both sides, alternating.
+/// Shapes, concrete inputs, strides and types; for each, the baseline's value is followed by the candidate's value.
 type ArgumentRecord = [PageText; 8];
 
-/// The events of one name in a row, on one side: name, count, time in ns.
+/// The events in a row that share a name, on one side: name, count, time in ns.
 type KernelGroup = (PageText, u64, i64);
 
 /// The kept rows in order, as one column per property.

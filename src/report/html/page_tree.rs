@@ -124,8 +124,8 @@ impl<'a> PageTree<'a> {
         })
     }
 
-    /// For each GPU event of a side, in node order: its start as the difference from the previous
-    /// start, and the delay after its launch. Both times are multiples of 0.1 µs.
+    /// For each GPU event on a side, in node order: the start as the difference from the previous start, and the delay
+    /// after the launch. Both times are multiples of 0.1 µs.
     fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();

@@ -24,7 +24,7 @@ pub(super) struct Scale {
     pub(super) without: Vec<StepBar>,
 }
 
-/// A bar for one step of one side.
+/// The bar for one side's step.
 pub(super) struct StepBar {
     pub(super) name: String,
     /// The step time with its unit.

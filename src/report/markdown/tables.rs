@@ -185,7 +185,7 @@ pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> Str
     line(&summary.measure.replace('_', " "), |totals| totals.time);
     line("busy", |totals| totals.busy);
     line("in rows that both sides have", |totals| totals.paired);
-    line("only on this side", |totals| totals.one_sided);
+    line("in rows that only this side has", |totals| totals.one_sided);
     line("launch not in trace", |totals| totals.unlinked);
     let exact = match summary.account_is_exact {
         true => "add up exactly",

@@ -8,8 +8,8 @@ use crate::trace::Nanos;
 
 /// For each node of the merged tree, the attributed time including all nodes below it, by index.
 ///
-/// A matched node is placed below the deeper of its two parents, so the time below a node can
-/// differ from the time below its call. The times of the root nodes add up exactly to the total of each side.
+/// A matched node is placed below the deeper of its two parents, so the time below a node can differ from the time
+/// below the node's call. The times of the root nodes add up exactly to the total of each side.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];

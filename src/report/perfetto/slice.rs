@@ -1,4 +1,4 @@
-//! Draws a call as a slice of the timeline, with its uid, its counterpart and its change.
+//! Draws a call as a slice of the timeline, with the call's uid, counterpart and time difference.
 
 use super::arrows::Arrows;
 use super::clock::Clock;

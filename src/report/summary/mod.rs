@@ -232,7 +232,7 @@ fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
         let notes = tree.trace().notes().iter().chain(tree.notes()).chain(&checks.sides[side]);
         notes.collect::<Vec<&Note>>()
     });
-    // A note that both sides share is listed once.
+    // A note that applies to both sides is listed once.
     let is_of_both = |note: &&Note| Side::BOTH.iter().all(|&side| of_sides[side].contains(note));
     let of_side = |side: Side| {
         let own = of_sides[side].iter().copied().filter(|note| !is_of_both(note));

@@ -74,10 +74,10 @@ pub struct CauseSummary {
     pub arguments_trace1: String,
     /// Shapes and types of the candidate's op.
     pub arguments_trace2: String,
-    /// The evidence for the cause, as text.
+    /// A description of the evidence for the cause.
     pub evidence: String,
-    /// The few steps that contain most of the difference; `null` if the difference is spread over
-    /// most steps or if its distribution is unknown.
+    /// The few steps that contain most of the difference; `null` if the difference is spread over most steps or if its
+    /// distribution over steps is unknown.
     pub few: Option<String>,
     /// Kernel names in the baseline, longest time first.
     pub kernels_trace1: Vec<String>,

@@ -22,8 +22,7 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
     shown
 }
 
-/// Formats a name as a code span that the name itself cannot end, also for table cells; empty for
-/// an empty name.
+/// Formats a name as a code span that characters in the name cannot end, also for table cells; empty for an empty name.
 pub(crate) fn code(name: &str, longest: usize) -> String {
     if name.is_empty() {
         return String::new();

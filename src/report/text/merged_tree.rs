@@ -32,7 +32,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
     let mut names = Names::new(diff);
-    // The tree-drawing characters before the name of a node, in one section per ancestor.
+    // The tree-drawing characters before the name of a node, with one section per ancestor.
     let mut prefix = String::new();
     // For each depth, the length of the prefix down to that depth.
     let mut lengths: Vec<usize> = Vec::new();

@@ -21,7 +21,7 @@ pub(in crate::report::html) struct Curves {
 
 /// The ranges of time and bytes that the drawing covers.
 struct Scale {
-    /// The time of each side at the left edge.
+    /// The time at the left edge of the drawing, for each side.
     start: PerSide<Nanos>,
     length: i64,
     least: i64,

@@ -59,7 +59,7 @@ function gpuTimesOf(side) {
   return gpuTimes[side - 1];
 }
 
-// Turns the depths of nodes in preorder into their parents and the ends of their subtrees.
+// Computes each node's parent and the end of its subtree from the depths of the nodes in preorder.
 function nest(t) {
   const above = [];
   for (let at = 0; at < t.size; at++) {
@@ -100,8 +100,8 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether an unmatched call was replaced by different calls. A call was replaced if its nearest
-// ancestor that both sides have contains unmatched work on both sides.
+// Whether an unmatched call was replaced by different calls. A call was replaced if the call's nearest matched ancestor
+// contains unmatched work on both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
   let above = at;

@@ -67,8 +67,8 @@ function smallTable(titles, lines) {
     element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
 }
 
-// Kernels grouped by name, longest total time first. A row contains only the mean time of its
-// launches of a kernel, so the median treats every launch as if it took the mean time of its row.
+// Kernels grouped by name, longest total time first. A row contains only the mean time over the row's launches of a
+// kernel, so the median is computed as if each launch took the mean time of its row.
 function kernelsOf(members, side) {
   const known = new Map();
   for (const row of members) {

@@ -144,7 +144,7 @@ function drawFilters() {
 // Clickable column titles. The column `difference` is sorted by magnitude or by signed value.
 const HEADS = COLUMNS.filter((column) => column.key !== "signed");
 
-// A click on any other column title reverses the order. Clicks on the title of this column cycle
+// A click on the title of any other column reverses the order. Clicks on the title of this column cycle
 // through three orders: by magnitude, largest increase first, largest decrease first.
 function nextOrder(column, current, up) {
   if (column.key !== "diff") return { sort: column.key, dir: (current ? !up : column.key === "name") ? "up" : "down" };
@@ -215,7 +215,7 @@ function groupRow(group, open) {
   const button = element("button", {
     type: "button", "aria-expanded": String(open), "data-open": rows.id[group.members[0]], onclick: toggle,
   }, element("span", { class: "open-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), groupLabel(group));
-  // A click anywhere on a line opens it; the button makes this possible with the keyboard.
+  // A click anywhere on a line opens the line; the button does the same for keyboard users.
   // Selecting text on a line does not open the line.
   const openLine = (event) => {
     if (!event.target.closest("button, a, summary, details") && getSelection().isCollapsed) toggle();

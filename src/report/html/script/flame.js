@@ -1,7 +1,7 @@
-// Draws the merged tree as icicles: calls with the same stack of names form one frame, and the
-// width of a frame is its time. In the two-sided view, the baseline is above the candidate, in the
-// same order and scale; the differential view is a single icicle. A frame is merged with its only
-// child if the child has the same time, because the stack does not branch there.
+// Draws the merged tree as icicles: calls with the same stack of names form one frame, and the width of a frame
+// represents the frame's time. In the two-sided view, the baseline is above the candidate, in the same order and scale;
+// the differential view is a single icicle. A frame is merged with its only child if the child has the same time,
+// because the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
 const GAP = 30;
@@ -60,8 +60,8 @@ function leaves() {
   return list;
 }
 
-// The key that calls must share to form one frame. If layers are merged, instances of one module
-// class share a key.
+// The key that calls must share to form one frame. If layers are merged, instances of the same module class share a
+// key.
 function keyOf(node) {
   const text = nodeName(node);
   return flame.layers && isModule(node)
@@ -108,7 +108,7 @@ function below(frame) {
   return (frame.below ??= framesBelow(frame));
 }
 
-// When a frame is drawn, it is merged with its chain of only children that have the same time.
+// When a frame is drawn, it is merged with the chain of only children below it that have the same time.
 function collapse(frame) {
   if (frame.isCollapsed || flame.whole) return;
   frame.isCollapsed = true;

@@ -48,7 +48,7 @@ function drawFlameControls() {
   if (view() === "sandwich") controls.push(choice("op", "of", opsOf(), biggestOp(), redraw("of")));
   controls.push(choice("chains of only children", "chains", CHAINS, "", redraw("chains")),
     field("highlight frames by name", "seek", seekInFlame),
-    tick("merge layers of one class", "layers", redraw("layers")));
+    tick("merge layers of the same class", "layers", redraw("layers")));
   if (page.idle.length && !flame.up && view() !== "sandwich") controls.push(tick("with idle time", "idle", redraw("idle")));
   if (view() !== "sandwich") controls.push(reset);
   document.getElementById("flame-controls").replaceChildren(...controls,

@@ -83,8 +83,8 @@ addEventListener("resize", drawDots);
 
 // ---- heat maps
 
-// The color scale ends at the 99th percentile, so a single outlier does not hide the differences
-// between all other cells.
+// The color scale ends at the 99th percentile, so that a single outlier does not hide the differences between the other
+// cells.
 function scale(values) {
   const sizes = values.filter((value) => value !== null).map(Math.abs).sort((a, b) => a - b);
   return sizes[Math.floor(sizes.length * 0.99)] || sizes[sizes.length - 1] || 1;

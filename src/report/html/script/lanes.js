@@ -1,5 +1,5 @@
-// Draws the kernels of a call on both sides as two lanes to scale, with the times of their
-// launches, and shows how certain the call's match is.
+// Draws a call's kernels as one lane per side to scale, with the launch times, and shows how certain the call's match
+// is.
 //
 // baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launch   [] kernel
 // candidate  ╷ ╷ [wgrad_alg0        ]

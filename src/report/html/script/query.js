@@ -1,5 +1,5 @@
-// Finds the nodes that a path query matches on either side, with the grammar of
-// `tracetree tree --find`. Any other search string is treated as a word search.
+// Finds the nodes that a path query matches on either side. The grammar is the same as in `tracetree tree --find`. Any
+// other search string is treated as a word search.
 
 const QUERY_WORDS = ["module", "frame", "op", "call", "kernel"];
 const QUERY_BEGINS = /^\s*(module|frame|op|call|kernel)\s*\(/;
@@ -119,7 +119,7 @@ function findNodes(parts, sides = [1, 2]) {
   return [...found].sort((a, b) => a - b);
 }
 
-// Whether the list contains the node, one of its ancestors or one of its descendants.
+// Whether the list contains the node, an ancestor of the node, or a descendant of the node.
 function touches(nodes, at) {
   if (at < 0) return false;
   for (let above = at; above >= 0; above = tree.parent[above]) if (nodes.set.has(above)) return true;

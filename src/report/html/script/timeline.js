@@ -1,4 +1,4 @@
-// Draws one step of both sides as lanes on a canvas; each side starts at the start of its step.
+// Draws one step on both sides as lanes on a canvas; both sides are aligned at the start of the step.
 // Everything that can be reached with a pointer can also be reached with the keyboard, and appears in a list.
 
 const SLICE_HEIGHT = 13;
@@ -198,8 +198,8 @@ function sideText(side, room = Infinity) {
   return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
 }
 
-// Marks the time at which the host left the step on each side; GPU work to the right of the mark
-// runs after that time.
+// Marks the time at which the host finished the step on each side; GPU work to the right of the mark runs after that
+// time.
 function drawEnds({ pen, colours, x }) {
   timeline.lanes.forEach((lane, at) => {
     pen.fillStyle = colours.dim;

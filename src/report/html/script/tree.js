@@ -6,7 +6,7 @@ const SHOWS = [["work", "calls with attributed work"], ["changed", "calls that d
 const ORDERS = [["", "call order"], ["diff", "largest difference first"]];
 
 const treeView = document.getElementById("tree-view");
-// For each node, its line and the element that contains the lines below it.
+// For each node, the node's line and the element that contains the lines below it.
 const lines = new Map();
 // Nodes that a link or a search requested, which are shown regardless of the filter.
 const asked = new Set();
@@ -226,7 +226,7 @@ function findNext(text) {
   if (foundList.length) reveal(foundList[next]);
 }
 
-// Typing letters in the tree moves to the next visible line whose name contains them.
+// Typing letters in the tree moves to the next visible line whose name contains the typed letters.
 let typed = "", typedAt = 0;
 function typeAhead(letter, all, line) {
   const now = performance.now();

@@ -39,8 +39,8 @@ fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &
     }
 }
 
-/// For each of the given calls (in preorder), whether it is a host call that spends nearly all its
-/// time in one of the other calls.
+/// For each given call (in preorder), whether the call is a host call that spends nearly all its time in another given
+/// call.
 fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
     let mut passes = vec![false; calls.len()];
     // Indices of the calls that have not ended yet; each call is nested in the previous call.

@@ -164,9 +164,8 @@ fn remark(
     dropped: PerSide<usize>,
 ) -> String {
     let mut text = match shown.told(analysis) {
-        Some(step) => format!("Step {step} of both sides, each drawn from its own start."),
-        None => "Both traces in full, each drawn from its own start, because there are no steps."
-            .to_owned(),
+        Some(step) => format!("Step {step} on both sides, aligned at the start of the step."),
+        None => "Both traces in full, aligned at the start, because there are no steps.".to_owned(),
     };
     text += " Omitted: calls that spend nearly all their time in one child";
     if drawn < of {

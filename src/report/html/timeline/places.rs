@@ -98,7 +98,7 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
     differences
 }
 
-/// The GPU event below a node with the largest time difference on either side, as a node.
+/// Among the GPU events below a node, the event with the largest time difference, as a node.
 fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     let merged = analysis.diff().merged();
     let node = merged.node(id);

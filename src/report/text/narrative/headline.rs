@@ -99,7 +99,7 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {
         (1, 1) => return unknown_noise("one run per side", analysis, figures),
-        (1, _) | (_, 1) => return unknown_noise("only one run on one side", analysis, figures),
+        (1, _) | (_, 1) => return unknown_noise("a single run on one side", analysis, figures),
         _ => {}
     }
     let spread = |side: Side| match analysis.run_noise(side).and_then(|noise| noise.wall) {
@@ -140,7 +140,7 @@ fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     }
 }
 
-/// Whether the programs are identical, have little in common, or run nothing at all.
+/// A remark that the programs are identical, have little in common, or run nothing at all; `None` otherwise.
 pub(super) fn state(analysis: &Analysis) -> Option<String> {
     let changes = analysis.changes();
     if !changes.has_work() {

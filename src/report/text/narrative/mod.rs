@@ -39,8 +39,7 @@ pub struct Narrative {
     pub leading: String,
     /// The shares of busy time and idle time in the difference; empty if the times are equal.
     pub split: String,
-    /// Whether the programs are identical, have little in common, or run nothing at all; `None` if
-    /// none of these applies.
+    /// A remark that the programs are identical, have little in common, or run nothing at all; `None` otherwise.
     pub state: Option<String>,
     /// The changes in the program, most expensive first.
     pub certain: Layer,

@@ -12,7 +12,8 @@ pub(super) fn actions(analysis: &Analysis, layers: &Layers) -> Vec<Action> {
     let mut actions = Vec::new();
     if !analysis.damage().is_empty() {
         actions.push(Action {
-            text: "record the incomplete trace again: its times are lower bounds".to_owned(),
+            text: "record the incomplete trace again, because its times are lower bounds"
+                .to_owned(),
             command: String::new(),
         });
     }
