@@ -34,7 +34,7 @@ fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
 pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
     let unknown = unknown_share(analysis);
     let other = Obstacle::OtherProgram(format!(
-        "different programs: {:.0}% of the ops of a step have no counterpart. Compare different programs with \
+        "different programs: {:.0}% of the ops in a step have no counterpart. Compare different programs with \
          `tracetree diff`",
         100.0 * unknown
     ));
