@@ -1,6 +1,6 @@
 //! Intermediate results that many tables share, computed once per analysis when first needed.
 //!
-//! Computing such a result visits all calls of a tree, and a report uses the results about thirty times.
+//! Computing such a result visits all calls in a tree, and a report uses the results about thirty times.
 
 use super::replay::{Effect, Effects, Reason};
 use super::{

@@ -114,8 +114,8 @@ impl From<Arc<Trace>> for Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Both traces are being read in parallel; the number is how many bytes have been read on the given side,
-    /// before decompression.
+    /// Both traces are being read in parallel; the number is the count of bytes read so far on the given
+    /// side, before decompression.
     Reading(Side, u64),
     /// The call trees are being built.
     Building,
@@ -143,7 +143,7 @@ pub struct ComparisonOptions {
     pub read: ReadOptions,
     /// The part of each trace that is compared.
     pub selection: PerSide<Selection>,
-    /// Where to find the graph captures of each trace.
+    /// Where to find the graph captures for each trace.
     pub captures: PerSide<CaptureSource>,
     /// Options for building the call trees.
     pub tree: TreeOptions,

@@ -22,7 +22,8 @@ pub struct Totals {
     pub events: u64,
     /// Total time of the measured events in the trace.
     pub time: Nanos,
-    /// Union of the intervals of the measured events; equals `time` for host self time.
+    /// Length of the union of the measured events' intervals. If host self time is measured, this is equal to
+    /// `time`.
     pub busy: Nanos,
     /// Part of `time` in attribution rows that have events on both sides. The fields `paired`,
     /// `one_sided` and `unlinked` add up to `time`.
@@ -36,9 +37,9 @@ pub struct Totals {
 /// Totals over the measured events of both traces, and sums over the attribution rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
-    /// Totals over the events of each trace, independent of the rows.
+    /// Totals over the events in each trace, computed without the rows.
     pub totals: PerSide<Totals>,
-    /// Sum of `kernel_time` over all rows, for each side.
+    /// Sum of `time` over all rows, for each side.
     pub rows: PerSide<Nanos>,
 }
 

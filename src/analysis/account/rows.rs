@@ -37,7 +37,7 @@ pub enum RowKind {
     Unlinked,
 }
 
-/// A row of the attribution table.
+/// A row in the attribution table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The kind of call or event to which the row attributes its events.

@@ -45,7 +45,7 @@ pub struct Lowering {
     pub sides: PerSide<LoweringSide>,
 }
 
-/// The ops and kernels below an op on one side, with count and time, sorted by name.
+/// The ops and kernels below an op on one side, with counts and times, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoweringSide {
     /// Total time of the measured events below the op.
@@ -87,7 +87,7 @@ impl Analysis {
         self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
     }
 
-    /// For each row name, the ops and kernels that it was lowered to on each side.
+    /// For each row name, the ops and kernels that the rows were lowered to on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
         let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {

@@ -9,7 +9,7 @@
 //!    weak op
 //! 4. the nearest autograd node, or the innermost `nn.Module`
 //! 5. the category of the ops above other launches of the same kernel, on either side
-//! 6. the words of the kernel name
+//! 6. the words in the kernel name
 //!
 //! Pointwise work, reductions and copies in an optimizer step are assigned to the optimizer instead.
 //!
@@ -55,7 +55,7 @@ pub enum CategorySource {
     Autograd,
     /// The category comes from the innermost `nn.Module` above the launch.
     Module,
-    /// The category comes from the words of the kernel name.
+    /// The category comes from the words in the kernel name.
     KernelName,
     /// The category comes from the ops above other launches of the same kernel. All of these ops have this
     /// category.

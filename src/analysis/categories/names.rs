@@ -7,7 +7,7 @@ use crate::tree::ModuleName;
 
 /// Name of the op that marks calls to a communication library; the name has no namespace.
 const COLLECTIVE_OP: &str = "record_param_comms";
-/// Prefix of the names of compiler-generated ops and kernels.
+/// Name prefix of compiler-generated ops and kernels.
 const COMPILED_PREFIX: &str = "triton";
 /// The word in compiler-generated names that precedes the list of fused ops.
 const FUSED: &str = "fused";
@@ -15,7 +15,7 @@ const FUSED: &str = "fused";
 const GENERATED: [&str; 7] = ["poi", "red", "per", "for", "spl", "unk", FUSED];
 /// Words in the names of compiler-generated template kernels.
 const TEMPLATES: [&str; 1] = ["tem"];
-/// Prefix of the ops that run the nodes of the autograd graph.
+/// Name prefix of the ops that run nodes in the autograd graph.
 pub(crate) const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
 
 /// The kind of call or event that a name belongs to.
@@ -25,7 +25,7 @@ pub(super) enum Role {
     Event,
     /// A cpu_op.
     Op,
-    /// A node of the autograd graph, or a user-defined autograd function.
+    /// A node in the autograd graph, or a user-defined autograd function.
     Autograd,
     /// A module.
     Module,

@@ -1,4 +1,4 @@
-//! Parses a rule file into [`Rules`], which map the words of names to categories.
+//! Parses a rule file into [`Rules`], which map the words in names to categories.
 
 use crate::program::Words;
 use rustc_hash::FxHashMap;
@@ -128,7 +128,7 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Patterns by their first word; a pattern is given by the position of its rule and its position in
+/// Patterns by their first word. A pattern is identified by the position of its rule and by its position in
 /// the rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 

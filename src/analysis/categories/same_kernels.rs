@@ -27,7 +27,7 @@ pub(super) struct SameKernels<'t> {
 }
 
 impl<'t> SameKernels<'t> {
-    /// Records the categories that kernels in one trace got from the ops above them.
+    /// Records the categories of the kernels in one trace that were classified by the ops above them.
     pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
         let mut seen: FxHashSet<(TextId, CategoryId)> = FxHashSet::default();
         for (name, category) in kernels(tree, measure, column) {

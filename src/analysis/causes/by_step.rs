@@ -1,7 +1,8 @@
-//! Finds the few steps that contain most of the time difference of a cause.
+//! Finds the few steps that contain most of a cause's time difference.
 //!
-//! A program that hangs for 60 ms in one of five steps differs from one that takes 12 ms longer in every
-//! step. The evidence of a cause distinguishes a hang in one step from a slowdown in every step.
+//! A program that hangs for 60 ms in one of five steps has a different problem than a program that takes 12
+//! ms longer in every step. The evidence of a cause distinguishes a hang in one step from a slowdown in every
+//! step.
 
 use crate::analysis::robust::Few;
 use crate::analysis::{Analysis, Row};

@@ -41,10 +41,10 @@ pub struct Cause {
     pub difference: Nanos,
     /// The counts, times and names that support the reason.
     pub evidence: String,
-    /// The kernels of each side, longest first.
+    /// The kernels on each side, longest first.
     pub kernels: PerSide<Vec<String>>,
-    /// The few steps that contain most of the difference; `None` if it is spread over most steps or
-    /// cannot be assigned to steps.
+    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps
+    /// or cannot be assigned to steps.
     pub few: Option<Few>,
     /// Time of the cause in each step; empty if unknown.
     pub(super) by_step: ByStep,

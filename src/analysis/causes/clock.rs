@@ -1,5 +1,5 @@
-//! Merges causes whose kernels all differ by the same ratio: the device probably ran at a different
-//! clock rate.
+//! Merges causes whose kernel times all differ by the same ratio, probably because the device ran at a
+//! different clock rate.
 
 use super::cause::{Cause, together, total};
 use super::evidence::in_order;

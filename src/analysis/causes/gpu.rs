@@ -23,7 +23,7 @@ pub(super) struct PartKey {
     pub(super) kind: PartKind,
 }
 
-/// How the work of a part is matched between the sides.
+/// How a part's work is matched between the sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
     /// The work is attributed to a call that both traces have.
@@ -61,7 +61,7 @@ pub(super) struct BusyPart<'a> {
     pub(super) efficiency: PerSide<Efficiency>,
 }
 
-/// Groups the busy time of all work in the window into parts, which add up to it exactly.
+/// Groups the busy time of all work in the window into parts that add up exactly to the busy time.
 pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();

@@ -1,16 +1,16 @@
-//! Explains the difference of the [`Wall`](super::Wall) time as a list of causes that add up to it.
+//! Explains the difference in [`Wall`](super::Wall) time as a list of causes that add up to this difference.
 //!
 //! ```text
 //! busy time of rows   ─ op, module class, shapes ─┐
 //! idle time of calls  ─ rolled up to the call ────┼─▶ causes, the largest first
 //! before the window   ────────────────────────────┘
 //! ```
-//! Every nanosecond of the compared steps, and of other work in their windows, belongs to exactly one
-//! part; each part that differs is a cause. Without `before_window`, the causes therefore add up exactly
-//! to the wall-time difference of the steps.
+//! Every nanosecond of the compared steps, and of other work in their windows, belongs to exactly one part;
+//! each part whose time differs is a cause. Without `before_window`, the causes therefore add up exactly to
+//! the wall-time difference of the steps.
 //!
-//! If one trace has more steps, the causes cover only the steps with a counterpart: the time of a call in
-//! two steps cannot be compared with its time in five.
+//! If one trace has more steps, the causes cover only the steps with a counterpart: a call's time in two
+//! steps cannot be compared with its time in five steps.
 
 mod by_step;
 mod cause;

@@ -95,7 +95,7 @@ impl<'a> Places<'a> {
         &self.places
     }
 
-    /// The nodes of each place so far, in the order of the merged tree.
+    /// The nodes of each place so far, in merged-tree order.
     pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
         let mut nodes = vec![Vec::new(); self.places.len()];
         for (node, place) in self.analysis.diff().merged().ids().zip(&self.of_nodes) {

@@ -25,7 +25,8 @@ pub enum ChangeKind {
     Layers,
     /// Ops were added, removed or replaced.
     Ops,
-    /// Ops on inputs of the same sizes and types take different values, or a different number of tensors.
+    /// Ops on inputs with the same sizes and types have different argument values, or a different number of
+    /// tensors.
     Arguments,
     /// The optimizer or its implementation differs.
     Optimizer,
@@ -181,7 +182,7 @@ impl ChangeKind {
 pub enum Certainty {
     /// The change is read from the trace.
     Certain,
-    /// The change is inferred from the names of kernels.
+    /// The change is inferred from kernel names.
     Likely,
 }
 

@@ -80,7 +80,7 @@ impl Marks {
     }
 }
 
-/// Summarizes unmatched calls, and caches the marks for call names.
+/// Summarizes unmatched calls, and caches the purposes that call names reveal.
 pub(super) struct Surveyor<'a> {
     analysis: &'a Analysis,
     marks: PerSide<ByName<Marks>>,

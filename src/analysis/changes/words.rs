@@ -204,7 +204,7 @@ fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
-/// Whether a side only accumulates more gradients, and nothing else changed.
+/// Whether the only change is that one side accumulates more gradients.
 fn counts_gradients(draft: &Draft) -> bool {
     let [one, two] = [&draft.names.baseline, &draft.names.candidate];
     one.is_empty() != two.is_empty()
@@ -277,7 +277,7 @@ fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
     format!("{what} {verb} {}{per}{kernels}", counted(calls, "call"))
 }
 
-/// A sentence such as `Inputs are 2 times as large: dimension 0 is 16 instead of 8 …`.
+/// A sentence such as `Inputs are 2 times as large at 3 ops (dimension 0: 8 → 16)`.
 fn sizes(draft: &Draft, sites: &str) -> String {
     let mut pairs: Vec<(&(String, String), &u64)> = draft.pairs.iter().collect();
     pairs.sort_by_key(|(pair, count)| (Reverse(**count), *pair));
@@ -335,7 +335,7 @@ fn layers(draft: &Draft, scale: Scale) -> String {
     format!("{two} instead of {one} {class} calls{per}")
 }
 
-/// A sentence such as `In Mlp (train.py: forward): aten::relu replaces aten::gelu`.
+/// A sentence such as `aten::relu instead of aten::gelu in Mlp (train.py: forward)`.
 fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
     let (unit, suffix) = scale.unit(&counts_of(draft));
     let mut names = draft.names.baseline.keys().chain(draft.names.candidate.keys());

@@ -59,8 +59,7 @@ fn change(before: f64, after: f64) -> i8 {
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
         Some(bound) => bound == Bound::Compute,
-        // With unknown peaks, more than 50 operations per byte count as compute bound: no device has
-        // memory fast enough for more.
+        // If the peaks are unknown, more than 50 operations per byte count as compute bound.
         None => efficiency.candidate.intensity()? > 50.0,
     };
     let (rate, unit): (fn(&Efficiency) -> Option<f64>, &'static str) = match compute {

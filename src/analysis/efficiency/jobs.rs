@@ -35,8 +35,8 @@ pub(super) enum Path {
     Memory,
     /// The bytes move over the link to the host, whose peak is unknown.
     Host,
-    /// The bytes move over the links to other devices. The number is how many bytes each rank sends per byte
-    /// of the message.
+    /// The bytes move over the links to other devices. The value is the number of bytes that each rank sends
+    /// per byte of the message.
     Network(f64),
 }
 
@@ -162,8 +162,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The nearest op with known minimum work at or above each measured event. Also marks ops whose work is
-    /// done by a nested op, which is a nested op with at least the same weight.
+    /// The nearest op with known minimum work at or above each measured event. Also marks every op that
+    /// contains a nested op with at least the same weight, because the nested op does the work.
     fn nearest_ops(&mut self) -> Vec<(CallId, Option<CallId>)> {
         let (tree, mut done_below) = (self.tree, std::mem::take(&mut self.done_below));
         let mut leave = |call, entered: Entered, above: Option<&mut Entered>| {

@@ -1,4 +1,4 @@
-//! Computes the efficiency of any group of events in a tree, and of each op with given shapes.
+//! Computes the efficiency of any group of events in a tree, and of each combination of op and shapes.
 
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};

@@ -49,7 +49,7 @@ pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of op
 /// Subject for layers that only one of the recordings contains.
 pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
-/// Words in the names of attention ops, and the implementation of scaled dot product attention that each
+/// Words in the names of attention ops, and the implementation of scaled dot product attention that each word
 /// identifies.
 const ATTENTION: [(&str, &str); 5] = [
     ("cudnn_attention", "cuDNN"),
@@ -189,7 +189,7 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function that a frame calls; for a wrapper, the function that the longest call inside the frame calls.
+/// The function that a frame runs; for a wrapper, the function that the longest frame inside it runs.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {

@@ -90,8 +90,8 @@ fn into_any(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds size, layout and batch counting changes into a parameter change. A model parameter may change the
-/// sizes and layouts of the tensors of later ops, and a model in evaluation mode does not count its batches.
+/// Folds size, layout and batch counting changes into a parameter change. A model parameter may change tensor
+/// sizes and layouts in later ops, and a model in evaluation mode does not count its batches.
 fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let draft = &drafts.all()[arguments];
     let Some(parameter) = draft.parameter else { return };

@@ -42,7 +42,7 @@ pub(in crate::analysis::changes) fn claim(
     }
     for ((draft, _), found) in with_other_arguments {
         // A switched math mode applies to all ops in a family. If the math mode of only a few ops differs,
-        // the library selected it because their sizes or layouts changed.
+        // the library selected the mode because the sizes or layouts of these ops changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -62,8 +62,8 @@ struct ByArguments {
     has_other_mode: bool,
 }
 
-/// Whether the math mode of a row differs and its changed arguments do not explain why. Different
-/// element types explain a different math mode; different sizes and layouts do not.
+/// Whether the math mode of a row differs and the row's changed arguments do not explain the difference.
+/// Different element types explain a different math mode; different sizes and layouts do not.
 fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
     let kind = drafts.all()[arguments].kind;
     matches!(kind, ChangeKind::Shapes | ChangeKind::MemoryFormat)
@@ -182,7 +182,7 @@ fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     }
 }
 
-/// Whether the name of a kernel shows that it multiplies in TF32; `s1688` is the size of the TF32
+/// Whether a kernel's name shows that the kernel multiplies in TF32; `s1688` is the size of the TF32
 /// instruction.
 fn is_tf32(name: &str) -> bool {
     name.contains("tf32") || name.contains("s1688")

@@ -1,4 +1,4 @@
-//! Reports compiled regions and graph launches, with the calls that they replaced.
+//! Reports compiled regions and graph launches, with the calls that the regions and graphs replaced.
 
 use super::compiled::DIVIDED;
 use crate::analysis::Analysis;

@@ -1,12 +1,11 @@
 //! Attention consists of two matrix products over `queries × keys` pairs in the forward pass, and of five in
 //! the backward pass.
 //!
-//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and
-//! 2.5 times as many backward, where the scores are recomputed. With a causal mask only the pairs
-//! below the mask count: `Σ min(i + 1, keys)` from the top left,
-//! `Σ min(keys − queries + i + 1, keys)` from the bottom right. The operations of the softmax are
-//! ignored, as usual. Grouped heads need no special case: the products depend on the query's heads,
-//! and the bytes on the stored keys.
+//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and 2.5
+//! times as many backward, where the scores are recomputed. With a causal mask, only the pairs below the mask
+//! count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i + 1, keys)` from the bottom
+//! right. The operations of the softmax are ignored, as usual. Grouped heads need no special case: the
+//! products depend on the query's heads, and the bytes on the stored keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};

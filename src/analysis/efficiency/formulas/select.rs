@@ -19,8 +19,7 @@ pub(in crate::analysis::efficiency) struct Select {
 enum Takes {
     /// One index selects all dimensions after the first.
     Row,
-    /// One index selects all dimensions except one. The value of the given argument is the number of that
-    /// dimension.
+    /// One index selects all dimensions except one. The given argument contains the number of that dimension.
     Along(usize),
     /// One index selects a single element.
     Element,

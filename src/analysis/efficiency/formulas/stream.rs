@@ -46,11 +46,11 @@ enum Statistic {
     Channel,
     /// A statistic covers all elements along the last dimension.
     Row,
-    /// A statistic covers all elements along the last dimensions, whose sizes are the value of the
-    /// given argument.
+    /// A statistic covers all elements along the last dimensions. The given argument contains the sizes of
+    /// these dimensions.
     Shape(usize),
-    /// A statistic covers a group of channels of one sample; the value of the given argument is the
-    /// number of groups.
+    /// A statistic covers a group of channels in one sample. The given argument contains the number of
+    /// groups.
     Group(usize),
 }
 
