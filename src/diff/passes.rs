@@ -1,7 +1,7 @@
 //! The passes of the alignment, in the order in which they run.
 //!
-//! Each match records its pass, and `explain` prints that pass. A pass can be skipped to measure
-//! its contribution: `examples/pass_ablation.rs`.
+//! Each match records the pass that found it, and `explain` prints that pass. A pass can be skipped to measure its
+//! contribution: `examples/pass_ablation.rs`.
 
 /// A pass of the alignment. A pass defines which calls are matched, and on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

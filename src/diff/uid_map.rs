@@ -32,7 +32,7 @@ impl TraceDiff {
             .chain(alone.map(pair(Side::Candidate)))
     }
 
-    /// The calls of one side that are events, in file order, which is also uid order.
+    /// The calls on one side that are events, in file order. This order is also the order of the uids.
     fn calls_by_uid(&self, side: Side) -> impl Iterator<Item = CallId> + '_ {
         let tree = self.tree(side);
         tree.trace().events().filter_map(|event| tree.call_of(event))

@@ -60,8 +60,8 @@ pub(super) const TELLING_NAMES: u32 = 8;
 /// Maximum ratio between the evidence tokens of two variants of one op, before [`SMALL`] is added. Some libraries use
 /// sixteen kernels where others use a single kernel; no library uses a hundred.
 pub(super) const RATIO: u32 = 16;
-/// Number of evidence tokens by which a call may exceed its renamed version regardless of the ratio: a handful of
-/// launches.
+/// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller one: a handful
+/// of launches.
 pub(super) const SMALL: u32 = 32;
 /// Score that equal arguments add to the value of a rename. Equal arguments share only one token, but are less likely
 /// to be equal by chance than other tokens.

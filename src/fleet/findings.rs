@@ -1,4 +1,4 @@
-//! Selects the findings of a fleet that a reader should see first, and words each as one sentence.
+//! Selects the findings about a fleet that a reader should see first, and describes each finding in one sentence.
 //!
 //! One fault affects many tables: a rank that computes longer is an outlier in several ops, has its own causes, and
 //! makes all other ranks wait in their collectives. Each fault is reported only once, at its origin.

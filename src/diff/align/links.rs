@@ -1,4 +1,4 @@
-//! Stores the matching during the alignment. Threads that align different parts of the traces share it.
+//! Stores the matching during the alignment, shared by all threads that align parts of the traces.
 //!
 //! While a pair is being aligned, only one aligner writes the matches of calls below the pair. The result therefore
 //! does not depend on the order in which threads and pieces (see `apart`) are aligned. The columns are atomic so that

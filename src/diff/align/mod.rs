@@ -220,9 +220,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The calls to align below a matched pair, usually the children of both calls. For graph launches of which only
-    /// one has a known capture, only the GPU events are aligned, because captured calls put the events at different
-    /// depths.
+    /// The calls to align below a matched pair, usually the children of both calls. If the capture of only one of two
+    /// graph launches is known, only the GPU events of the launches are aligned, because captured calls put the events
+    /// at different depths.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {

@@ -326,7 +326,7 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// Matches adjacent calls with equal keys and arguments, whatever their contents.
+    /// Matches adjacent calls with equal keys and arguments, regardless of their contents.
     fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
         let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
         for (mine, theirs) in self.groups_by(lost, own) {
@@ -365,7 +365,7 @@ impl Aligner<'_> {
         counts
     }
 
-    /// Matches two unmatched calls if their arguments are equal, whatever their contents.
+    /// Matches two unmatched calls if their arguments are equal, regardless of their contents.
     fn pair_by_arguments(&mut self, a: u32, b: u32) {
         let arguments = PerSide::new(
             self.outlines.baseline.arguments[a as usize],

@@ -281,7 +281,7 @@ impl Aligner<'_> {
     }
 
     /// Searches for counterparts of the calls on unmatched threads among the unmatched calls of the other side, largest
-    /// thread first. The search stops before it looks at so many calls that it would dominate the run time.
+    /// thread first. The number of visited calls is limited, so that the search does not dominate the run time.
     fn rescue_split_threads(&mut self, side: Side) {
         let outlines = self.outlines;
         let roots = PerSide::from_fn(|side| {

@@ -163,7 +163,7 @@ impl Vocabulary {
         self.name(key).is_some_and(|name| name.numbered)
     }
 
-    /// Whether a compiler generated a call, as it generates `triton_poi_fused_add_mul_0` from two
+    /// Whether a compiler generated a call. For example, a compiler generates `triton_poi_fused_add_mul_0` from two
     /// ops.
     pub(super) fn is_generated(&self, key: Key) -> bool {
         self.name(key).is_some_and(|name| name.generated)

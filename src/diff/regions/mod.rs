@@ -202,7 +202,7 @@ impl<'a> Finder<'a> {
             || alone.len() * WRAPPER > self.work(side, region).count()
     }
 
-    /// Whether a compiler named a call after the ops that it was generated from.
+    /// Whether a compiler generated a call from ops and named the call after these ops.
     fn is_generated(&self, side: Side, call: CallId) -> bool {
         names::is_fused(self.trees[side].name(call))
     }

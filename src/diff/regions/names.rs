@@ -27,8 +27,7 @@ pub(crate) fn is_generated(name: &str) -> bool {
     begins(last_part(name), &REGIONS) || is_fused(name)
 }
 
-/// Whether a compiler named a kernel, or the op that launches it, after the ops that it was
-/// generated from.
+/// Whether a compiler generated a kernel from ops and named the kernel, or the op that launches it, after these ops.
 pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
 }
