@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Groups in the order of their keys. The `Ids` determine the key; different `Ids` may have equal keys.
+/// Groups, sorted by key. The `Ids` determine the key; different `Ids` may have equal keys.
 #[derive(Debug)]
 pub(super) struct Grouped<Ids, Key, Value> {
     known: FxHashMap<Ids, usize>,

@@ -90,7 +90,7 @@ pub struct Analysis {
     notes: Notes,
     /// The runs on each side, excluding the median run.
     runs: PerSide<Vec<Run>>,
-    /// For each baseline step, whether it is compared; `None` if all matched steps are compared.
+    /// For each baseline step, whether the step is compared; `None` if all matched steps are compared.
     chosen_steps: Option<Vec<bool>>,
     cached: Cached,
 }
@@ -321,7 +321,7 @@ impl Analysis {
         })
     }
 
-    /// Whether an alias matches the ops of a row although their names differ.
+    /// Whether the ops of a row have different names and are matched by an alias.
     fn is_aliased(&self, row: &Row) -> bool {
         match row.calls {
             PerSide { baseline: Some(a), candidate: Some(b) } => self.diff.is_aliased(a, b),

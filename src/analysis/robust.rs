@@ -63,8 +63,8 @@ const OF_FURTHEST: f64 = 0.2;
 
 impl Few {
     /// Finds a minority of outliers on one side without which at most half of the difference between the means
-    /// would remain. The samples are in µs. Returns `None` if there is no difference or no minority of outliers
-    /// explains it.
+    /// would remain. The samples are in µs. Returns `None` if there is no difference, or if no minority of
+    /// outliers explains the difference.
     pub fn among(samples: &PerSide<Vec<f64>>) -> Option<Few> {
         let means = samples.as_ref().map(|of| of.iter().sum::<f64>() / of.len().max(1) as f64);
         let difference = means.candidate - means.baseline;
@@ -79,7 +79,8 @@ impl Few {
         found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, few)| few)
     }
 
-    /// The outliers of one side in the given direction, and the part of the difference that they explain.
+    /// The outliers on one side in the given direction, and the part of the difference that these outliers
+    /// explain.
     fn of_side(side: Side, own: &[f64], direction: f64, difference: f64) -> Option<(f64, Few)> {
         let (middle, deviation) = (median(own), median_deviation(own));
         let along = |sample: &f64| direction * (sample - middle);

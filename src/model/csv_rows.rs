@@ -137,7 +137,7 @@ impl<'a> Cells<'a> {
         let message = format!("line {}: {message}", self.line());
         Error::new(ErrorKind::Malformed, self.path, message)
             .at(Place { offset, event: None })
-            .remedy("export the profile again; the file may be cut off or edited")
+            .remedy("export the profile again; the file may be truncated or edited")
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
 
 fn damaged(path: &Path, what: &str, error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Malformed, path, format!("cannot unpack the {what}: {error}"))
-        .remedy("the gzip file is cut off or damaged; copy it again")
+        .remedy("the gzip file is truncated or damaged; copy the file again")
 }
 
 fn within_limit(bytes: Vec<u8>, path: &Path, what: &str) -> Result<Vec<u8>> {

@@ -27,7 +27,7 @@ impl KernelType {
         KernelType(ALL_REDUCE.to_owned())
     }
 
-    /// The name of the type as the profiler writes it.
+    /// The name of the type, as written by the profiler.
     pub fn as_str(&self) -> &str {
         &self.0
     }

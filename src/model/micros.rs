@@ -9,7 +9,7 @@ use crate::trace::{Nanos, nanos};
 ///
 /// Surrounding whitespace is ignored (the Ascend profiler ends start times with a tab). Returns `None` if the
 /// string is not a decimal number or is out of range. Unlike the trace reader, which clamps out-of-range times,
-/// this function rejects them.
+/// this function rejects such times.
 pub(crate) fn parse(text: &str) -> Option<Nanos> {
     nanos(text.trim().as_bytes()).filter(|time| time.0.unsigned_abs() < i64::MAX.unsigned_abs())
 }

@@ -10,8 +10,8 @@
 //! kernel_details.csv ─read─▶ Profile ────────────────┘                                csv, markdown
 //! ```
 //! [`Scenario::compare`] runs the whole pipeline; [`failures`] checks whether the model is accurate enough. This
-//! module is independent of the code that compares two traces; they share only basics such as errors, times and
-//! notes.
+//! module is independent of the code that compares two traces; both use only the same basics, such as errors,
+//! times and notes.
 //!
 //! ```no_run
 //! use tracetree::model::{Format, Outcome, Scenario, render};

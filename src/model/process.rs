@@ -9,7 +9,7 @@ use super::input;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Notes;
 
-/// Lower-case words that mark the process to compare if its name contains one of them.
+/// Lower-case words; a process whose name contains one of these words is the process to compare.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];
 
 /// The process of a model's trace whose ops are compared.

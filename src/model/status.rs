@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Status {
     /// The times of all ops that run this kernel type were looked up in the model's database.
     Hit,
-    /// The times of some ops were looked up, and those of other ops were computed.
+    /// The times of some ops were looked up, and the times of other ops were computed.
     Partial,
     /// The times of all ops were computed.
     Miss,

@@ -77,8 +77,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// Time per step of a cause (its GPU work or idle time) in each run. Returns `None` for work launched before
-/// the window, or if the runs cannot be compared.
+/// Time per step that a cause takes in each run, as GPU work or as idle time. Returns `None` for work launched
+/// before the window, or if the runs cannot be compared.
 fn times(analysis: &Analysis, cause: &Cause, side: Side) -> Option<Vec<f64>> {
     if cause.rows.is_empty() {
         return analysis.idle_cause_of_runs(side, cause);

@@ -125,7 +125,7 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .whole("change", "number of the change in changes.csv", |_: &Analysis, r: &Site| r.0.into())
         .word("kind", "kind of the change", |_, r| r.1.into())
-        .sides("name_*", TEXT, "the call; empty if the side does not have it", |a, r, side| {
+        .sides("name_*", TEXT, "name of the call; empty if the side does not have the call", |a, r, side| {
             let call = a.diff().merged().node(r.2).call(side);
             call.map(|call| a.tree(side).name(call)).into()
         })

@@ -52,9 +52,8 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .sides(
             "bound_*",
             WORD,
-            "what limits the op on a device that reaches its peaks: `compute` or `memory`; \
-             `cache_resident_or_model_too_high` if the op took less time than the peaks allow; empty if the peaks \
-             are unknown",
+            "the limiting resource at the device's peaks: `compute` or `memory`; `cache_resident_or_model_too_high` \
+             if the op took less time than the peaks allow; empty if the peaks are unknown",
             move |_, r, side| of(r)[side].bound_label().into(),
         )
         .sides(

@@ -51,7 +51,7 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .sides(
             "tokens_*",
             (ColumnType::Whole, ""),
-            "number of tokens in the batches, if the annotations record it",
+            "number of tokens in the batches, if recorded in the annotations",
             move |_, r, side| of(r)[side].tokens.into(),
         )
         .and(rate("kernel_us_per_token", "`kernel_us` / tokens", of, Figures::time_per_token_us))

@@ -48,7 +48,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .text(
             "lowest_common_ancestor_name",
-            "the owner, or the nearest call above it that both traces have",
+            "the owner if both traces have it, otherwise the nearest call above that both traces have",
             |analysis, r| r.lowest_common.map(|id| analysis.node_name(id)).into(),
         )
         .whole(

@@ -64,8 +64,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(figure(
             "peak_bytes",
             BYTES,
-            "bytes that are live when the device is at its peak on the respective side; the sum over all rows of a \
-             device is the device's peak",
+            "bytes that are live when the device is at its peak, separately for each side; the rows of a device add \
+             up to the device's peak",
             |f| f.at_peak,
         ))
         .and(figure("end_bytes", BYTES, "bytes that are live after the last event", |f| f.at_end))
@@ -103,8 +103,8 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "basis_*",
             (ColumnType::Word, ""),
-            "`absolute`, or `relative` if bytes exclude the memory that was live before the recording because its \
-             size is unknown",
+            "`absolute`; or `relative` if the size of the memory that was live before the recording is unknown, so \
+             this memory is not included",
             |_, r, side| {
                 let basis = |span: &MemorySpan| if span.is_absolute { "absolute" } else { "relative" };
                 r.spans[side].as_ref().map(basis).into()

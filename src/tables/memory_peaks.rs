@@ -28,9 +28,9 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .text(
             "peak_call",
-            "the innermost matched call in which the peak is reached. The other side is shown at the moment during \
-             the counterpart of this call at which it has the most live bytes. Empty if the peak is outside of \
-             matched calls; the other side is then shown at its own peak",
+            "the innermost matched call in which the peak is reached. For the other side, the row shows the largest \
+             live set during the counterpart of this call. Empty if the peak is outside of matched calls; the other \
+             side is then shown at its own peak",
             |_, part| match part.set.call.as_str() {
                 "" => Cell::Empty,
                 call => call.into(),

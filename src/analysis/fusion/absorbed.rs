@@ -174,7 +174,7 @@ fn with(
     (kernels, KernelChange::FusedIn(side.other(), evidence), taken)
 }
 
-/// The kernels of a row, its leaves on this side, and its leaves on the other side.
+/// The kernels of a row, the row's leaves on this side, and the row's leaves on the other side.
 type OfRow<'a> = (PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>);
 
 /// Looks up a row; `None` unless both sides have kernels in the row.

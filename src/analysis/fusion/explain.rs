@@ -1,8 +1,8 @@
 //! Decides whether, at a node, one side fused work that the other side runs as several ops.
 //!
 //! The fused side must have fewer kernels and fewer ops (or launches without an op). Every op on the other side
-//! must be explained, and every op on the fused side must explain at least one of them. An op is explained by one
-//! of these properties:
+//! must be explained, and every op on the fused side must explain at least one op on the other side. An op is
+//! explained by one of these properties:
 //!
 //! - its name: all words of the op's name appear in the name of an op or kernel on the fused side. Compilers list
 //!   ops in kernel names this way (`aten::mul` ← `triton_poi_fused_add_mul_0`);
@@ -53,7 +53,7 @@ pub(super) fn short_side(kernels: &PerSide<Vec<CallId>>) -> Side {
     }
 }
 
-/// Classifies the change of the kernel count at a node.
+/// Classifies how the kernel count changes at a node.
 pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
     if kernels.baseline.len() == kernels.candidate.len() {
         return KernelChange::Count;
@@ -94,9 +94,9 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     takes_place(short, long).then_some(FusionEvidence::Place)
 }
 
-/// Whether one op with one kernel replaces several ops and takes their external inputs. Each input of the op must
-/// be an input of a replaced op. The first tensor of the first replaced op must be an input of the op. No replaced
-/// op may have the name of the new op.
+/// Whether one op with one kernel replaces several ops and takes the external inputs of these ops. Each input of
+/// the op must be an input of a replaced op. The first tensor of the first replaced op must be an input of the op.
+/// No replaced op may have the name of the new op.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let (Some(inputs), [first, ..]) = (&short.shapes, long) else { return false };

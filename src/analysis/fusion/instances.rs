@@ -41,7 +41,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Directly below a thread, adjacent work may be unrelated, so a different kernel count is no evidence.
+        // Directly below a thread, adjacent work may be unrelated, so a different kernel count proves nothing.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = match is_bare {
@@ -100,10 +100,10 @@ fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     Some(analysis.tree(side).kind(call))
 }
 
-/// A lowest common node, and the number of an interval between its common children.
+/// A lowest common node, and the number of an interval between two common children of this node.
 type Place = (MergedId, u32);
 
-/// The kernels of each interval, in launch order.
+/// The kernels in each interval, in launch order.
 fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
     let analysis = pieces.analysis;
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));

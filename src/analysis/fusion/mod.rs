@@ -53,9 +53,9 @@ pub struct FusionRow {
     pub change: KernelChange,
     /// Kernel count of one instance on each side.
     pub kernel_count: PerSide<usize>,
-    /// Names of the ops that launch the kernels, in order; a kernel without an op has its own name.
+    /// Names of the ops that launch the kernels, in order. For a kernel without an op, the name of the kernel.
     pub ops: PerSide<Vec<String>>,
-    /// Count of each kernel name in the first instance.
+    /// The kernel names in the first instance, with counts.
     pub kernels: PerSide<BTreeMap<String, u64>>,
     /// Total kernel time over the agreeing instances.
     pub time: PerSide<Nanos>,
@@ -84,7 +84,7 @@ type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
 impl Analysis {
-    /// The nodes where the kernel count differs, sorted by descending time difference, then by path.
+    /// The nodes at which the kernel count differs, sorted by descending time difference, then by path.
     pub fn fusions(&self) -> &[FusionRow] {
         self.cached.fusions.get_or_init(|| self.find_fusions())
     }

@@ -101,7 +101,8 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
 struct Assigned {
     /// For each replaced op, the position of its kernel.
     stands_for: Vec<Option<usize>>,
-    /// For each kernel, the position of the kernel to which it is joined; its own position if it is not joined.
+    /// For each kernel, the position of the kernel to which the kernel is joined. A kernel that is not joined has
+    /// its own position.
     belongs_to: Vec<usize>,
 }
 
@@ -158,8 +159,8 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
 }
 
 /// Matches equally named ops that the region still calls, but with different shapes (attention on fewer heads).
-/// The ops are matched in order if both sides have the same number of them and the region calls no other ops in
-/// the gap.
+/// The ops are matched in order if both sides have equally many ops with this name and the region calls no other
+/// ops in the gap.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };

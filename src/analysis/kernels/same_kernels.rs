@@ -48,7 +48,7 @@ impl SameKernels {
 /// Key of a row: the numbers of the op name and of the kernel name, and the shapes on both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
-/// An event of a row, with the number of its name.
+/// An event of a row, with the number of the event's name.
 type Named = (u32, Side, CallId);
 
 impl Analysis {

@@ -61,7 +61,7 @@ impl Analysis {
 /// Stacks share their outer frames: each stack is an enclosing stack plus one frame.
 #[derive(Debug, Clone, Default)]
 pub(in crate::analysis) struct Stacks {
-    /// For each stack, the numbers of its enclosing stack and of its innermost frame's name.
+    /// For each stack, the number of the enclosing stack and the number of the innermost frame's name.
     frames: Vec<(u32, u32)>,
     names: Vec<String>,
     /// Stack number of each measured event, by slot; [`NO_STACK`] for events without frames.

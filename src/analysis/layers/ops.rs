@@ -61,14 +61,14 @@ impl Spread {
     }
 }
 
-/// The layers to average, and their phase. The number is a position in [`LayerPairs::places`]: that of the first
-/// layer in a stack, or of the work outside of layers.
+/// The layers to average, and their phase. The number is a position in [`LayerPairs::places`]: the position of the
+/// first layer in a stack, or of the work outside of layers.
 type Group = (usize, Phase);
 
 /// One layer in one step: the layer's position in [`LayerPairs::places`], and the step.
 type Sample = (usize, u32);
 
-/// A name, given by its position in the sorted list of names.
+/// A name, represented by a position in the sorted list of names.
 type Name = u32;
 
 /// Key of an op in a layer; pieces of work with equal keys belong to the same op.
@@ -102,7 +102,7 @@ impl Analysis {
         table.rows(pairs, &names)
     }
 
-    /// The measured events of one side, with their group, sample and name.
+    /// The measured events on one side, with group, sample and name.
     fn pieces(
         &self,
         pairs: &LayerPairs,
@@ -164,7 +164,7 @@ impl Names {
     }
 }
 
-/// A measured event with the properties that determine its line.
+/// A measured event with the properties that determine the line to which it belongs.
 #[derive(Debug)]
 struct Piece {
     group: Group,

@@ -7,8 +7,8 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Minimum distance of an outlier from the median of its stack and phase, in scaled median deviations
-/// (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
+/// Minimum distance of an outlier from the median for the stack and phase, in scaled median deviations (Iglewicz
+/// and Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
 /// The distance of an outlier must also exceed 1/`NOTABLE_SHARE` of the median, because equal

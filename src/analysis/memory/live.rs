@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The live memory of a device on both sides when one of them is at its peak.
+/// The live memory of a device on both sides when one side is at its peak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSet {
     /// The device.

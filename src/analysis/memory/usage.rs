@@ -167,7 +167,7 @@ impl DeviceUsage {
         self.earlier.len() as u64
     }
 
-    /// `Device Type` of the events, which is the same for all of them; `None` if not recorded.
+    /// `Device Type`, which is the same for all events of the device; `None` if not recorded.
     pub fn kind(&self) -> Option<i64> {
         self.events.first()?.device.kind
     }

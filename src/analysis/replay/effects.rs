@@ -57,7 +57,7 @@ pub enum Limit {
     Work,
     /// Assumes that the host never waits for the GPU.
     Waits,
-    /// Assumes that communication takes no time, as if it were hidden behind other work.
+    /// Assumes that communication takes no time, as if all communication were hidden behind other work.
     Communication,
 }
 
@@ -190,7 +190,7 @@ impl Replays {
 
 impl Recorded {
     /// Checks that the replay reproduces the time of the whole window and of each step. If there are several
-    /// steps, the first is not checked, because it may wait for earlier work.
+    /// steps, the first step is not checked, because it may wait for earlier work.
     ///
     /// # Errors
     /// Most GPU work has no launch in the trace, or the replay differs too much from the recording.

@@ -24,7 +24,7 @@ const NONE: u32 = u32::MAX;
 /// The parts of a graph that are taken from the other side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// For each change, whether it is taken from the other side.
+    /// For each change, whether the change is taken from the other side.
     pub(super) changes: Vec<bool>,
     /// Whether the host times of matched calls are taken from the other side.
     pub(super) host: bool,
@@ -312,7 +312,7 @@ impl Speed for Share {
     }
 }
 
-/// The time of the GPU events that an item launches: either the total duration or the total busy time.
+/// The time of the GPU events that an item launches: their total duration or their total busy time.
 fn launched(recorded: &Recorded, item: &Item, is_busy: bool) -> i64 {
     let time = |work: &Work| if is_busy { work.busy } else { work.time };
     match item.action {

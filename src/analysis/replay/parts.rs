@@ -122,7 +122,7 @@ pub struct Replayed {
 /// Tolerance between the host clock and the device clock, in ns.
 pub(super) const CLOCK: i64 = 3_000;
 
-/// A GPU event of the window before its typical latency and gap are known.
+/// A GPU event in the window whose typical latency and gap are not known yet.
 pub(super) struct Draft {
     pub(super) call: CallId,
     pub(super) start: i64,
@@ -134,7 +134,7 @@ pub(super) struct Draft {
     pub(super) step: usize,
 }
 
-/// A wait before its typical return latency is known.
+/// A wait whose typical return latency is not known yet.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) call: CallId,

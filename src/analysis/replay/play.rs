@@ -207,7 +207,7 @@ impl<'r> Program<'r> {
     }
 }
 
-/// Time at which a stream becomes free, and its last event.
+/// Time at which a stream becomes free, and the last event on the stream.
 #[derive(Debug, Clone, Copy, Default)]
 struct Free {
     at: i64,

@@ -1,4 +1,4 @@
-//! Why a trace cannot be replayed, or why its replay is not trusted.
+//! The reasons why a trace cannot be replayed, or why a replay is not trusted.
 
 use std::fmt;
 

@@ -45,7 +45,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Builds the graph of the steps of a trace, or of the whole trace if it has no steps.
+    /// Builds the graph for the steps of a trace, or for the whole trace if the trace has no steps.
     ///
     /// # Errors
     /// The reason why the trace cannot be replayed.
@@ -120,8 +120,7 @@ impl<'t> Builder<'t> {
         Some((stream.device, stream.number))
     }
 
-    /// Sorts all GPU events into streams, and finds events launched before the window and events without a
-    /// launch.
+    /// Assigns all GPU events to streams, and finds events launched before the window and events without a launch.
     fn find_streams(&mut self) -> Result<(), Reason> {
         let tree = self.tree;
         let mut works: Vec<(i64, CallId, i64, bool)> = Vec::new();

@@ -78,7 +78,7 @@ pub struct StepRow {
     pub place: StepPlace,
     /// The step on each side; `None` on a side without a counterpart.
     pub steps: PerSide<Option<StepName>>,
-    /// Figures of the step on each side.
+    /// Figures for the step on each side.
     pub figures: PerSide<Figures>,
 }
 
@@ -98,7 +98,7 @@ pub struct StepName {
 pub struct PhaseRow {
     /// The phase.
     pub phase: Phase,
-    /// Figures of the work in the phase.
+    /// Figures for the work in the phase.
     pub figures: PerSide<Figures>,
     /// The verdict on the time of the phase, with its evidence.
     pub judgement: Judgement,

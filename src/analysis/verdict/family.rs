@@ -108,7 +108,7 @@ impl Family {
 }
 
 impl Question {
-    /// The contrast between the sides; `None` if it cannot be tested.
+    /// The contrast between the sides; `None` if the difference cannot be tested.
     fn contrast(&self) -> Option<Contrast> {
         (self.of != Repeats::OtherOptions).then(|| Contrast::of(&self.samples)).flatten()
     }

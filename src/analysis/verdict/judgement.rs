@@ -13,7 +13,7 @@ const TOLD_SHARE: f64 = 0.001;
 pub struct Thresholds {
     /// The minimum relative difference: 0.02 means 2% more, or the inverse.
     pub relative: f64,
-    /// The minimum time difference per repeat. If it is `None`, tests have no absolute threshold, and
+    /// The minimum time difference per repeat. If `None`, tests have no absolute threshold, and
     /// [`Thresholds::least`] uses a share of the total.
     pub absolute: Option<Nanos>,
     /// The accepted share of false findings among the call sites that are reported as changed.
@@ -49,15 +49,15 @@ impl Thresholds {
 /// How the candidate compares with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// The candidate takes more time, and the repeats support it.
+    /// The candidate takes more time, and the repeats support this difference.
     Slower,
-    /// The candidate takes less time, and the repeats support it.
+    /// The candidate takes less time, and the repeats support this difference.
     Faster,
     /// The time difference is below the thresholds.
     Similar,
-    /// The difference is above the thresholds, but the repeats do not support it.
+    /// The time difference is above the thresholds, but the repeats do not support the difference.
     WithinNoise,
-    /// The difference is above the thresholds, but the noise is unknown because a side has no repeats.
+    /// The time difference is above the thresholds, but the noise is unknown because a side has no repeats.
     NotTested,
 }
 

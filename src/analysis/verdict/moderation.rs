@@ -6,9 +6,9 @@
 //! depart from the usual spread. Each variance is therefore drawn toward the usual variance, as if the usual
 //! variance had been measured in additional repeats. This is an empirical Bayes method after Smyth, *Linear models
 //! and empirical Bayes methods for assessing differential expression in microarray experiments*, Statistical
-//! Applications in Genetics and Molecular Biology 3 (2004) 3. The times of short kernels spread more than those of
-//! long kernels, so the usual variance is a function of the time (Law and others, *voom*, Genome Biology 15 (2014)
-//! R29: "limma-trend").
+//! Applications in Genetics and Molecular Biology 3 (2004) 3. The times of short kernels have a larger relative
+//! spread than the times of long kernels, so the usual variance is a function of the time (Law and others, *voom*,
+//! Genome Biology 15 (2014) R29: "limma-trend").
 //!
 //! ```text
 //! s²  variance of a call site, d degrees of freedom  log s² = log s0²(time) + noise of d + noise of d0

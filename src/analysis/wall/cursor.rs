@@ -17,8 +17,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(super) struct StackCursor<'t> {
     tree: &'t CallTree,
     now: Nanos,
-    /// The next host call in preorder that has not started, and its start time. GPU events are skipped
-    /// because they take no host time.
+    /// The next host call in preorder that has not started, with its start time. GPU events are skipped because
+    /// they take no host time.
     next: CallId,
     begins: Nanos,
     end: CallId,

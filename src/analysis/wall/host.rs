@@ -103,7 +103,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(Some(op), part, time),
-                // The ends of ops and gaps come from two clocks, so a gap may end slightly after the op.
+                // The ends of ops and of gaps come from two clocks, so `until` may be slightly later than the end
+                // of the op.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });
