@@ -1,4 +1,4 @@
-//! Arguments of methods that accept one value or several, with errors that name the parameter.
+//! Converts method arguments that can be one value or several values. Errors name the parameter.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

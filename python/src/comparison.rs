@@ -106,7 +106,7 @@ impl Comparison {
         let event = u32::try_from(uid).ok().and_then(|uid| tree.trace().event_at(Uid(uid)));
         event.and_then(|event| tree.call_of(event)).ok_or_else(|| {
             let message = format!(
-                "event {uid} of the {} is neither a host call nor a GPU event of the comparison",
+                "event {uid} in the {} is neither a host call nor a GPU event in the comparison",
                 crate::node::side_name(side)
             );
             let error = Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(
@@ -459,7 +459,7 @@ impl Comparison {
 
     /// Writes the report folder: every table as CSV, the merged tree, `summary.json`, and the formats
     /// named in `emit` (`html`, `md`, `xlsx`, `svg`, `perfetto`, `all` or `none`; by default `html` and
-    /// `md`). Returns the paths of the files.
+    /// `md`). Returns the paths of the written files.
     ///
     /// Raises `OSError` if the folder cannot be written. Raises `UsageError` if `folder` is a file, if a format is
     /// unknown, or if tracetree would overwrite files that it did not write (`force=True` overwrites them).

@@ -57,7 +57,7 @@ impl Explanation {
         self.analysis().diff().confidence(side, call).map(Confidence::label)
     }
 
-    /// The pass of the alignment that made the match, such as `siblings`; `None` if there is no counterpart.
+    /// The alignment pass that made the match, such as `siblings`; `None` if there is no counterpart.
     /// The printed explanation describes what evidence this pass uses.
     #[getter]
     fn matched_by(&self) -> Option<&'static str> {
@@ -70,7 +70,7 @@ impl Explanation {
         self.explanation.partner.as_ref().map(|found| evidence(py, found)).transpose()
     }
 
-    /// The best other candidates at this call site, best first: `(node, why it is not the match)`.
+    /// The best other candidates at this call site, best first: `(node, reason why it is not the match)`.
     #[getter]
     fn others(&self) -> Vec<(Node, String)> {
         let others = self.explanation.others.iter();

@@ -59,7 +59,8 @@ fn check(
     let baseline = match baseline.as_slice() {
         [Input::File(path)] if path.extension().is_some_and(|end| end == BASELINE) => {
             if !matches!(before, CaptureSource::Beside) {
-                let message = "the captures of a baseline file are chosen when the file is recorded";
+                let message =
+                    "the captures of a baseline file are chosen when the file is recorded";
                 return Err(Error::usage(path.display().to_string(), message)
                     .remedy("omit baseline_captures, or record with `baseline record --capture`"));
             }

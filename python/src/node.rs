@@ -199,14 +199,14 @@ impl Node {
         Some(analysis.diff().relation(*side, self.call).label())
     }
 
-    /// How sure the match is: `firm`, `likely` or `interchangeable`; `None` without a counterpart.
+    /// How certain the match is: `firm`, `likely` or `interchangeable`; `None` without a counterpart.
     #[getter]
     fn confidence(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;
         analysis.diff().confidence(*side, self.call).map(Confidence::label)
     }
 
-    /// The pass of the alignment that made the match, such as `siblings`; `None` without a counterpart.
+    /// The alignment pass that made the match, such as `siblings`; `None` without a counterpart.
     #[getter]
     fn matched_by(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;

@@ -95,7 +95,7 @@ impl Read for Pieces {
     }
 }
 
-/// An error raised by the file object, with its message.
+/// Converts an exception raised by the file object to an error with the same message.
 fn failed(error: PyErr) -> io::Error {
     io::Error::other(error.to_string())
 }

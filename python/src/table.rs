@@ -148,7 +148,7 @@ impl Table {
 
     /// The values of one column as a list; `None` for undefined and unknown values.
     ///
-    /// Raises `KeyError`, with the nearest name, if there is no such column.
+    /// Raises `KeyError`, with the most similar name, if there is no such column.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let values = PyList::empty(py);
         let mut one = OneColumn {
@@ -299,7 +299,7 @@ fn type_name(kind: ColumnType) -> &'static str {
     }
 }
 
-/// The Python value of a cell, equal to its Arrow value.
+/// Converts a cell to a Python value that equals the Arrow value.
 fn value<'py>(py: Python<'py>, cell: &Cell<'_>, unit: &str) -> PyResult<Bound<'py, PyAny>> {
     let text = |text: &str| match text {
         "" => Ok(py.None().into_bound(py)),

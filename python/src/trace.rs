@@ -166,7 +166,7 @@ impl Tree {
 
     /// The call for the event with this uid, which is the event's position in `traceEvents` of a Kineto trace.
     ///
-    /// Raises `UsageError` if there is no such event or it is not part of the tree.
+    /// Raises `UsageError` if there is no such event or the event is not part of the tree.
     fn node(&self, py: Python<'_>, uid: i64) -> PyResult<Node> {
         let known = u32::try_from(uid).ok();
         let event = known.and_then(|uid| self.tree.trace().event_at(Uid(uid)));

@@ -1,4 +1,4 @@
-//! Runs long work on other threads while the interpreter keeps running, until it ends or Ctrl-C stops it.
+//! Runs long work on other threads while the interpreter keeps running. Ctrl-C stops the work.
 //!
 //! ```text
 //! caller   ─ start ─ wait … check for Ctrl-C … report progress … ─ take the result
@@ -44,7 +44,7 @@ pub(crate) struct Watch<'py> {
 }
 
 /// Runs `work` on `threads` new threads while the caller waits. Ctrl-C cancels the work, and the caller
-/// returns without waiting for it.
+/// returns without waiting for the work to end.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
@@ -72,7 +72,9 @@ pub(crate) fn run<T: Send + 'static>(
             Ok(Message::Done(Err(panic))) => return Err(broken(panic.as_ref())),
             Ok(Message::Told(stage)) => tell(watch, stage).and_then(|()| py.check_signals()),
             Err(RecvTimeoutError::Timeout) => py.check_signals(),
-            Err(RecvTimeoutError::Disconnected) => return Err(broken(&"the worker thread ended without a result")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(broken(&"the worker thread ended without a result"));
+            }
         };
         answer.inspect_err(|_| watch.cancel.request())?;
     }

@@ -421,7 +421,7 @@ def test_bad_options_are_reported(
 
 def test_a_node_that_does_not_exist_is_reported(d: tracetree.Comparison) -> None:
     for uid in (10**6, -1, 2**40):
-        with pytest.raises(tracetree.UsageError, match=f"event {uid} of the baseline is neither a host call"):
+        with pytest.raises(tracetree.UsageError, match=f"event {uid} in the baseline is neither a host call"):
             d.node(uid)
     with pytest.raises(ValueError, match='use "baseline" or "candidate"'):
         d.node(38, side="left")

@@ -83,7 +83,7 @@ def table(given: Table) -> tuple[Callable[..., Table], tuple[object, ...]]:
 
 
 def state(origin: _Origin) -> tuple[list[_Kept], list[_Kept], _Options, _Files]:
-    """The arguments of a comparison, with the content of all files."""
+    """The arguments from which a comparison was made, with the content of all files."""
     if len(origin) == 4:
         # The comparison was unpickled, so its arguments already contain the files.
         return origin

@@ -34,7 +34,7 @@ class WorkerLost(RuntimeError):
 
 @dataclass(frozen=True)
 class Task:
-    """One pair of a plan, with everything that a worker needs."""
+    """One pair in a plan, with everything that a worker needs."""
 
     #: A plan that contains only this pair, as JSON.
     plan: str
@@ -87,7 +87,7 @@ class Local:
 class Ray:
     """Uses the Ray cluster at ``RAY_ADDRESS`` or the cluster this process uses, else starts one on this machine.
 
-    Ray starts a task for each pair and retries it if its worker or node is lost or runs out of memory.
+    Ray starts a task for each pair and retries the task if its worker or node is lost or runs out of memory.
     """
 
     def __init__(self, cpus_per_pair: int = 1, retries: int = 3) -> None:

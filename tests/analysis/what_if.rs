@@ -264,7 +264,7 @@ fn what_cannot_be_replayed_has_a_reason() {
         let event = step.events.len();
         ops(step, 10.0);
         for text in &mut step.events[event..] {
-            // The GPU clock is 10 s behind.
+            // The GPU clock is 10 s behind the host clock.
             if text.contains("\"kernel\"") {
                 *text = text.replace("\"ts\": ", "\"ts\": -");
             }
@@ -296,7 +296,7 @@ fn threads_that_launch_at_once_have_no_effect() {
         ops(step, 10.0);
         let is_host = |text: &&String| text.contains("cpu_op") || text.contains("cuda_runtime");
         let host: Vec<String> = step.events[first..].iter().filter(is_host).cloned().collect();
-        // The second thread makes the same calls at the same time.
+        // The second thread makes the same calls at the same times as the first thread.
         let on_second = |text: String| text.replace("\"tid\": 1,", "\"tid\": 2,");
         step.events.extend(host.into_iter().map(on_second));
     });

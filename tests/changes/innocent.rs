@@ -50,7 +50,8 @@ fn traces_without_ops_are_not_called_identical() {
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
         assert!(!analysis.changes().is_identical());
         let told = Narrative::of(analysis).state;
-        let expected = "Nothing was compared: the compared windows contain no ops and no GPU events";
+        let expected =
+            "Nothing was compared: the compared windows contain no ops and no GPU events";
         assert_eq!(told.as_deref(), Some(expected));
     });
 }

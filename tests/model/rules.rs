@@ -190,7 +190,7 @@ fn the_first_of_several_predicting_processes_is_used_with_a_note() {
     let trace = ModelTrace::from_bytes(text.as_bytes(), "t.json").expect("two processes");
     assert_eq!((trace.process.pid.as_str(), trace.ops[0].name.as_str()), ("1", "a"));
     assert_eq!(trace.notes.get("SEVERAL_MODEL_PROCESSES").map(|note| note.count), Some(1));
-    // An op without a duration counts as 0 µs and increments the count of a note.
+    // An op without a duration counts as 0 µs and is counted in a note.
     assert_eq!(trace.notes.get("NO_OP_DURATION").map(|note| note.count), Some(1));
 }
 

@@ -1,6 +1,6 @@
 //! Tests the precision and recall of the UID map on traces that were changed in a known way.
 //!
-//! Generated traces are always tested; real traces only if `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names their folder.
 
 use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;

@@ -474,8 +474,8 @@ fn equal_calls_keep_their_order_if_several_were_swapped() {
 
 #[test]
 fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
-    // The second of seven x moved to the front, and a different x moved past a y. If every x kept its order, six of
-    // them would have moved.
+    // The second of seven x ops moved to the front, and a different x moved past a y. If every x kept its order, six
+    // of them would have moved.
     look(row("xyxyxyxyxyxyxye"), row("xxyxyxyyxxyyxye"), |diff| {
         let moved = relations(diff, "aten::x").into_iter();
         assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);

@@ -166,7 +166,7 @@ class Chaos:
                 time.sleep(0.5)
                 return None
             case _:
-                # The stall is longer than the command waits for a response.
+                # The stall lasts longer than the command's timeout for a response.
                 time.sleep(40)
                 return Fault.CLOSED
 

@@ -26,7 +26,7 @@ def s3(key: str) -> str:
 
 
 def whole(contents: dict[str, bytes]) -> dict[str, bytes]:
-    """Returns the shards, after checking that each is a complete Parquet file."""
+    """Returns the shards, after checking that each shard is a complete Parquet file."""
     shards = {name: content for name, content in contents.items() if name.startswith("shards/")}
     for name, content in shards.items():
         assert content[:4] == content[-4:] == b"PAR1", name

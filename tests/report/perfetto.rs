@@ -283,7 +283,7 @@ fn steps_annotations_and_launches_of_real_traces_are_in_the_file() {
 
 #[test]
 fn no_name_ends_with_a_space() {
-    // The profiler writes this tid with a trailing blank: `stream 7 `.
+    // The profiler writes this tid with a trailing space: `stream 7 `.
     let pair = model_pair();
     assert!(pair.candidate.contains("stream 7 \""), "{}", pair.candidate);
     let file = parse(&pair, usize::MAX);

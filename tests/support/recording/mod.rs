@@ -130,12 +130,12 @@ impl Rooms {
         Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
     }
 
-    /// The time by which an event that starts at `time` moves, in ns.
+    /// How far an event that starts at `time` moves, in ns.
     pub fn until(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// The time by which an event that ends at `time` moves later, in ns. A room at `time` begins this much later
+    /// How far an event that ends at `time` moves, in ns. A room at `time` begins this much later
     /// than `time`.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
